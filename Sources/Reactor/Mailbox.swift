@@ -1,0 +1,79 @@
+import CShims
+import Glibc
+import Synchronization
+
+/// What other threads hand to a loop: Swift's jobs and plain work, in order.
+///
+/// The loop takes everything at once. Whoever delivers first after the loop fell asleep wakes it; the others of
+/// that batch cost a lock and nothing more.
+final class Mailbox: Sendable {
+    enum Letter: Sendable {
+        case job(UnownedJob)
+        case work(@Sendable () -> Void)
+    }
+
+    private struct State: ~Copyable {
+        var letters: [Letter] = []
+        /// The loop is in `epoll_wait`, or about to be.
+        var isAsleep = false
+        var isStopping = false
+    }
+
+    private let state = Mutex(State())
+    /// An eventfd, readable while a wake-up is pending.
+    let descriptor: Int32
+
+    init() throws(ReactorError) {
+        descriptor = eventfd(0, Int32(EFD_NONBLOCK | EFD_CLOEXEC))
+        guard descriptor >= 0 else { throw .system(call: "eventfd", .last) }
+    }
+
+    deinit { close(descriptor) }
+
+    func deliver(_ letter: Letter) {
+        let mustWake = state.withLock { state in
+            state.letters.append(letter)
+            defer { state.isAsleep = false }
+            return state.isAsleep
+        }
+        if mustWake { wake() }
+    }
+
+    func stop() {
+        let mustWake = state.withLock { state in
+            state.isStopping = true
+            defer { state.isAsleep = false }
+            return state.isAsleep
+        }
+        if mustWake { wake() }
+    }
+
+    /// The loop is about to wait. False where letters (or the order to stop) are there: then it must not.
+    func fallAsleep() -> Bool {
+        state.withLock { state in
+            state.isAsleep = state.letters.isEmpty && !state.isStopping
+            return state.isAsleep
+        }
+    }
+
+    /// Takes all letters, leaving the empty `letters` behind for the next ones. Returns whether to stop.
+    func take(into letters: inout [Letter]) -> Bool {
+        precondition(letters.isEmpty)
+        return state.withLock { state in
+            state.isAsleep = false
+            swap(&letters, &state.letters)
+            return state.isStopping
+        }
+    }
+
+    private func wake() {
+        var one: UInt64 = 1
+        // Fails only where the counter is full, that is, where a wake-up is pending anyway.
+        _ = unsafe write(descriptor, &one, 8)
+    }
+
+    func clearWakeUp() {
+        var count: UInt64 = 0
+        _ = unsafe read(descriptor, &count, 8)
+    }
+}

@@ -1,0 +1,57 @@
+import Glibc
+
+/// What can go wrong between us and the kernel, or the resolver.
+package enum ReactorError: Error, Equatable, Sendable {
+    /// A system call failed. The call's name and its errno, an open space.
+    case system(call: StaticString, SystemErrno)
+    /// The resolver said no. Trying again is wise where `isTemporary`.
+    case nameNotResolved(isTemporary: Bool)
+    /// Longer than the kernel's `sun_path`, or holding a NUL.
+    case pathUnusable
+    /// The bounded pool's queue is full.
+    case poolIsFull
+
+    package static func == (left: ReactorError, right: ReactorError) -> Bool {
+        switch (left, right) {
+        case (.system(_, let first), .system(_, let second)): first == second
+        case (.nameNotResolved(let first), .nameNotResolved(let second)): first == second
+        case (.pathUnusable, .pathUnusable), (.poolIsFull, .poolIsFull): true
+        case (.system, _), (.nameNotResolved, _), (.pathUnusable, _), (.poolIsFull, _): false
+        }
+    }
+}
+
+extension ReactorError: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .system(let call, let errno): "\(call): \(errno)"
+        case .nameNotResolved(let isTemporary): isTemporary ? "name not resolved for now" : "name not known"
+        case .pathUnusable: "socket path unusable"
+        case .poolIsFull: "too much blocking work waiting"
+        }
+    }
+}
+
+/// The kernel's error number: an open space.
+package struct SystemErrno: Equatable, Hashable, Sendable, CustomStringConvertible {
+    package let code: Int32
+    package init(_ code: Int32) { self.code = code }
+
+    /// That of the system call that just failed on this thread.
+    static var last: SystemErrno { SystemErrno(errno) }
+
+    package static let interrupted = SystemErrno(EINTR)
+    package static let again = SystemErrno(EAGAIN)
+    package static let inProgress = SystemErrno(EINPROGRESS)
+    package static let connectionRefused = SystemErrno(ECONNREFUSED)
+    package static let connectionReset = SystemErrno(ECONNRESET)
+    package static let brokenPipe = SystemErrno(EPIPE)
+    package static let addressInUse = SystemErrno(EADDRINUSE)
+    package static let tooManyFilesHere = SystemErrno(EMFILE)
+    package static let tooManyFiles = SystemErrno(ENFILE)
+
+    package var description: String {
+        guard let text = unsafe strerror(code) else { return "errno \(code)" }
+        return unsafe String(cString: text)
+    }
+}

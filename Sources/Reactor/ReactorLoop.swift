@@ -1,0 +1,190 @@
+import Glibc
+import PushModel
+import Synchronization
+
+/// What to be told about a descriptor.
+package struct Interest: OptionSet, Sendable {
+    package let rawValue: UInt8
+    package init(rawValue: UInt8) { self.rawValue = rawValue }
+    package static let read = Interest(rawValue: 1)
+    package static let write = Interest(rawValue: 2)
+}
+
+/// What the kernel says of a descriptor. `hungUp` and `failed` come unasked.
+package struct Readiness: OptionSet, Sendable {
+    package let rawValue: UInt8
+    package init(rawValue: UInt8) { self.rawValue = rawValue }
+    package static let readable = Readiness(rawValue: 1)
+    package static let writable = Readiness(rawValue: 2)
+    package static let hungUp = Readiness(rawValue: 4)
+    package static let failed = Readiness(rawValue: 8)
+}
+
+/// Told on the loop's thread. Level-triggered: told again in the next turn as long as it holds.
+package protocol ReadinessHandler: AnyObject {
+    func descriptorIsReady(_ descriptor: Int32, _ readiness: Readiness)
+}
+
+/// Told on the loop's thread, once, not before the deadline.
+package protocol TimerHandler: AnyObject {
+    func timerFired(tag: UInt64)
+}
+
+/// Told on the loop's thread after the turn's timers, descriptors and jobs: the place to flush what they gathered.
+package protocol TurnHandler: AnyObject {
+    func turnEnds()
+}
+
+/// One thread around one epoll: descriptors, timers, and the jobs of the actors pinned to it.
+///
+/// A turn: wait; read the clock; timers; descriptors; the mailbox's letters; the turn handlers. Handlers are held
+/// strongly until unwatched, fired or cancelled, and run one at a time.
+///
+/// After `stop()` the thread runs what its mailbox holds and ends; jobs that arrive later never run, so whoever
+/// stops a loop first ends the actors that live on it.
+package final class ReactorLoop: SerialExecutor, @unchecked Sendable {
+    // Proof for `@unchecked Sendable`: `mailbox` is Sendable, `threadMark` is atomic, `thread` and `poller`
+    // are written in `init` only, and all else is touched on the loop's thread only (`precondition(isCurrent)`).
+    private let mailbox: Mailbox
+    private let threadMark = Atomic<UInt>(0)
+    private let hasStopped = Atomic<Bool>(false)
+    private var thread: SystemThread?
+    let poller: Poller
+
+    var watches: [Watch] = []
+    var timers = TimerHeap()
+    private var turnHandlers: [any TurnHandler] = []
+    private var turnHandlersRunning: [any TurnHandler] = []
+    private var letters: [Mailbox.Letter] = []
+    private var turnStart = Clocks.monotonicNow()
+
+    /// Starts its thread.
+    package init(name: String) throws(ReactorError) {
+        mailbox = try Mailbox()
+        poller = try Poller()
+        try poller.add(mailbox.descriptor, .read, mark: ReactorLoop.mailboxMark)
+        // The thread keeps the loop alive until it is stopped.
+        thread = try SystemThread(name: name) { self.runUntilStopped() }
+    }
+
+    package func enqueue(_ job: consuming ExecutorJob) {
+        mailbox.deliver(.job(UnownedJob(job)))
+    }
+
+    package nonisolated func asUnownedSerialExecutor() -> UnownedSerialExecutor {
+        unsafe UnownedSerialExecutor(ordinary: self)
+    }
+
+    package func checkIsolated() {
+        precondition(isCurrent, "not on this loop's thread")
+    }
+
+    package func isIsolatingCurrentContext() -> Bool? { isCurrent }
+
+    /// Whether the caller runs on the loop's own thread.
+    package var isCurrent: Bool { threadMark.load(ordering: .relaxed) == pthread_self() }
+
+    /// Runs the work on the loop, after what was handed over before, never at once.
+    package func perform(_ work: @escaping @Sendable () -> Void) {
+        mailbox.deliver(.work(work))
+    }
+
+    /// Asks the thread to end, and waits for it unless called on it. A second call does nothing.
+    package func stop() {
+        guard !hasStopped.exchange(true, ordering: .relaxed) else { return }
+        mailbox.stop()
+        if isCurrent { thread?.detach() } else { thread?.join() }
+    }
+
+    /// Read once a turn: all that happens in one turn happens at one instant.
+    package var now: MonotonicInstant {
+        precondition(isCurrent)
+        return turnStart
+    }
+
+    /// Calls the handler once, at the end of this turn; from inside `turnEnds()`, at the end of the next.
+    package func atEndOfTurn(_ handler: any TurnHandler) {
+        precondition(isCurrent)
+        turnHandlers.append(handler)
+    }
+
+    package func schedule(at deadline: MonotonicInstant, tag: UInt64, _ handler: any TimerHandler) -> TimerID {
+        precondition(isCurrent)
+        return timers.schedule(at: deadline, tag: tag, handler)
+    }
+
+    /// Safe on a timer that has fired.
+    package func cancel(_ timer: TimerID) {
+        precondition(isCurrent)
+        timers.cancel(timer)
+    }
+}
+
+extension ReactorLoop {
+    /// The mark of the mailbox's eventfd among the epoll events; descriptors' marks have fewer bits.
+    static let mailboxMark = UInt64.max
+
+    private func runUntilStopped() {
+        threadMark.store(pthread_self(), ordering: .relaxed)
+        var isStopping = false
+        while !isStopping {
+            let count = wait()
+            turnStart = Clocks.monotonicNow()
+            fireTimers()
+            for index in 0..<count { dispatch(index) }
+            isStopping = mailbox.take(into: &letters)
+            runLetters()
+            endTurn()
+        }
+        leaveNothing()
+    }
+
+    private func wait() -> Int {
+        let mayWait = turnHandlers.isEmpty && mailbox.fallAsleep()
+        return poller.wait(milliseconds: mayWait ? timeoutMilliseconds() : 0)
+    }
+
+    /// Rounded up: a timer that fires early would turn the loop for nothing.
+    private func timeoutMilliseconds() -> Int32 {
+        guard let earliest = timers.earliest else { return -1 }
+        let nanoseconds = earliest.nanoseconds.subtractingReportingOverflow(Clocks.monotonicNow().nanoseconds)
+        guard !nanoseconds.overflow, nanoseconds.partialValue > 0 else { return nanoseconds.overflow ? -1 : 0 }
+        return Int32(clamping: (nanoseconds.partialValue - 1) / 1_000_000 + 1)
+    }
+
+    private func fireTimers() {
+        while let due = timers.popDue(turnStart) { due.handler.timerFired(tag: due.tag) }
+    }
+
+    private func runLetters() {
+        for letter in letters {
+            switch letter {
+            case .job(let job): unsafe job.runSynchronously(on: asUnownedSerialExecutor())
+            case .work(let work): work()
+            }
+        }
+        letters.removeAll(keepingCapacity: letters.count <= ReactorLoop.lettersKept)
+    }
+
+    /// A burst's array is given back to the system, an ordinary turn's is kept.
+    private static let lettersKept = 4_096
+
+    private func endTurn() {
+        swap(&turnHandlers, &turnHandlersRunning)
+        for handler in turnHandlersRunning { handler.turnEnds() }
+        turnHandlersRunning.removeAll(keepingCapacity: true)
+    }
+
+    private func dispatch(_ index: Int) {
+        let mark = poller.mark(at: index)
+        if mark == ReactorLoop.mailboxMark { return mailbox.clearWakeUp() }
+        deliver(poller.readiness(at: index), mark: mark)
+    }
+
+    /// Breaks the cycles between the loop and its handlers.
+    private func leaveNothing() {
+        watches = []
+        timers = TimerHeap()
+        turnHandlers = []
+    }
+}

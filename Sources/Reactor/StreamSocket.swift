@@ -1,0 +1,137 @@
+import Glibc
+
+/// How a read ended.
+package enum ReadResult: Equatable, Sendable {
+    /// So many bytes stand at the start of the buffer.
+    case bytes(Int)
+    /// Nothing now; epoll says when.
+    case wouldBlock
+    /// The peer will send no more.
+    case ended
+}
+
+/// Owner of one connected (or connecting) non-blocking stream socket. Lives on one loop; closed by `close()` or at
+/// the end of its life. Whoever watches it unwatches it before closing.
+package final class StreamSocket {
+    /// -1 once closed.
+    package private(set) var descriptor: Int32
+
+    /// Data that nobody acknowledges for so long ends the connection: a NAT or firewall that dropped it silently
+    /// would otherwise keep it for the kernel's quarter of an hour.
+    package static let unacknowledgedMilliseconds: Int32 = 30_000
+
+    init(adopting descriptor: Int32) { self.descriptor = descriptor }
+
+    deinit { close() }
+
+    /// Starts to connect. The socket becomes writable when it is decided; then ask `connectResult()`.
+    package static func connect(to address: SocketAddress) throws(ReactorError) -> StreamSocket {
+        let connecting = StreamSocket(adopting: try newSocket(address))
+        let result = unsafe address.withKernelAddress { unsafe Glibc.connect(connecting.descriptor, $0, $1) }
+        if result != 0 {
+            let failure = SystemErrno.last
+            // A Unix socket whose backlog is full says EAGAIN and is not connecting: an error like any other.
+            guard failure == .inProgress || failure == .interrupted else {
+                throw .system(call: "connect", failure)
+            }
+        }
+        return connecting
+    }
+
+    /// To be asked once the socket is writable. Throws why the connection failed.
+    package func connectResult() throws(ReactorError) {
+        var failure: Int32 = 0
+        var length = socklen_t(MemoryLayout<Int32>.size)
+        guard unsafe getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &failure, &length) == 0 else {
+            throw .system(call: "getsockopt", .last)
+        }
+        if failure != 0 { throw .system(call: "connect", SystemErrno(failure)) }
+    }
+
+    /// Fills the buffer from its start, as far as bytes are there.
+    package func read(into buffer: inout [UInt8]) throws(ReactorError) -> ReadResult {
+        precondition(!buffer.isEmpty)
+        while true {
+            let count = unsafe recv(descriptor, &buffer, buffer.count, 0)
+            if count > 0 { return .bytes(count) }
+            if count == 0 { return .ended }
+            switch SystemErrno.last {
+            case .again: return .wouldBlock
+            case .interrupted: continue
+            case let failure: throw .system(call: "recv", failure)
+            }
+        }
+    }
+
+    /// Returns how many bytes the kernel took; 0 where it would block.
+    package func write(_ bytes: Span<UInt8>) throws(ReactorError) -> Int {
+        if bytes.isEmpty { return 0 }
+        while true {
+            let count = unsafe bytes.withUnsafeBytes { unsafe send(descriptor, $0.baseAddress, $0.count, noSignal) }
+            if count >= 0 { return count }
+            switch SystemErrno.last {
+            case .again: return 0
+            case .interrupted: continue
+            case let failure: throw .system(call: "send", failure)
+            }
+        }
+    }
+
+    /// Tells the peer that nothing more will come; reading goes on.
+    package func shutdownWriting() { _ = shutdown(descriptor, Int32(SHUT_WR)) }
+
+    /// The next close sends a reset instead of a polite end: for tests and stand-ins.
+    package func resetOnClose() {
+        var abrupt = linger(l_onoff: 1, l_linger: 0)
+        _ = unsafe setsockopt(
+            descriptor, SOL_SOCKET, SO_LINGER, &abrupt, socklen_t(MemoryLayout<linger>.size))
+    }
+
+    /// A second call does nothing.
+    package func close() {
+        guard descriptor >= 0 else { return }
+        _ = Glibc.close(descriptor)
+        descriptor = -1
+    }
+
+    package var localAddress: SocketAddress? { unsafe addressOf(descriptor, getsockname) }
+    package var peerAddress: SocketAddress? { unsafe addressOf(descriptor, getpeername) }
+}
+
+/// SIGPIPE would end the process; EPIPE is an error like others.
+private let noSignal = Int32(MSG_NOSIGNAL)
+
+func newSocket(_ address: SocketAddress) throws(ReactorError) -> Int32 {
+    let kind = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
+    let descriptor = socket(address.protocolFamily, kind, 0)
+    guard descriptor >= 0 else { throw .system(call: "socket", .last) }
+    if address.family != .unix { setStreamOptions(descriptor) }
+    return descriptor
+}
+
+func setStreamOptions(_ descriptor: Int32) {
+    // We gather bytes ourselves; Nagle would only delay the last packet of each burst.
+    setOption(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, 1)
+    setOption(descriptor, Int32(IPPROTO_TCP), TCP_USER_TIMEOUT, StreamSocket.unacknowledgedMilliseconds)
+}
+
+func setOption(_ descriptor: Int32, _ level: Int32, _ name: Int32, _ value: Int32) {
+    var value = value
+    // These options exist for every socket of ours; one that the kernel refuses costs speed, not truth.
+    _ = unsafe setsockopt(descriptor, level, name, &value, socklen_t(MemoryLayout<Int32>.size))
+}
+
+private typealias AddressCall = (Int32, UnsafeMutablePointer<sockaddr>?, UnsafeMutablePointer<socklen_t>?) -> Int32
+
+private func addressOf(_ descriptor: Int32, _ call: AddressCall) -> SocketAddress? {
+    var storage = sockaddr_storage()
+    var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+    return unsafe withUnsafeMutablePointer(to: &storage) { pointer in
+        unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+            unsafe call(descriptor, address, &length) == 0 ? SocketAddress(address) : nil
+        }
+    }
+}
+
+/// nil for a Unix socket.
+func localAddress(of descriptor: Int32) -> SocketAddress? { unsafe addressOf(descriptor, getsockname) }
