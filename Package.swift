@@ -1,0 +1,104 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// Every room: warnings are errors, unsafe code only where the tidy test allows it.
+let house: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .strictMemorySafety(),
+    .treatAllWarnings(as: .error),
+]
+
+func room(_ name: String, _ floor: [Target.Dependency] = [], path: String? = nil) -> Target {
+    .target(name: name, dependencies: floor, path: path, swiftSettings: house)
+}
+
+func suite(_ name: String, _ rooms: [Target.Dependency]) -> Target {
+    .testTarget(name: name, dependencies: rooms, swiftSettings: house)
+}
+
+let package = Package(
+    name: "carillon",
+    platforms: [.macOS(.v15)],
+    products: [
+        .executable(name: "carillon", targets: ["carillon"])
+    ],
+    dependencies: [
+        .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0"),
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+    ],
+    targets: [
+        // Basement 2: the C libraries, and what Swift can't see of them.
+        .systemLibrary(name: "CNGHTTP2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
+        .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(name: "CPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
+        .target(name: "CShims"),
+
+        // Basement 1: Swift over C.
+        room("Reactor", ["CShims", "PushModel"]),
+        room("TLS", ["COpenSSL", "CShims", "PushModel"]),
+        room("HTTP2", ["CNGHTTP2", "PushModel"]),
+        room("Signing", ["COpenSSL", "CShims", "PushModel"]),
+        room("Postgres", ["CPostgres", "CShims", "Reactor", "PushModel"]),
+
+        // Floor 0: vocabulary as values.
+        room("PushModel"),
+        room("JSON", ["PushModel"]),
+        room("Encodings", ["PushModel"]),
+        room("Calendar", ["PushModel"]),
+
+        // Floor 1: the rules.
+        room("DeliveryRules", ["PushModel"]),
+
+        // Floor 2: one folder per provider.
+        room("APNs", ["PushModel", "JSON", "Encodings", "Calendar", "DeliveryRules"], path: "Sources/Providers/APNs"),
+
+        // Floor 3: bytes out and answers in; the registry and the queue as named SQL.
+        room("Transport", ["PushModel", "DeliveryRules", "Reactor", "TLS", "HTTP2"]),
+        .target(
+            name: "Migrations", path: "migrations", exclude: ["README.md"],
+            resources: [.embedInCode("0001_registry_and_queue.sql")], swiftSettings: house),
+        room("Store", ["PushModel", "JSON", "Encodings", "DeliveryRules", "Postgres", "Reactor", "Migrations"]),
+
+        // Floor 4: the running service.
+        room(
+            "Delivery",
+            [
+                "PushModel", "JSON", "DeliveryRules", "APNs", "Transport", "Store",
+                .product(name: "Logging", package: "swift-log"),
+            ]),
+        room(
+            "Registry",
+            ["PushModel", "JSON", "DeliveryRules", "APNs", "Store", .product(name: "Logging", package: "swift-log")]),
+        room(
+            "CredentialKeeping",
+            [
+                "PushModel", "JSON", "Encodings", "DeliveryRules", "APNs", "Signing", "TLS", "Store",
+                .product(name: "Logging", package: "swift-log"),
+            ]),
+
+        // Floor 5: HTTP in.
+        room(
+            "GatewayAPI",
+            [
+                "PushModel", "JSON", "Encodings", "Calendar", "APNs", "Delivery", "Registry", "CredentialKeeping",
+                .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "Logging", package: "swift-log"),
+            ]),
+
+        // Annexe: the stand-ins of the providers.
+        room(
+            "Simulator", ["PushModel", "JSON", "Encodings", "Calendar", "Reactor", "TLS", "HTTP2", "Signing", "APNs"]),
+
+        // Roof: the wiring, and the executable around it.
+        room(
+            "Gateway",
+            [
+                "GatewayAPI", "Delivery", "Registry", "CredentialKeeping", "Store", "Transport", "Simulator",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+            ]),
+        .executableTarget(name: "carillon", dependencies: ["Gateway"], swiftSettings: house),
+    ]
+)

@@ -1,0 +1,117 @@
+import PushModel
+
+extension Dispatcher {
+    mutating func noteAnswers(
+        _ name: LeaseName, _ accepted: [Int32], _ others: [PositionedOutcome], _ now: MonotonicInstant
+    ) {
+        // A late answer to a lease that ended is nobody's: its parcel is accounted for elsewhere.
+        guard let place = placeOfRun(name) else { return }
+        for position in accepted { runs[place].run.recordAccepted(Int(position)) }
+        for other in others { runs[place].run.record(other.outcome, for: Int(other.position), now: now) }
+    }
+
+    mutating func noteSettled(
+        _ name: LeaseName, _ reply: SettleReply, _ now: MonotonicInstant, _ actions: inout [DispatchAction]
+    ) {
+        guard let place = placeOfRun(name) else { return }
+        runs[place].settleAgainAt = nil
+        runs[place].verdictsDone = false
+        runs[place].settleAt = now + settings.settleEvery
+        switch runs[place].run.concludeSettle(reply) {
+        case .goesOn: break
+        case .finished: retire(place, &actions)
+        case .lost: abandon(place, &actions)
+        }
+    }
+
+    mutating func noteSettleFailed(_ name: LeaseName, _ verdictsDone: Bool, _ now: MonotonicInstant) {
+        guard let place = placeOfRun(name) else { return }
+        if verdictsDone { runs[place].verdictsDone = true }
+        runs[place].settleAgainAt = now + settings.storePause
+    }
+
+    mutating func noteRenewed(
+        _ name: LeaseName, _ held: Bool, _ now: MonotonicInstant, _ actions: inout [DispatchAction]
+    ) {
+        guard let place = placeOfRun(name), let startedAt = runs[place].renewStartedAt else { return }
+        runs[place].renewStartedAt = nil
+        guard held else {
+            // A settle on its way may have finished the parcel, or learns the same fence.
+            if runs[place].run.settling == nil { abandon(place, &actions) }
+            return
+        }
+        runs[place].leaseEnd = startedAt + settings.leaseLength
+        runs[place].renewAt = startedAt + settings.leaseLength / 3
+        if let lane = runs[place].lane, runs[place].run.openCount > 0 {
+            actions.append(.extend(name, lane, until: noStreamAfter(runs[place].leaseEnd)))
+        }
+    }
+
+    mutating func startDraining(_ actions: inout [DispatchAction]) {
+        isDraining = true
+        for state in runs {
+            if let lane = state.lane { actions.append(.withdraw(state.name, lane)) }
+        }
+    }
+
+    /// What time and state ask for, after every event.
+    mutating func advance(_ now: MonotonicInstant, _ actions: inout [DispatchAction]) {
+        endOverdueLeases(now, &actions)
+        for place in runs.indices {
+            settleIfDue(place, now, &actions)
+            renewIfDue(place, now, &actions)
+        }
+        if !isDraining, !isPolling, pollAt <= now {
+            isPolling = true
+            actions.append(.poll)
+        }
+        leaseWhatCanBeSent(now, &actions)
+        if isDraining, !saidDrained, runs.isEmpty, leasesOutstanding == 0 {
+            saidDrained = true
+            actions.append(.drained)
+        }
+    }
+
+    /// Without a word from the database until the lease's end, the parcel is no longer ours (rule 12).
+    private mutating func endOverdueLeases(_ now: MonotonicInstant, _ actions: inout [DispatchAction]) {
+        var place = 0
+        while place < runs.count {
+            if runs[place].leaseEnd <= now { abandon(place, &actions) } else { place += 1 }
+        }
+    }
+
+    private mutating func settleIfDue(
+        _ place: Int, _ now: MonotonicInstant, _ actions: inout [DispatchAction]
+    ) {
+        let name = runs[place].name
+        if let pending = runs[place].run.settling {
+            guard let again = runs[place].settleAgainAt, again <= now else { return }
+            runs[place].settleAgainAt = nil
+            actions.append(.settle(name, pending, withVerdicts: !runs[place].verdictsDone))
+            return
+        }
+        let isComplete = runs[place].run.openCount == 0
+        guard runs[place].run.hasNews, isComplete || runs[place].settleAt <= now else { return }
+        guard let pending = runs[place].run.takeSettlement() else { return }
+        for alarm in runs[place].run.takeAlarms() { actions.append(.alarm(pending.settlement.message, alarm)) }
+        actions.append(.settle(name, pending, withVerdicts: true))
+    }
+
+    private mutating func renewIfDue(_ place: Int, _ now: MonotonicInstant, _ actions: inout [DispatchAction]) {
+        guard runs[place].renewStartedAt == nil, runs[place].renewAt <= now else { return }
+        runs[place].renewStartedAt = now
+        actions.append(.renew(runs[place].name))
+    }
+
+    /// Another owns it, or it is over: nothing of it is written from here any more.
+    private mutating func abandon(_ place: Int, _ actions: inout [DispatchAction]) {
+        if let lane = runs[place].lane { actions.append(.withdraw(runs[place].name, lane)) }
+        retire(place, &actions)
+    }
+
+    private mutating func retire(_ place: Int, _ actions: inout [DispatchAction]) {
+        let state = runs.remove(at: place)
+        if let lane = state.lane { lanes[placeOfLane(lane)].members -= state.run.parcel.members.count }
+        actions.append(.forget(state.name, state.run.parcel.message))
+    }
+}

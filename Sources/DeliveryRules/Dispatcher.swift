@@ -1,0 +1,124 @@
+import PushModel
+
+/// The brain of one process's delivery: which parcels to lease, when to settle, renew, withdraw and stop.
+///
+/// Event and now in, actions out; no clock, no chance, no waiting. The shell in Delivery performs the actions against
+/// PostgreSQL and the lanes, the simulation against a model of both.
+package struct Dispatcher: Sendable {
+    package let settings: DispatcherSettings
+    /// Ordered by app, then route, so that going round serves every app in turn.
+    var routes: [RouteState] = []
+    var lanes: [LaneState] = []
+    var runs: [RunState] = []
+    /// Where the next round starts: the app after the one served last.
+    var lastServed: AppID?
+    var isPolling = false
+    var pollAt: MonotonicInstant
+    /// A hint came while a poll was under way: it may have looked too early.
+    var pollAgain = false
+    var isDraining = false
+    var saidDrained = false
+    var leasesOutstanding = 0
+
+    package init(settings: DispatcherSettings, now: MonotonicInstant) {
+        self.settings = settings
+        pollAt = now
+    }
+
+    package mutating func handle(_ event: DispatchEvent, now: MonotonicInstant) -> [DispatchAction] {
+        var actions: [DispatchAction] = []
+        switch event {
+        case .hint:
+            if isPolling { pollAgain = true } else { pollAt = now }
+        case .polled(let ready):
+            notePolled(ready, now, &actions)
+        case .pollFailed:
+            isPolling = false
+            pollAt = now + settings.storePause
+        case .resolved(let route, let lane):
+            noteResolved(route, lane)
+        case .credentialsChanged:
+            for place in routes.indices { actions.append(.resolve(routes[place].ready)) }
+        case .lane(let key, let canSend):
+            let place = placeOfLane(key)
+            lanes[place].canSend = canSend
+        case .leased(let parcel, let request, let isRepeatable):
+            noteLeased(parcel, request, isRepeatable, now, &actions)
+        case .leasedNothing(let request):
+            noteLeaseEnded(request, hasWork: false)
+        case .leaseFailed(let request):
+            // The poll looks again, after its pause.
+            noteLeaseEnded(request, hasWork: false)
+            pollAt = min(pollAt, now + settings.storePause)
+        case .answers(let name, let accepted, let others):
+            noteAnswers(name, accepted, others, now)
+        case .settled(let name, let reply):
+            noteSettled(name, reply, now, &actions)
+        case .settleFailed(let name, let verdictsDone):
+            noteSettleFailed(name, verdictsDone, now)
+        case .renewed(let name, let held):
+            noteRenewed(name, held, now, &actions)
+        case .renewFailed(let name):
+            if let place = placeOfRun(name) {
+                runs[place].renewStartedAt = nil
+                runs[place].renewAt = now + settings.storePause
+            }
+        case .timer:
+            break
+        case .drain:
+            startDraining(&actions)
+        }
+        advance(now, &actions)
+        return actions
+    }
+
+    /// When `timer` is due next.
+    package func nextWake() -> MonotonicInstant {
+        var wake = isPolling || isDraining ? MonotonicInstant(nanoseconds: .max) : pollAt
+        for state in runs {
+            wake = min(wake, state.leaseEnd)
+            if state.renewStartedAt == nil { wake = min(wake, state.renewAt) }
+            if state.run.settling == nil {
+                if state.run.hasNews { wake = min(wake, state.settleAt) }
+            } else if let again = state.settleAgainAt {
+                wake = min(wake, again)
+            }
+        }
+        return wake
+    }
+
+    /// Members leased here that are neither settled nor handed back.
+    package var membersInFlight: Int { lanes.reduce(0) { $0 + $1.members } }
+
+    package var runningLeases: [LeaseName] { runs.map(\.name) }
+}
+
+struct RouteState: Sendable {
+    var ready: ReadyRoute
+    var lane: LaneKey?
+    /// The poll or a lease saw due parcels, and none has come back empty since.
+    var hasWork: Bool
+    var isLeasing = false
+    /// Where the lane can't send: one look a poll for parcels that expired meanwhile.
+    var maySweep = false
+}
+
+struct LaneState: Sendable {
+    let key: LaneKey
+    var canSend = true
+    var members = 0
+}
+
+struct RunState: Sendable {
+    var run: ParcelRun
+    let lane: LaneKey?
+    var leaseEnd: MonotonicInstant
+    var renewAt: MonotonicInstant
+    var renewStartedAt: MonotonicInstant?
+    /// The next partial settle, where there is news.
+    var settleAt: MonotonicInstant
+    /// After a settle without a reply: when to send it again.
+    var settleAgainAt: MonotonicInstant?
+    var verdictsDone = false
+    var name: LeaseName { LeaseName(parcel: run.parcel.id, epoch: run.parcel.epoch) }
+}

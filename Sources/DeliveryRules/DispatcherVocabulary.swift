@@ -1,0 +1,125 @@
+import PushModel
+
+/// The connections of one credential in one environment: one pace, one breaker.
+package struct LaneKey: Hashable, Comparable, Sendable {
+    package let credential: CredentialID
+    package init(_ credential: CredentialID) { self.credential = credential }
+    package static func < (left: LaneKey, right: LaneKey) -> Bool { left.credential < right.credential }
+}
+
+/// The bounds of one process's delivery.
+package struct DispatcherSettings: Equatable, Sendable {
+    /// How long a lease lasts. Longer delays the work of a process that died; shorter renews more often.
+    package var leaseLength: Duration
+    /// How long a request may wait for its answer, once it has a stream.
+    package var requestDeadline: Duration
+    /// Slow parcels settle at least this often: bounds what a crash may send again (P4).
+    package var settleEvery: Duration
+    /// The safety net under signals and notifications.
+    package var pollEvery: Duration
+    /// The pause after a failed call to the database.
+    package var storePause: Duration
+    /// Members leased for one lane and not settled yet. Enough to keep every stream of every connection busy.
+    package var laneMembersMax: Int
+    /// The same over all lanes: bounds this process's memory (P8).
+    package var membersMax: Int
+    package var retry: RetryPolicy
+
+    package init(
+        leaseLength: Duration = .seconds(60), requestDeadline: Duration = .seconds(20),
+        settleEvery: Duration = .seconds(1), pollEvery: Duration = .seconds(1),
+        storePause: Duration = .milliseconds(500),
+        laneMembersMax: Int = 20_000, membersMax: Int = 100_000, retry: RetryPolicy = RetryPolicy()
+    ) {
+        precondition(leaseLength > requestDeadline, "a lease outlives the requests that it sends")
+        precondition(laneMembersMax > 0 && membersMax >= laneMembersMax)
+        self.leaseLength = leaseLength
+        self.requestDeadline = requestDeadline
+        self.settleEvery = settleEvery
+        self.pollEvery = pollEvery
+        self.storePause = storePause
+        self.laneMembersMax = laneMembersMax
+        self.membersMax = membersMax
+        self.retry = retry
+    }
+}
+
+/// Names one lease of one parcel: replies to an earlier lease never touch a later one.
+package struct LeaseName: Hashable, Sendable {
+    package let parcel: ParcelID
+    package let epoch: Int32
+    package init(parcel: ParcelID, epoch: Int32) {
+        self.parcel = parcel
+        self.epoch = epoch
+    }
+}
+
+/// What happened.
+package enum DispatchEvent: Equatable, Sendable {
+    /// Work may be ready: a slice was planned here, or another process said so.
+    case hint
+    case polled([ReadyRoute])
+    case pollFailed
+    /// Which lane a route leaves from; nil where no credential covers it.
+    case resolved(RouteID, LaneKey?)
+    /// Credentials changed: every route is resolved anew.
+    case credentialsChanged
+    case lane(LaneKey, canSend: Bool)
+    case leased(LeasedParcel, asked: LeaseRequest, isRepeatable: Bool)
+    case leasedNothing(LeaseRequest)
+    case leaseFailed(LeaseRequest)
+    /// Answers to the parcel's pushes, by position: the plain 200s, and the others.
+    case answers(LeaseName, accepted: [Int32], others: [PositionedOutcome])
+    case settled(LeaseName, SettleReply)
+    /// No reply: `verdictsDone` where their own transaction is known to have committed.
+    case settleFailed(LeaseName, verdictsDone: Bool)
+    case renewed(LeaseName, Bool)
+    case renewFailed(LeaseName)
+    case timer
+    case drain
+}
+
+package struct PositionedOutcome: Equatable, Sendable {
+    package let position: Int32
+    package let outcome: Outcome
+    package init(position: Int32, outcome: Outcome) {
+        self.position = position
+        self.outcome = outcome
+    }
+}
+
+/// One call for a parcel. Lease time is counted from `startedAt`, before the statement leaves.
+package struct LeaseRequest: Equatable, Sendable {
+    package let route: RouteID
+    package let lane: LaneKey?
+    package let startedAt: MonotonicInstant
+    /// The lane can't send: only what has expired meanwhile, to end it.
+    package let expiredOnly: Bool
+    package init(route: RouteID, lane: LaneKey?, startedAt: MonotonicInstant, expiredOnly: Bool) {
+        self.route = route
+        self.lane = lane
+        self.startedAt = startedAt
+        self.expiredOnly = expiredOnly
+    }
+}
+
+/// What the shell shall do. Each is answered by the event of the same name.
+package enum DispatchAction: Equatable, Sendable {
+    case poll
+    case resolve(ReadyRoute)
+    case lease(LeaseRequest)
+    /// Encode these members and hand them to the lane; no stream opens after `until`.
+    case submit(LeaseName, LaneKey, positions: [Int32], until: MonotonicInstant)
+    /// The lease was renewed: streams may open until then.
+    case extend(LeaseName, LaneKey, until: MonotonicInstant)
+    /// Verdicts (where there are any left to write), then the compare-and-set.
+    case settle(LeaseName, PendingSettle, withVerdicts: Bool)
+    case renew(LeaseName)
+    /// Take back what has no stream yet.
+    case withdraw(LeaseName, LaneKey)
+    /// The lease ended here; drop what is kept for it.
+    case forget(LeaseName, MessageID)
+    case alarm(MessageID, ParcelAlarm)
+    /// Everything is settled after a drain.
+    case drained
+}

@@ -1,0 +1,229 @@
+import PushModel
+
+/// One parcel as its lease handed it over: what to send, to whom, until when it is ours.
+///
+/// Members stand in the frozen order of the parcel; a member's position there is its index, and the only name it has
+/// in the engine's inner loops. Their tokens lie in one flat array, so that a parcel costs a handful of allocations.
+package struct LeasedParcel: Equatable, Sendable {
+    package let id: ParcelID
+    package let message: MessageID
+    package let app: AppID
+    package let route: RouteID
+    /// Raised by each lease; settling and renewing name it.
+    package let epoch: Int32
+    /// How often this parcel was settled in part; settling names it, so that an ambiguous commit can be repeated.
+    package let settles: Int32
+    /// How many attempts its members have behind them.
+    package let attempt: Int16
+    /// How many of its leases ended without a word of the owner.
+    package let lapses: Int16
+    /// How much of the retry budget earlier attempts used up.
+    package let retrySpent: Duration
+    /// An earlier attempt's answer was lost: the push may already have been shown.
+    package let answerLost: Bool
+    package let expiresAt: WallInstant
+    /// The database's clock when the lease was written. Verdicts without a time of their own count from here.
+    package let leasedAt: WallInstant
+    /// All frozen members, settled ones included.
+    package let memberCount: Int
+    /// Those that are still owed something, in frozen order.
+    package let members: [LeasedMember]
+    package let tokens: [UInt8]
+    /// The bitmap as it stands: bit `index` is set where the member is settled or handed over. Empty: none.
+    package let settledBits: [UInt8]
+
+    package init(
+        id: ParcelID, message: MessageID, app: AppID, route: RouteID, epoch: Int32, settles: Int32, attempt: Int16,
+        lapses: Int16, retrySpent: Duration, answerLost: Bool, expiresAt: WallInstant, leasedAt: WallInstant,
+        memberCount: Int, members: [LeasedMember], tokens: [UInt8], settledBits: [UInt8]
+    ) {
+        self.id = id
+        self.message = message
+        self.app = app
+        self.route = route
+        self.epoch = epoch
+        self.settles = settles
+        self.attempt = attempt
+        self.lapses = lapses
+        self.retrySpent = retrySpent
+        self.answerLost = answerLost
+        self.expiresAt = expiresAt
+        self.leasedAt = leasedAt
+        self.memberCount = memberCount
+        self.members = members
+        self.tokens = tokens
+        self.settledBits = settledBits
+    }
+}
+
+/// One registration that a leased parcel still owes a push.
+package struct LeasedMember: Equatable, Sendable {
+    /// Position in the parcel's frozen list.
+    package let index: Int32
+    package let registration: RegistrationID
+    package let standing: MemberStanding
+    package let generation: TokenGeneration
+    /// The value to send with this attempt, read in the lease's transaction.
+    package let badge: Int32
+    package let tokenStart: Int32
+    package let tokenCount: Int32
+    /// A 200 for it lifts a suspicion.
+    package let isSuspected: Bool
+
+    package init(
+        index: Int32, registration: RegistrationID, standing: MemberStanding, generation: TokenGeneration, badge: Int32,
+        tokenStart: Int32, tokenCount: Int32, isSuspected: Bool
+    ) {
+        self.index = index
+        self.registration = registration
+        self.standing = standing
+        self.generation = generation
+        self.badge = badge
+        self.tokenStart = tokenStart
+        self.tokenCount = tokenCount
+        self.isSuspected = isSuspected
+    }
+}
+
+/// What has become of a frozen member's row since it was frozen.
+package enum MemberStanding: Equatable, Sendable {
+    /// On the parcel's route, alive.
+    case present
+    /// Its row is gone: ends as unregistered (`device_deleted`).
+    case deleted
+    /// Retired by another verdict meanwhile: ends as unregistered (`retired`).
+    case retired
+    /// It lives on another route now: its push is handed over to a parcel there.
+    case moved(to: RouteID)
+}
+
+/// What one settle writes, in one transaction, if (parcel, epoch, settles) still is what the owner leased.
+package struct Settlement: Equatable, Sendable {
+    package let parcel: ParcelID
+    package let message: MessageID
+    package let epoch: Int32
+    package let settles: Int32
+    /// New endings since the last settle, counted, ordered by state and reason; the terminal counts rise by them.
+    package let endings: [EndingCount]
+    /// The whole bitmap after this settle.
+    package let settledBits: [UInt8]
+    package let remainders: [Remainder]
+    /// How many members are owed something still, after this settle. 0: the parcel is done and its row goes.
+    package let pendingAfter: Int
+
+    package init(
+        parcel: ParcelID, message: MessageID, epoch: Int32, settles: Int32, endings: [EndingCount],
+        settledBits: [UInt8], remainders: [Remainder], pendingAfter: Int
+    ) {
+        self.parcel = parcel
+        self.message = message
+        self.epoch = epoch
+        self.settles = settles
+        self.endings = endings
+        self.settledBits = settledBits
+        self.remainders = remainders
+        self.pendingAfter = pendingAfter
+    }
+}
+
+package struct EndingCount: Equatable, Sendable {
+    package let ending: Ending
+    package var count: Int
+    package init(ending: Ending, count: Int) {
+        self.ending = ending
+        self.count = count
+    }
+}
+
+/// Members that go on in a new parcel, which inherits the badge mark.
+package struct Remainder: Equatable, Sendable {
+    package let route: RouteID
+    /// Counted from the moment of the settle, by the database's clock.
+    package let dueAfter: Duration
+    package let attempt: Int16
+    package let lapses: Int16
+    package let retrySpent: Duration
+    package let answerLost: Bool
+    /// Rising.
+    package let members: [RegistrationID]
+
+    package init(
+        route: RouteID, dueAfter: Duration, attempt: Int16, lapses: Int16, retrySpent: Duration, answerLost: Bool,
+        members: [RegistrationID]
+    ) {
+        self.route = route
+        self.dueAfter = dueAfter
+        self.attempt = attempt
+        self.lapses = lapses
+        self.retrySpent = retrySpent
+        self.answerLost = answerLost
+        self.members = members
+    }
+}
+
+/// The database's answer to a settle or a renewal.
+package enum SettleReply: Equatable, Sendable {
+    case settled
+    /// (parcel, epoch, settles, leased) no longer holds: nothing was written. `standing` is what is there now, nil
+    /// where the row is gone. Where only `settles` is one ahead, an earlier, ambiguous commit of ours did it.
+    case fenced(standing: ParcelStanding?)
+}
+
+package struct ParcelStanding: Equatable, Sendable {
+    package let epoch: Int32
+    package let settles: Int32
+    package let isLeased: Bool
+    package init(epoch: Int32, settles: Int32, isLeased: Bool) {
+        self.epoch = epoch
+        self.settles = settles
+        self.isLeased = isLeased
+    }
+}
+
+/// A conclusion about one token, guarded: it counts only for this generation, and not where the device registered
+/// again after `asOf` (the provider's time in a 410, else the lease).
+package struct GuardedVerdict: Equatable, Sendable {
+    package let registration: RegistrationID
+    package let generation: TokenGeneration
+    package let route: RouteID
+    package let verdict: TokenVerdict
+    package let asOf: WallInstant
+    package init(
+        registration: RegistrationID, generation: TokenGeneration, route: RouteID, verdict: TokenVerdict,
+        asOf: WallInstant
+    ) {
+        self.registration = registration
+        self.generation = generation
+        self.route = route
+        self.verdict = verdict
+        self.asOf = asOf
+    }
+}
+
+/// How many answers a route gave since the last settle, and how many doubted the token: feeds the suspicion's sample.
+package struct RouteSample: Equatable, Sendable {
+    package let route: RouteID
+    package var answered: Int
+    package var suspected: Int
+    package init(route: RouteID, answered: Int, suspected: Int) {
+        self.route = route
+        self.answered = answered
+        self.suspected = suspected
+    }
+}
+
+/// A route with work that is due, as the poll saw it.
+package struct ReadyRoute: Equatable, Sendable {
+    package let route: RouteID
+    package let app: AppID
+    package let provider: Provider
+    package let environment: PushEnvironment
+    package let topic: String
+    package init(route: RouteID, app: AppID, provider: Provider, environment: PushEnvironment, topic: String) {
+        self.route = route
+        self.app = app
+        self.provider = provider
+        self.environment = environment
+        self.topic = topic
+    }
+}

@@ -1,0 +1,170 @@
+import PushModel
+
+extension ParcelRun {
+    /// The common answer, kept apart so that it costs one branch a push.
+    package mutating func recordAccepted(_ position: Int) {
+        guard isOpen.indices.contains(position), isOpen[position] else { return }
+        sample.answered += 1
+        if parcel.members[position].isSuspected { judge(position, .cleared, asOf: parcel.leasedAt) }
+        end(position, Ending(.accepted))
+    }
+
+    /// What the wire said about the member at `position`. A second word about the same member is ignored.
+    package mutating func record(_ outcome: Outcome, for position: Int, now: MonotonicInstant) {
+        guard isOpen.indices.contains(position), isOpen[position] else { return }
+        switch outcome {
+        case .accepted:
+            recordAccepted(position)
+        case .rejected(let rejection):
+            recordRejection(rejection, position, now)
+        case .deferred(let after, let reason):
+            postpone(position, after: after, reason, now)
+        case .unsent(let fault):
+            recordUnsent(fault, position, now)
+        case .unknown:
+            recordUnknown(position, now)
+        }
+    }
+
+    private mutating func recordRejection(_ rejection: Rejection, _ position: Int, _ now: MonotonicInstant) {
+        sample.answered += 1
+        switch rejection.fault {
+        case .tokenUnregistered:
+            let verdict = TokenVerdict.unregistered(since: rejection.invalidSince, reason: rejection.reason)
+            judge(position, verdict, asOf: rejection.invalidSince ?? parcel.leasedAt)
+            end(position, Ending(.unregistered, rejection.reason))
+        case .tokenSuspect:
+            sample.suspected += 1
+            judge(position, .suspected(reason: rejection.reason), asOf: parcel.leasedAt)
+            end(position, Ending(.rejected, rejection.reason))
+        case .message:
+            end(position, Ending(.rejected, rejection.reason))
+        case .ours:
+            noteOurFault(rejection.reason)
+            end(position, Ending(.rejected, rejection.reason))
+        case .credential:
+            postpone(position, after: nil, .credentialRefused, now)
+        }
+    }
+
+    private mutating func recordUnsent(_ fault: TransportFault, _ position: Int, _ now: MonotonicInstant) {
+        switch fault {
+        case .withdrawn:
+            wait(position, for: .zero, costsBudget: false, countsAsAttempt: false, lost: false, now)
+        case .unreachable, .tlsRefused:
+            // The lane is blocked and says so; the parcel is leased again when it can send.
+            wait(position, for: policy.floor, costsBudget: false, countsAsAttempt: false, lost: false, now)
+        case .refusedStream, .goAway, .streamReset, .connectionLost, .deadlinePassed, .protocolViolation:
+            let pause = policy.wait(afterAttempt: Int(parcel.attempt) + 1, entropy: entropy)
+            wait(position, for: pause, costsBudget: true, countsAsAttempt: true, lost: false, now)
+        }
+    }
+
+    private mutating func recordUnknown(_ position: Int, _ now: MonotonicInstant) {
+        guard isRepeatable else {
+            end(position, Ending(.gaveUp, EndingReason.answerLost))
+            return
+        }
+        let pause = policy.wait(afterAttempt: Int(parcel.attempt) + 1, entropy: entropy)
+        wait(position, for: pause, costsBudget: true, countsAsAttempt: true, lost: true, now)
+    }
+
+    private mutating func postpone(
+        _ position: Int, after: Duration?, _ reason: DeferralReason, _ now: MonotonicInstant
+    ) {
+        let backoff = policy.wait(afterAttempt: Int(parcel.attempt) + 1, entropy: entropy)
+        switch reason {
+        case .deviceThrottled, .providerBusy:
+            let pause = max(after ?? .zero, backoff)
+            wait(position, for: pause, costsBudget: true, countsAsAttempt: true, lost: false, now)
+        case .laneThrottled, .credentialRefused, .laneBlocked:
+            let pause = after ?? policy.floor
+            wait(position, for: pause, costsBudget: false, countsAsAttempt: false, lost: false, now)
+        case .providerTokenExpired:
+            wait(position, for: .zero, costsBudget: false, countsAsAttempt: false, lost: false, now)
+        }
+    }
+
+    var entropy: UInt64 {
+        UInt64(bitPattern: parcel.id.value) &* 0x9e37_79b9_7f4a_7c15 &+ UInt64(UInt16(bitPattern: parcel.attempt))
+    }
+
+    /// Puts a member into a later parcel, unless its time or its budget ends before.
+    private mutating func wait(
+        _ position: Int, for pause: Duration, costsBudget: Bool, countsAsAttempt: Bool, lost: Bool,
+        _ now: MonotonicInstant
+    ) {
+        let isLost = lost || mayHaveBeenShown
+        let pause = RetryPolicy.wholeSeconds(pause)
+        if wall(at: now) + pause >= parcel.expiresAt {
+            end(position, isLost ? Ending(.gaveUp, EndingReason.answerLost) : Ending(.expired, EndingReason.expired))
+            return
+        }
+        let taken = RetryPolicy.wholeSeconds(now - leasedAtMonotonic)
+        let spent = costsBudget ? parcel.retrySpent + pause + taken : parcel.retrySpent
+        if spent > policy.budget {
+            let reason = isLost ? EndingReason.answerLost : EndingReason.retriesExhausted
+            end(position, Ending(.gaveUp, reason))
+            return
+        }
+        let attempt = countsAsAttempt ? min(parcel.attempt, Int16.max - 1) + 1 : parcel.attempt
+        goOn(
+            position, route: parcel.route, dueAfter: pause, attempt: attempt, lapses: 0, spent: spent,
+            answerLost: isLost)
+    }
+
+    mutating func handOver(_ position: Int, to route: RouteID) {
+        goOn(
+            position, route: route, dueAfter: .zero, attempt: parcel.attempt, lapses: 0, spent: parcel.retrySpent,
+            answerLost: mayHaveBeenShown)
+    }
+
+    mutating func goOn(
+        _ position: Int, route: RouteID, dueAfter: Duration, attempt: Int16, lapses: Int16, spent: Duration,
+        answerLost: Bool
+    ) {
+        let key = RemainderTally.Key(
+            route: route, dueAfter: dueAfter, attempt: attempt, lapses: lapses, retrySpent: spent,
+            answerLost: answerLost)
+        remainders.add(parcel.members[position].registration, to: key)
+        close(position)
+    }
+
+    mutating func endExpired(_ position: Int) {
+        let ending =
+            mayHaveBeenShown ? Ending(.gaveUp, EndingReason.answerLost) : Ending(.expired, EndingReason.expired)
+        end(position, ending)
+    }
+
+    mutating func end(_ position: Int, _ ending: Ending) {
+        endings.add(ending)
+        close(position)
+    }
+
+    private mutating func close(_ position: Int) {
+        precondition(isOpen[position], "a member ends once")
+        isOpen[position] = false
+        openCount -= 1
+        hasNews = true
+        let index = Int(parcel.members[position].index)
+        settledBits[index >> 3] |= 1 << UInt8(index & 7)
+    }
+
+    private mutating func judge(_ position: Int, _ verdict: TokenVerdict, asOf: WallInstant) {
+        let member = parcel.members[position]
+        verdicts.append(
+            GuardedVerdict(
+                registration: member.registration, generation: member.generation, route: parcel.route,
+                verdict: verdict, asOf: asOf))
+    }
+
+    private mutating func noteOurFault(_ reason: String) {
+        let alarm = ParcelAlarm.ourFault(reason: reason)
+        if !alarms.contains(alarm) { alarms.append(alarm) }
+    }
+
+    package mutating func takeAlarms() -> [ParcelAlarm] {
+        defer { alarms = [] }
+        return alarms
+    }
+}

@@ -1,0 +1,65 @@
+import PushModel
+
+/// One settle on its way: the verdicts go first, in a transaction of their own, since they hold even where the lease
+/// was lost; then the compare-and-set.
+package struct PendingSettle: Equatable, Sendable {
+    package let settlement: Settlement
+    package let verdicts: [GuardedVerdict]
+    package let sample: RouteSample
+
+    package init(settlement: Settlement, verdicts: [GuardedVerdict], sample: RouteSample) {
+        self.settlement = settlement
+        self.verdicts = verdicts
+        self.sample = sample
+    }
+}
+
+/// What a settle's reply means for the run.
+package enum SettleConclusion: Equatable, Sendable {
+    /// Written; the parcel goes on.
+    case goesOn
+    /// Written, and nothing is left of the parcel here.
+    case finished
+    /// The lease is another's now, or gone: our counts are dropped.
+    case lost
+}
+
+extension ParcelRun {
+    /// Everything that happened since the last settle, for one transaction. nil while one is under way, or without news.
+    package mutating func takeSettlement() -> PendingSettle? {
+        guard settling == nil, hasNews else { return nil }
+        let settlement = Settlement(
+            parcel: parcel.id, message: parcel.message, epoch: parcel.epoch, settles: settles,
+            endings: endings.inOrder(), settledBits: settledBits, remainders: remainders.remainders(),
+            pendingAfter: openCount)
+        let pending = PendingSettle(settlement: settlement, verdicts: verdicts, sample: sample)
+        settling = pending
+        endings = EndingTally()
+        remainders = RemainderTally()
+        verdicts = []
+        sample = RouteSample(route: parcel.route, answered: 0, suspected: 0)
+        hasNews = false
+        return pending
+    }
+
+    /// The reply to the settle under way.
+    ///
+    /// A fence whose `settles` is one ahead of ours, under our epoch, is the trace of our own earlier attempt whose
+    /// commit we could not see. A row that is gone was finished: by us, where this settle would have finished it.
+    package mutating func concludeSettle(_ reply: SettleReply) -> SettleConclusion {
+        guard let pending = settling else { return .lost }
+        settling = nil
+        switch reply {
+        case .settled:
+            break
+        case .fenced(let standing):
+            guard let standing else { return pending.settlement.pendingAfter == 0 ? .finished : .lost }
+            let isOurOwn =
+                standing.epoch == parcel.epoch && standing.isLeased
+                && standing.settles == pending.settlement.settles + 1
+            guard isOurOwn else { return .lost }
+        }
+        settles += 1
+        return pending.settlement.pendingAfter == 0 ? .finished : .goesOn
+    }
+}

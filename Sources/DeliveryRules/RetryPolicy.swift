@@ -1,0 +1,37 @@
+import PushModel
+
+/// When a push that was not refused for good is tried again, and when we stop.
+///
+/// Waits double from the floor to the ceiling. What waits for us (a blocked lane, a credential, a pause) costs nothing
+/// of the budget; what waits for the provider does.
+package struct RetryPolicy: Equatable, Sendable {
+    /// Shorter would hammer a provider that is already struggling.
+    package var floor: Duration
+    /// Apple asks for 15 minutes between attempts after a 5xx; we arrive there by doubling.
+    package var ceiling: Duration
+    /// Waiting that a push may spend on retries, lane blocks not counted. Longer would outlive its meaning.
+    package var budget: Duration
+
+    package init(floor: Duration = .seconds(1), ceiling: Duration = .seconds(900), budget: Duration = .seconds(7_200)) {
+        precondition(floor > .zero && ceiling >= floor && budget >= floor)
+        self.floor = floor
+        self.ceiling = ceiling
+        self.budget = budget
+    }
+
+    /// The wait after the given attempt (1 is the first), in whole seconds rounded up, so that remainders gather.
+    ///
+    /// `entropy` spreads the herd: the same value gives the same wait, up to a quarter longer than the bare doubling.
+    package func wait(afterAttempt attempt: Int, entropy: UInt64) -> Duration {
+        precondition(attempt >= 1)
+        let doublings = min(attempt - 1, 20)
+        let bare = min(floor.wholeNanoseconds << Int64(doublings), ceiling.wholeNanoseconds)
+        let jitter = Int64(entropy % 1_024) * (bare / 4) / 1_024
+        return RetryPolicy.wholeSeconds(.nanoseconds(bare + jitter))
+    }
+
+    package static func wholeSeconds(_ wait: Duration) -> Duration {
+        let nanoseconds = max(0, wait.wholeNanoseconds)
+        return .seconds((nanoseconds + 999_999_999) / 1_000_000_000)
+    }
+}

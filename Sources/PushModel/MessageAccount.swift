@@ -1,0 +1,127 @@
+/// States of a message. The numbers stand in the database.
+package enum MessageState: Int16, Hashable, Sendable {
+    case accepted = 1
+    case scheduled = 2
+    case planning = 3
+    case sending = 4
+    case paused = 5
+    case finished = 6
+    case cancelled = 7
+
+    package var name: String {
+        switch self {
+        case .accepted: "accepted"
+        case .scheduled: "scheduled"
+        case .planning: "planning"
+        case .sending: "sending"
+        case .paused: "paused"
+        case .finished: "finished"
+        case .cancelled: "cancelled"
+        }
+    }
+}
+
+/// Transactional goes before bulk. The numbers stand in the database.
+package enum MessageUrgency: Int16, Hashable, Sendable {
+    case transactional = 1
+    case bulk = 2
+}
+
+/// Where a message stands: every member of its audience in exactly one place (P2).
+package struct MessageAccount: Equatable, Sendable {
+    package let id: MessageID
+    package let state: MessageState
+    package let acceptedAt: WallInstant
+    package let expiresAt: WallInstant
+    package let finishedAt: WallInstant?
+    /// nil until planning ended.
+    package let audience: Int64?
+    /// One count per terminal state, in the order of `TerminalState.allCases`.
+    package let outcomes: [Int64]
+    /// Planned members that have not ended.
+    package let pending: Int64
+    /// Endings other than a plain `accepted`, with their reasons, ordered by state and reason.
+    package let reasons: [EndingTotal]
+
+    package init(
+        id: MessageID, state: MessageState, acceptedAt: WallInstant, expiresAt: WallInstant, finishedAt: WallInstant?,
+        audience: Int64?, outcomes: [Int64], pending: Int64, reasons: [EndingTotal]
+    ) {
+        self.id = id
+        self.state = state
+        self.acceptedAt = acceptedAt
+        self.expiresAt = expiresAt
+        self.finishedAt = finishedAt
+        self.audience = audience
+        self.outcomes = outcomes
+        self.pending = pending
+        self.reasons = reasons
+    }
+
+    package func count(_ state: TerminalState) -> Int64 {
+        let place = Int(state.rawValue) - 1
+        return place < outcomes.count ? outcomes[place] : 0
+    }
+}
+
+package struct EndingTotal: Equatable, Sendable {
+    package let ending: Ending
+    package let count: Int64
+    package init(ending: Ending, count: Int64) {
+        self.ending = ending
+        self.count = count
+    }
+}
+
+/// Whom a message is for.
+package enum Audience: Equatable, Sendable {
+    /// Every live registration of the app, of the kind that the push type asks for.
+    case all
+    /// These installations, each once.
+    case installations([String])
+}
+
+/// One row of the feedback feed.
+package struct FeedbackItem: Equatable, Sendable {
+    package let id: Int64
+    package let installation: String
+    package let kind: TokenKind
+    package let provider: Provider
+    package let verdict: FeedbackVerdict
+    package let reason: String
+    package let at: WallInstant
+
+    package init(
+        id: Int64, installation: String, kind: TokenKind, provider: Provider, verdict: FeedbackVerdict, reason: String,
+        at: WallInstant
+    ) {
+        self.id = id
+        self.installation = installation
+        self.kind = kind
+        self.provider = provider
+        self.verdict = verdict
+        self.reason = reason
+        self.at = at
+    }
+}
+
+/// The numbers stand in the database.
+package enum FeedbackVerdict: Int16, Hashable, Sendable {
+    case retired = 1
+    case suspected = 2
+    case replaced = 3
+    case moved = 4
+    case undone = 5
+    case cleared = 6
+
+    package var name: String {
+        switch self {
+        case .retired: "retired"
+        case .suspected: "suspected"
+        case .replaced: "replaced"
+        case .moved: "moved"
+        case .undone: "undone"
+        case .cleared: "cleared"
+        }
+    }
+}

@@ -1,0 +1,38 @@
+/// What a push is to the device's system, in APNs' words. The numbers stand in the database.
+///
+/// What each type asks of its topic, priority, size and repetition stands in one table in room APNs.
+package enum PushType: Int16, Hashable, Sendable, CaseIterable {
+    case alert = 1
+    case background = 2
+    case voip = 3
+    case complication = 4
+    case fileProvider = 5
+    case mdm = 6
+    case liveActivity = 7
+    case pushToTalk = 8
+    case location = 9
+    case widgets = 10
+    case controls = 11
+
+    /// The word of the header `apns-push-type`.
+    package var name: String {
+        switch self {
+        case .alert: "alert"
+        case .background: "background"
+        case .voip: "voip"
+        case .complication: "complication"
+        case .fileProvider: "fileprovider"
+        case .mdm: "mdm"
+        case .liveActivity: "liveactivity"
+        case .pushToTalk: "pushtotalk"
+        case .location: "location"
+        case .widgets: "widgets"
+        case .controls: "controls"
+        }
+    }
+
+    package init?(name: String) {
+        guard let match = Self.allCases.first(where: { $0.name == name }) else { return nil }
+        self = match
+    }
+}

@@ -1,0 +1,7 @@
+/// The schema's history as it is compiled into the program: one entry a file of this folder, in order.
+package enum EmbeddedMigrations {
+    // The build spells a leading digit as an underscore.
+    package static let inOrder: [(name: String, sql: [UInt8])] = [
+        ("0001_registry_and_queue", PackageResources._001_registry_and_queue_sql)
+    ]
+}
