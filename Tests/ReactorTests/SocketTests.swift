@@ -1,0 +1,311 @@
+import Glibc
+import PushModel
+import Reactor
+import Testing
+
+/// Reads to the end and answers with what it read.
+private final class Collector: ReadinessHandler {
+    let loop: ReactorLoop
+    let socket: StreamSocket
+    var bytes: [UInt8] = []
+    let finish: (Result<[UInt8], ReactorError>) -> Void
+
+    init(_ loop: ReactorLoop, _ socket: StreamSocket, finish: @escaping (Result<[UInt8], ReactorError>) -> Void) throws {
+        self.loop = loop
+        self.socket = socket
+        self.finish = finish
+        try loop.watch(socket.descriptor, .read, self)
+    }
+
+    func descriptorIsReady(_ descriptor: Int32, _ readiness: Readiness) {
+        var buffer = [UInt8](repeating: 0, count: 4_096)
+        do throws(ReactorError) {
+            while true {
+                switch try socket.read(into: &buffer) {
+                case .bytes(let count): bytes += buffer[..<count]
+                case .wouldBlock: return
+                case .ended: return end(.success(bytes))
+                }
+            }
+        } catch {
+            end(.failure(error))
+        }
+    }
+
+    private func end(_ result: Result<[UInt8], ReactorError>) {
+        loop.unwatch(socket.descriptor)
+        socket.close()
+        finish(result)
+    }
+}
+
+/// Waits for the connection, writes everything, and ends the stream.
+private final class Sender: ReadinessHandler {
+    let loop: ReactorLoop
+    let socket: StreamSocket
+    var rest: ArraySlice<UInt8>
+    var failure: ReactorError?
+    let finish: (ReactorError?) -> Void
+
+    init(
+        _ loop: ReactorLoop, to address: SocketAddress, _ bytes: [UInt8], finish: @escaping (ReactorError?) -> Void
+    ) throws {
+        self.loop = loop
+        self.finish = finish
+        rest = bytes[...]
+        socket = try StreamSocket.connect(to: address)
+        try loop.watch(socket.descriptor, .write, self)
+    }
+
+    func descriptorIsReady(_ descriptor: Int32, _ readiness: Readiness) {
+        do throws(ReactorError) {
+            try socket.connectResult()
+            while !rest.isEmpty {
+                let count = try socket.write(rest.span)
+                if count == 0 { return }
+                rest = rest.dropFirst(count)
+            }
+        } catch {
+            failure = error
+        }
+        loop.unwatch(socket.descriptor)
+        socket.close()
+        finish(failure)
+    }
+}
+
+private func carry(_ bytes: [UInt8], to address: SocketAddress) async throws -> [UInt8] {
+    let loop = try ReactorLoop(name: "test")
+    defer { loop.stop() }
+    return try await withCheckedThrowingContinuation { continuation in
+        loop.perform {
+            do {
+                let listening = try ListeningSocket(binding: address)
+                let acceptor = UnsafeBox(Box<Acceptor>())
+                acceptor.value.content = try Acceptor(listening, on: loop) { accepted in
+                    do {
+                        _ = try Collector(loop, accepted) { continuation.resume(with: $0) }
+                    } catch { continuation.resume(throwing: error) }
+                    acceptor.value.content?.close()
+                }
+                _ = try Sender(loop, to: listening.address, bytes) { _ in }
+            } catch { continuation.resume(throwing: error) }
+        }
+    }
+}
+
+final class Box<Value> {
+    var content: Value?
+}
+
+@Suite("Sockets on a loop", .timeLimit(.minutes(1)))
+struct SocketTests {
+    static let text = (0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+
+    @Test("carry bytes whole and in order over IPv4")
+    func ipv4() async throws {
+        #expect(try await carry(Self.text, to: SocketAddress(loopbackPort: 0)) == Self.text)
+    }
+
+    @Test("carry bytes whole and in order over IPv6")
+    func ipv6() async throws {
+        #expect(try await carry(Self.text, to: SocketAddress(loopbackIPv6Port: 0)) == Self.text)
+    }
+
+    @Test("carry bytes whole and in order over a Unix path")
+    func unix() async throws {
+        let path = "/tmp/carillon-test-\(Entropy.uint64()).sock"
+        defer { unsafe unlink(path) }
+        #expect(try await carry(Self.text, to: SocketAddress(unixPath: path)) == Self.text)
+    }
+
+    @Test("say that a port is closed")
+    func refused() async throws {
+        let loop = try ReactorLoop(name: "test")
+        defer { loop.stop() }
+        let failure: ReactorError? = try await withCheckedThrowingContinuation { continuation in
+            loop.perform {
+                do {
+                    let port = try ListeningSocket(binding: SocketAddress(loopbackPort: 0)).localPort
+                    _ = try Sender(loop, to: SocketAddress(loopbackPort: port), [1]) { continuation.resume(returning: $0) }
+                } catch { continuation.resume(throwing: error) }
+            }
+        }
+        #expect(failure == .system(call: "connect", .connectionRefused))
+    }
+
+    @Test("turn a write to a connection that the peer has reset into an error, not a signal")
+    func brokenPipe() throws {
+        let listening = try ListeningSocket(binding: SocketAddress(loopbackPort: 0))
+        let client = try StreamSocket.connect(to: listening.address)
+        var accepted: StreamSocket?
+        while accepted == nil { if case .accepted(let socket) = listening.accept() { accepted = socket } }
+        accepted?.resetOnClose()
+        accepted?.close()
+        #expect(throws: ReactorError.self) {
+            while true { _ = try client.write([1, 2, 3].span) }
+        }
+    }
+
+    @Test("know their addresses")
+    func addresses() throws {
+        let listening = try ListeningSocket(binding: SocketAddress(loopbackIPv6Port: 0))
+        #expect(listening.localPort != 0)
+        #expect(listening.address.description == "[::1]:\(listening.localPort)")
+        let client = try StreamSocket.connect(to: listening.address)
+        #expect(client.peerAddress == listening.address)
+    }
+
+    @Test("refuse a path that the kernel could not hold")
+    func longPath() {
+        #expect(throws: ReactorError.pathUnusable) { try SocketAddress(unixPath: String(repeating: "a", count: 108)) }
+        #expect(throws: ReactorError.pathUnusable) { try SocketAddress(unixPath: "") }
+        #expect(throws: ReactorError.pathUnusable) { try SocketAddress(unixPath: "a\0b") }
+    }
+}
+
+@Suite("An unwatched descriptor", .timeLimit(.minutes(1)))
+struct StaleReadinessTests {
+    final class Pair: ReadinessHandler {
+        let loop: ReactorLoop
+        let sockets: [StreamSocket]
+        var told: [Int32] = []
+        init(_ loop: ReactorLoop, _ sockets: [StreamSocket]) {
+            self.loop = loop
+            self.sockets = sockets
+        }
+        func descriptorIsReady(_ descriptor: Int32, _ readiness: Readiness) {
+            told.append(descriptor)
+            for socket in sockets { loop.unwatch(socket.descriptor) }
+        }
+    }
+
+    @Test("is not told of readiness that the kernel had already reported in the same turn")
+    func stale() async throws {
+        let loop = try ReactorLoop(name: "test")
+        defer { loop.stop() }
+        let pair = try await onLoop(loop) { () -> UnsafeBox<Pair> in
+            let listening = try ListeningSocket(binding: SocketAddress(loopbackPort: 0))
+            // Both are writable at once, so that the kernel reports both in one turn.
+            let sockets = try (0..<2).map { _ in try StreamSocket.connect(to: listening.address) }
+            let pair = Pair(loop, sockets)
+            for socket in sockets { try loop.watch(socket.descriptor, .write, pair) }
+            return UnsafeBox(pair)
+        }
+        try await onLoop(loop) {}
+        let told = try await onLoop(loop) { pair.value.told.count }
+        #expect(told == 1)
+    }
+}
+
+@Suite("A process without free descriptors", .timeLimit(.minutes(1)))
+struct ExhaustionTests {
+    /// In a process of its own: the limit would hit the tests beside it.
+    @Test("does not spin on its listening socket, and accepts when descriptors are back")
+    func exhausted() async {
+        await #expect(processExitsWith: .success) {
+            let loop = try ReactorLoop(name: "test")
+            let busy: Duration = try await withCheckedThrowingContinuation { continuation in
+                loop.perform {
+                    do { try ExhaustedListener(loop) { continuation.resume(returning: $0) }.start() } catch {
+                        continuation.resume(throwing: error)
+                    }
+                }
+            }
+            try #require(busy < .milliseconds(125), "half of the wait spent on the processor is spinning")
+        }
+    }
+}
+
+/// Lets a client wait for 250 ms while no descriptor is free; tells how long the loop was busy meanwhile.
+final class ExhaustedListener: TimerHandler {
+    private let loop: ReactorLoop
+    private let finish: (Duration) -> Void
+    private var limit = rlimit()
+    private var acceptor: Acceptor?
+    private var client: StreamSocket?
+
+    init(_ loop: ReactorLoop, finish: @escaping (Duration) -> Void) {
+        self.loop = loop
+        self.finish = finish
+    }
+
+    func start() throws {
+        let listening = try ListeningSocket(binding: SocketAddress(loopbackPort: 0))
+        acceptor = try Acceptor(listening, on: loop) { _ in
+            self.acceptor?.close()
+            self.finish(threadTime())
+        }
+        client = try StreamSocket.connect(to: listening.address)
+        unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        var none = rlimit(rlim_cur: 3, rlim_max: limit.rlim_max)
+        unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &none)
+        _ = loop.schedule(at: loop.now + .milliseconds(250), tag: 1, self)
+    }
+
+    func timerFired(tag: UInt64) {
+        unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    }
+}
+
+/// What this thread has had of the processor.
+private func threadTime() -> Duration {
+    var time = timespec()
+    unsafe clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+    return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+}
+@Suite("The name resolver", .timeLimit(.minutes(1)))
+struct NameResolverTests {
+    @Test("answers a literal address without asking")
+    func literal() async throws {
+        #expect(try await NameResolver.resolve(host: "127.0.0.1", port: 443) == [SocketAddress(loopbackPort: 443)])
+        #expect(try await NameResolver.resolve(host: "[::1]", port: 2197) == [SocketAddress(loopbackIPv6Port: 2197)])
+    }
+
+    @Test("finds localhost")
+    func localhost() async throws {
+        let found = try await NameResolver.resolve(host: "localhost", port: 443)
+        #expect(found.contains(SocketAddress(loopbackPort: 443)) || found.contains(SocketAddress(loopbackIPv6Port: 443)))
+    }
+
+    @Test("says that a name does not exist")
+    func unknown() async throws {
+        await #expect(throws: ReactorError.self) { try await NameResolver.resolve(host: "no.such.host.invalid", port: 1) }
+    }
+}
+
+@Suite("The blocking pool", .timeLimit(.minutes(1)))
+struct BlockingPoolTests {
+    @Test("runs more work than it has threads")
+    func work() async throws {
+        let pool = BlockingPool(threadsMax: 2, waitingMax: 1_000)
+        let sum = try await withThrowingTaskGroup(of: Int.self) { group in
+            for number in 0..<500 { group.addTask { try await pool.run { number } } }
+            return try await group.reduce(0, +)
+        }
+        #expect(sum == 499 * 500 / 2)
+    }
+
+    @Test("refuses what would not fit in its queue")
+    func full() async throws {
+        let pool = BlockingPool(threadsMax: 1, waitingMax: 1)
+        let gate = BlockingPoolGate()
+        async let first: Void = pool.run { gate.waitUntilOpen() }
+        while !gate.isEntered { await Task.yield() }
+        // One of three finds room in the queue; the two others come back at once.
+        let refusals = await withTaskGroup(of: Bool.self) { group in
+            for _ in 0..<3 {
+                group.addTask {
+                    do { try await pool.run {} } catch { return error as? ReactorError == .poolIsFull }
+                    return false
+                }
+            }
+            var refusals = 0
+            for _ in 0..<2 where await group.next() == true { refusals += 1 }
+            gate.open()
+            return refusals
+        }
+        try await first
+        #expect(refusals == 2)
+    }
+}
