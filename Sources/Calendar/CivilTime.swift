@@ -1,0 +1,99 @@
+import PushModel
+
+/// A date and a time of day in UTC.
+struct CivilTime: Equatable {
+    let date: CivilDate
+    let hour: Int
+    let minute: Int
+    /// 60 in a leap second, which counts as the next minute's first.
+    let second: Int
+    let microsecond: Int
+
+    init?(date: CivilDate, hour: Int, minute: Int, second: Int, microsecond: Int = 0) {
+        guard (0...23).contains(hour), (0...59).contains(minute), (0...60).contains(second),
+            (0...999_999).contains(microsecond)
+        else { return nil }
+        self.date = date
+        self.hour = hour
+        self.minute = minute
+        self.second = second
+        self.microsecond = microsecond
+    }
+
+    /// Instants outside the years 0 to 9999, which no text of ours can say, become the nearest within.
+    init(_ exact: WallInstant) {
+        let instant = min(max(exact, Self.earliest), Self.latest)
+        let seconds = Int(instant.secondsSince1970)
+        var days = seconds / 86_400
+        if seconds % 86_400 < 0 { days -= 1 }
+        let ofDay = seconds - days * 86_400
+        date = CivilDate(daysSince1970: days)
+        hour = ofDay / 3_600
+        minute = ofDay / 60 % 60
+        second = ofDay % 60
+        microsecond = Int((instant.microseconds % 1_000_000 + 1_000_000) % 1_000_000)
+    }
+
+    private static let earliest = WallInstant(secondsSince1970: -62_167_219_200)
+    private static let latest = WallInstant(microseconds: 253_402_300_799_999_999)
+
+    /// `offsetMinutes` is how far the clock that was read stands ahead of UTC.
+    func instant(offsetMinutes: Int = 0) -> WallInstant? {
+        let seconds = date.daysSince1970 * 86_400 + hour * 3_600 + (minute - offsetMinutes) * 60 + second
+        let (micros, isOver) = Int64(seconds).multipliedReportingOverflow(by: 1_000_000)
+        let (sum, isOverStill) = micros.addingReportingOverflow(Int64(microsecond))
+        return isOver || isOverStill ? nil : WallInstant(microseconds: sum)
+    }
+}
+
+/// Reads fixed shapes from ASCII text, from the left.
+struct TextScanner {
+    private var rest: ArraySlice<UInt8>
+
+    init(_ text: some StringProtocol) { rest = Array(text.utf8)[...] }
+
+    var isAtEnd: Bool { rest.isEmpty }
+    var next: UInt8? { rest.first }
+
+    mutating func take(_ literal: StaticString) -> Bool {
+        let wanted = literal.description.utf8
+        guard rest.starts(with: wanted) else { return false }
+        rest = rest.dropFirst(wanted.count)
+        return true
+    }
+
+    mutating func takeAny() -> UInt8? { rest.popFirst() }
+
+    /// Exactly so many digits.
+    mutating func number(digits: Int) -> Int? {
+        guard rest.count >= digits else { return nil }
+        var number = 0
+        for _ in 0..<digits {
+            guard let digit = takeDigit() else { return nil }
+            number = number * 10 + digit
+        }
+        return number
+    }
+
+    mutating func takeDigit() -> Int? {
+        guard let byte = rest.first, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) else { return nil }
+        rest = rest.dropFirst()
+        return Int(byte - UInt8(ascii: "0"))
+    }
+
+    /// The index of the word that comes next.
+    mutating func word(of words: [StaticString]) -> Int? {
+        for (index, word) in words.enumerated() where take(word) { return index }
+        return nil
+    }
+}
+
+/// `number` with leading zeros.
+func append(_ number: Int, digits: Int, to text: inout [UInt8]) {
+    var divisor = 1
+    for _ in 1..<digits { divisor *= 10 }
+    while divisor > 0 {
+        text.append(UInt8(ascii: "0") + UInt8(number / divisor % 10))
+        divisor /= 10
+    }
+}

@@ -1,0 +1,84 @@
+import PushModel
+
+/// Instants as our API writes them: "2026-12-01T12:00:03.120Z". Source: RFC 3339.
+package enum RFC3339 {
+    /// Any offset; a fraction is cut to microseconds; a leap second counts as the next second.
+    /// nil for anything else, a date that does not exist included.
+    package static func parse(_ text: some StringProtocol) -> WallInstant? {
+        var scanner = TextScanner(text)
+        guard let year = scanner.number(digits: 4), scanner.take("-"),
+            let month = scanner.number(digits: 2), scanner.take("-"),
+            let day = scanner.number(digits: 2),
+            let date = CivilDate(year: year, month: month, day: day),
+            let separator = scanner.takeAny(), separator == UInt8(ascii: "T") || separator == UInt8(ascii: "t"),
+            let hour = scanner.number(digits: 2), scanner.take(":"),
+            let minute = scanner.number(digits: 2), scanner.take(":"),
+            let second = scanner.number(digits: 2),
+            let microsecond = fraction(&scanner),
+            let offsetMinutes = offset(&scanner), scanner.isAtEnd,
+            let time = CivilTime(date: date, hour: hour, minute: minute, second: second, microsecond: microsecond)
+        else { return nil }
+        return time.instant(offsetMinutes: offsetMinutes)
+    }
+
+    /// In UTC, with three digits of a second, or six where they say more. Clamped to the years 0 to 9999.
+    package static func format(_ instant: WallInstant) -> String {
+        var text: [UInt8] = []
+        append(instant, to: &text)
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    package static func append(_ instant: WallInstant, to text: inout [UInt8]) {
+        let time = CivilTime(instant)
+        Calendar.append(time.date.year, digits: 4, to: &text)
+        text.append(UInt8(ascii: "-"))
+        Calendar.append(time.date.month, digits: 2, to: &text)
+        text.append(UInt8(ascii: "-"))
+        Calendar.append(time.date.day, digits: 2, to: &text)
+        text.append(UInt8(ascii: "T"))
+        Calendar.append(time.hour, digits: 2, to: &text)
+        text.append(UInt8(ascii: ":"))
+        Calendar.append(time.minute, digits: 2, to: &text)
+        text.append(UInt8(ascii: ":"))
+        Calendar.append(time.second, digits: 2, to: &text)
+        text.append(UInt8(ascii: "."))
+        if time.microsecond.isMultiple(of: 1_000) {
+            Calendar.append(time.microsecond / 1_000, digits: 3, to: &text)
+        } else {
+            Calendar.append(time.microsecond, digits: 6, to: &text)
+        }
+        text.append(UInt8(ascii: "Z"))
+    }
+
+    /// 0 where there is none; nil for a point without digits.
+    private static func fraction(_ scanner: inout TextScanner) -> Int? {
+        guard scanner.take(".") else { return 0 }
+        guard var microsecond = scanner.takeDigit() else { return nil }
+        var digits = 1
+        while let digit = scanner.takeDigit() {
+            if digits < 6 { microsecond = microsecond * 10 + digit }
+            digits += 1
+        }
+        while digits < 6 {
+            microsecond *= 10
+            digits += 1
+        }
+        return microsecond
+    }
+
+    private static func offset(_ scanner: inout TextScanner) -> Int? {
+        switch scanner.takeAny() {
+        case UInt8(ascii: "Z"), UInt8(ascii: "z"): return 0
+        case UInt8(ascii: "+"): return clock(&scanner)
+        case UInt8(ascii: "-"): return clock(&scanner).map { -$0 }
+        default: return nil
+        }
+    }
+
+    private static func clock(_ scanner: inout TextScanner) -> Int? {
+        guard let hours = scanner.number(digits: 2), hours <= 23, scanner.take(":"),
+            let minutes = scanner.number(digits: 2), minutes <= 59
+        else { return nil }
+        return hours * 60 + minutes
+    }
+}

@@ -1,0 +1,85 @@
+/// Bytes as base64, in both alphabets of RFC 4648. Reading is strict: no white space, no bits left over.
+package enum Base64 {
+    /// "+", "/", padded with "=".
+    package static func encode(_ bytes: [UInt8]) -> String {
+        var text = write(bytes, plus: UInt8(ascii: "+"), slash: UInt8(ascii: "/"))
+        while !text.count.isMultiple(of: 4) { text.append(UInt8(ascii: "=")) }
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// "-", "_", no padding: the form of JWT.
+    package static func urlEncode(_ bytes: [UInt8]) -> [UInt8] {
+        write(bytes, plus: UInt8(ascii: "-"), slash: UInt8(ascii: "_"))
+    }
+
+    /// Padding is asked for.
+    package static func decode(_ text: some BidirectionalCollection<UInt8>) -> [UInt8]? {
+        guard text.count.isMultiple(of: 4) else { return nil }
+        var digits = text[...]
+        for _ in 0..<2 where digits.last == UInt8(ascii: "=") { digits.removeLast() }
+        return read(digits, plus: UInt8(ascii: "+"), slash: UInt8(ascii: "/"))
+    }
+
+    package static func decode(_ text: String) -> [UInt8]? { decode(text.utf8) }
+
+    /// Padding is refused.
+    package static func urlDecode(_ text: some Collection<UInt8>) -> [UInt8]? {
+        read(text, plus: UInt8(ascii: "-"), slash: UInt8(ascii: "_"))
+    }
+
+    private static func write(_ bytes: [UInt8], plus: UInt8, slash: UInt8) -> [UInt8] {
+        var text: [UInt8] = []
+        text.reserveCapacity((bytes.count + 2) / 3 * 4)
+        var held: UInt32 = 0
+        var heldBits: UInt32 = 0
+        for byte in bytes {
+            held = held << 8 | UInt32(byte)
+            heldBits += 8
+            while heldBits >= 6 {
+                heldBits -= 6
+                text.append(digit(UInt8(held >> heldBits & 0x3f), plus, slash))
+            }
+        }
+        if heldBits > 0 { text.append(digit(UInt8(held << (6 - heldBits) & 0x3f), plus, slash)) }
+        return text
+    }
+
+    private static func read(_ text: some Collection<UInt8>, plus: UInt8, slash: UInt8) -> [UInt8]? {
+        var bytes: [UInt8] = []
+        var held: UInt32 = 0
+        var heldBits: UInt32 = 0
+        for digit in text {
+            guard let value = value(of: digit, plus, slash) else { return nil }
+            held = held << 6 | UInt32(value)
+            heldBits += 6
+            if heldBits >= 8 {
+                heldBits -= 8
+                bytes.append(UInt8(truncatingIfNeeded: held >> heldBits))
+            }
+            held &= (1 << heldBits) - 1
+        }
+        // A lone last digit holds no byte; bits left over would give one value two spellings.
+        return heldBits < 6 && held == 0 ? bytes : nil
+    }
+
+    private static func digit(_ value: UInt8, _ plus: UInt8, _ slash: UInt8) -> UInt8 {
+        switch value {
+        case 0..<26: UInt8(ascii: "A") + value
+        case 26..<52: UInt8(ascii: "a") + value - 26
+        case 52..<62: UInt8(ascii: "0") + value - 52
+        case 62: plus
+        default: slash
+        }
+    }
+
+    private static func value(of digit: UInt8, _ plus: UInt8, _ slash: UInt8) -> UInt8? {
+        switch digit {
+        case UInt8(ascii: "A")...UInt8(ascii: "Z"): digit - UInt8(ascii: "A")
+        case UInt8(ascii: "a")...UInt8(ascii: "z"): digit - UInt8(ascii: "a") + 26
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0") + 52
+        case plus: 62
+        case slash: 63
+        default: nil
+        }
+    }
+}

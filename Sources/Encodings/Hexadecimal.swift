@@ -1,0 +1,62 @@
+/// Bytes as lower-case hexadecimal digits.
+package enum Hexadecimal {
+    package static func append(_ bytes: Span<UInt8>, to text: inout [UInt8]) {
+        for index in bytes.indices { append(bytes[index], to: &text) }
+    }
+
+    package static func append(_ bytes: [UInt8], to text: inout [UInt8]) { append(bytes.span, to: &text) }
+
+    /// Sixteen digits, the most significant first.
+    package static func append(_ word: UInt64, to text: inout [UInt8]) {
+        for shift in stride(from: 56, through: 0, by: -8) {
+            append(UInt8(truncatingIfNeeded: word >> UInt64(shift)), to: &text)
+        }
+    }
+
+    package static func text(_ bytes: [UInt8]) -> String {
+        var text: [UInt8] = []
+        text.reserveCapacity(bytes.count * 2)
+        append(bytes, to: &text)
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// Either case. nil for an odd count or anything that is no digit; empty for empty.
+    package static func decode(_ text: some Collection<UInt8>) -> [UInt8]? {
+        guard text.count.isMultiple(of: 2) else { return nil }
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(text.count / 2)
+        var high: UInt8?
+        for digit in text {
+            guard let value = value(of: digit) else { return nil }
+            if let first = high {
+                bytes.append(first << 4 | value)
+                high = nil
+            } else {
+                high = value
+            }
+        }
+        return bytes
+    }
+
+    package static func decode(_ text: String) -> [UInt8]? { decode(text.utf8) }
+
+    @inline(__always)
+    static func append(_ byte: UInt8, to text: inout [UInt8]) {
+        text.append(digit(byte >> 4))
+        text.append(digit(byte & 0x0f))
+    }
+
+    @inline(__always)
+    static func digit(_ value: UInt8) -> UInt8 {
+        value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
+    }
+
+    static func value(of digit: UInt8) -> UInt8? {
+        switch digit {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,49 @@
+/// One bit for each of a fixed number of positions: which members of a parcel are done, say.
+package struct MemberBitmap: Equatable, Sendable {
+    package let count: Int
+    /// The first position is the lowest bit of the first byte. Bits past the last position are clear.
+    package private(set) var bytes: [UInt8]
+
+    package init(count: Int) {
+        precondition(count >= 0)
+        self.count = count
+        bytes = [UInt8](repeating: 0, count: (count + 7) / 8)
+    }
+
+    /// nil if the bytes are not exactly as many as the count asks for, or a bit past the end is set.
+    package init?(bytes: [UInt8], count: Int) {
+        guard count >= 0, bytes.count == (count + 7) / 8 else { return nil }
+        if !count.isMultiple(of: 8), let last = bytes.last, last >> UInt8(count % 8) != 0 { return nil }
+        self.count = count
+        self.bytes = bytes
+    }
+
+    package subscript(position: Int) -> Bool {
+        get {
+            precondition(position >= 0 && position < count)
+            return bytes[position / 8] >> UInt8(position % 8) & 1 == 1
+        }
+        set {
+            precondition(position >= 0 && position < count)
+            let bit: UInt8 = 1 << UInt8(position % 8)
+            if newValue { bytes[position / 8] |= bit } else { bytes[position / 8] &= ~bit }
+        }
+    }
+
+    package var setCount: Int {
+        var total = 0
+        for byte in bytes { total += byte.nonzeroBitCount }
+        return total
+    }
+
+    /// Rising.
+    package func forEachSet(_ visit: (Int) -> Void) {
+        for (index, byte) in bytes.enumerated() {
+            var rest = byte
+            while rest != 0 {
+                visit(index * 8 + rest.trailingZeroBitCount)
+                rest &= rest - 1
+            }
+        }
+    }
+}

@@ -1,0 +1,144 @@
+/// The sorted ids of a parcel's members as bytes, in whichever of three forms is smallest.
+///
+/// A form byte, then: deltas, the first id and each step to the next in groups of seven bits, lowest first, the high
+/// bit meaning "more follows" (dense ids take a byte each); or fixed, eight bytes an id, highest first; or bits, the
+/// first id as a delta and then one bit for each id from it to the last. Never more than 8 bytes an id, plus the form.
+package enum MemberList {
+    enum Form: UInt8 {
+        case deltas = 1
+        case fixed = 2
+        case bits = 3
+    }
+
+    /// More would be no parcel of ours: a bound against bytes that lie.
+    package static let membersMax = 1 << 24
+
+    /// The ids have to rise strictly, and none be negative.
+    package static func encode(_ ids: [Int64]) -> [UInt8] {
+        precondition(ids.count <= membersMax)
+        var previous: Int64 = -1
+        for id in ids {
+            precondition(id > previous, "member ids rise")
+            previous = id
+        }
+        let deltas = encodeDeltas(ids)
+        if let bits = encodeBits(ids, ifShorterThan: deltas.count) { return bits }
+        return deltas.count <= 1 + 8 * ids.count ? deltas : encodeFixed(ids)
+    }
+
+    package static func decode(_ bytes: [UInt8]) throws(MemberListFault) -> [Int64] {
+        guard let first = bytes.first, let form = Form(rawValue: first) else { throw .unknownForm }
+        return switch form {
+        case .deltas: try decodeDeltas(bytes)
+        case .fixed: try decodeFixed(bytes)
+        case .bits: try decodeBits(bytes)
+        }
+    }
+
+    private static func encodeDeltas(_ ids: [Int64]) -> [UInt8] {
+        var bytes = [Form.deltas.rawValue]
+        bytes.reserveCapacity(ids.count * 2 + 10)
+        var previous: Int64 = 0
+        for id in ids {
+            append(UInt64(id - previous), to: &bytes)
+            previous = id
+        }
+        return bytes
+    }
+
+    private static func decodeDeltas(_ bytes: [UInt8]) throws(MemberListFault) -> [Int64] {
+        var ids: [Int64] = []
+        ids.reserveCapacity(min(bytes.count, membersMax))
+        var index = 1
+        var previous: Int64 = 0
+        while index < bytes.count {
+            guard ids.count < membersMax else { throw .tooMany }
+            let step = try read(bytes, at: &index)
+            let (id, isOver) = previous.addingReportingOverflow(step)
+            guard !isOver, step > 0 || ids.isEmpty else { throw .notRising }
+            ids.append(id)
+            previous = id
+        }
+        return ids
+    }
+
+    private static func encodeFixed(_ ids: [Int64]) -> [UInt8] {
+        var bytes = [Form.fixed.rawValue]
+        bytes.reserveCapacity(1 + 8 * ids.count)
+        for id in ids {
+            for shift in stride(from: 56, through: 0, by: -8) {
+                bytes.append(UInt8(truncatingIfNeeded: id >> Int64(shift)))
+            }
+        }
+        return bytes
+    }
+
+    private static func decodeFixed(_ bytes: [UInt8]) throws(MemberListFault) -> [Int64] {
+        guard (bytes.count - 1).isMultiple(of: 8) else { throw .endsEarly }
+        var ids: [Int64] = []
+        var previous: Int64 = -1
+        for start in stride(from: 1, to: bytes.count, by: 8) {
+            guard ids.count < membersMax else { throw .tooMany }
+            var id: Int64 = 0
+            for byte in bytes[start..<start + 8] { id = id << 8 | Int64(byte) }
+            guard id > previous else { throw .notRising }
+            ids.append(id)
+            previous = id
+        }
+        return ids
+    }
+
+    private static func encodeBits(_ ids: [Int64], ifShorterThan bound: Int) -> [UInt8]? {
+        guard let first = ids.first, let last = ids.last, (last - first) / 8 < bound else { return nil }
+        var bytes = [Form.bits.rawValue]
+        append(UInt64(first), to: &bytes)
+        var bitmap = MemberBitmap(count: Int(last - first) + 1)
+        for id in ids { bitmap[Int(id - first)] = true }
+        bytes.append(contentsOf: bitmap.bytes)
+        return bytes.count < bound ? bytes : nil
+    }
+
+    private static func decodeBits(_ bytes: [UInt8]) throws(MemberListFault) -> [Int64] {
+        var index = 1
+        let first = try read(bytes, at: &index)
+        guard first <= Int64.max - Int64(bytes.count) * 8 else { throw .notRising }
+        let bits = Array(bytes[index...])
+        guard let bitmap = MemberBitmap(bytes: bits, count: bits.count * 8) else { throw .endsEarly }
+        guard bitmap.setCount <= membersMax else { throw .tooMany }
+        var ids: [Int64] = []
+        ids.reserveCapacity(bitmap.setCount)
+        bitmap.forEachSet { ids.append(first + Int64($0)) }
+        return ids
+    }
+
+    private static func append(_ number: UInt64, to bytes: inout [UInt8]) {
+        var rest = number
+        while rest >= 0x80 {
+            bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
+            rest >>= 7
+        }
+        bytes.append(UInt8(rest))
+    }
+
+    private static func read(_ bytes: [UInt8], at index: inout Int) throws(MemberListFault) -> Int64 {
+        var number: UInt64 = 0
+        // Nine groups of seven bits are 63: what an Int64 holds without its sign.
+        for shift in stride(from: 0, through: 56, by: 7) {
+            guard index < bytes.count else { throw .endsEarly }
+            let byte = bytes[index]
+            index += 1
+            number |= UInt64(byte & 0x7f) << UInt64(shift)
+            if byte < 0x80 { return Int64(number) }
+        }
+        throw .numberTooLong
+    }
+}
+
+/// Why bytes are no list of members. The database holds them: a stranger could have been there.
+package enum MemberListFault: Error, Equatable, Sendable {
+    case unknownForm
+    case endsEarly
+    case numberTooLong
+    case notRising
+    case tooMany
+}

@@ -1,0 +1,76 @@
+/// Why bytes are not the JSON that was asked for, and where.
+package struct JSONError: Error, Equatable, Sendable {
+    package let kind: Kind
+    /// In bytes from the beginning.
+    package let offset: Int
+
+    package init(_ kind: Kind, at offset: Int) {
+        self.kind = kind
+        self.offset = offset
+    }
+
+    package enum Kind: Equatable, Sendable {
+        case endsEarly
+        case unexpectedByte
+        case trailingBytes
+        case badNumber
+        case badEscape
+        case loneSurrogate
+        case controlCharacterInString
+        case nulInString
+        case notUTF8
+        case duplicateName
+        case tooLarge(bytesMax: Int)
+        case tooDeep(depthMax: Int)
+        case tooManyValues(valuesMax: Int)
+        case numberTooLong(bytesMax: Int)
+    }
+
+    /// For people. Holds nothing of the text itself, which may be a secret.
+    package var sentence: String {
+        switch kind {
+        case .endsEarly: "The JSON ends early, at byte \(offset)."
+        case .unexpectedByte: "This is not JSON: byte \(offset) is not what may stand there."
+        case .trailingBytes: "Something follows the JSON value, at byte \(offset)."
+        case .badNumber: "The number at byte \(offset) is not written as JSON writes numbers."
+        case .badEscape: "The string has an unknown escape at byte \(offset)."
+        case .loneSurrogate: "The string has half a surrogate pair at byte \(offset)."
+        case .controlCharacterInString: "The string has an unescaped control character at byte \(offset)."
+        case .nulInString: "The string has a NUL character at byte \(offset), which cannot be stored."
+        case .notUTF8: "The string that begins at byte \(offset) is not UTF-8."
+        case .duplicateName: "The object names the same member twice; the second time at byte \(offset)."
+        case .tooLarge(let bytesMax): "The JSON is larger than \(bytesMax) bytes."
+        case .tooDeep(let depthMax): "The JSON nests deeper than \(depthMax) levels, at byte \(offset)."
+        case .tooManyValues(let valuesMax): "The JSON has more than \(valuesMax) values."
+        case .numberTooLong(let bytesMax): "The number at byte \(offset) is longer than \(bytesMax) characters."
+        }
+    }
+}
+
+/// How much of a stranger's JSON we are willing to hold.
+package struct JSONLimits: Sendable {
+    package var bytesMax: Int
+    /// Reading recurses: the bound keeps a stranger away from our stack.
+    package var depthMax: Int
+    /// Of all kinds, at all levels: a value in memory takes a multiple of its two bytes of text.
+    package var valuesMax: Int
+    package var numberBytesMax: Int
+    /// PostgreSQL's text cannot hold it.
+    package var refusesNUL: Bool
+
+    package init(
+        bytesMax: Int, depthMax: Int = 32, valuesMax: Int = 100_000, numberBytesMax: Int = 64, refusesNUL: Bool = true
+    ) {
+        self.bytesMax = bytesMax
+        self.depthMax = depthMax
+        self.valuesMax = valuesMax
+        self.numberBytesMax = numberBytesMax
+        self.refusesNUL = refusesNUL
+    }
+
+    /// For a request's body.
+    package static let standard = JSONLimits(bytesMax: 1 << 20)
+    /// For what we wrote ourselves.
+    package static let trusted = JSONLimits(
+        bytesMax: .max, depthMax: 128, valuesMax: .max, numberBytesMax: .max, refusesNUL: false)
+}

@@ -1,0 +1,148 @@
+/// Writes minimal JSON into one growing buffer: no white space, and only the escapes that RFC 8259 asks for.
+///
+/// Commas are the writer's; that names and values alternate is the caller's.
+package struct JSONWriter: Sendable {
+    package private(set) var bytes: [UInt8] = []
+    /// Something stands before the next value or name, in this object or array.
+    private var needsComma = false
+
+    package init(capacity: Int = 256) { bytes.reserveCapacity(capacity) }
+
+    package mutating func beginObject() { open(UInt8(ascii: "{")) }
+    package mutating func endObject() { close(UInt8(ascii: "}")) }
+    package mutating func beginArray() { open(UInt8(ascii: "[")) }
+    package mutating func endArray() { close(UInt8(ascii: "]")) }
+
+    package mutating func name(_ name: String) {
+        separate()
+        Self.append(quoted: name, to: &bytes)
+        bytes.append(UInt8(ascii: ":"))
+        needsComma = false
+    }
+
+    package mutating func string(_ text: String) {
+        separate()
+        Self.append(quoted: text, to: &bytes)
+    }
+
+    package mutating func integer(_ integer: some BinaryInteger) {
+        separate()
+        bytes.append(contentsOf: String(integer).utf8)
+    }
+
+    package mutating func bool(_ claim: Bool) {
+        separate()
+        bytes.append(contentsOf: (claim ? "true" : "false").utf8)
+    }
+
+    package mutating func null() {
+        separate()
+        bytes.append(contentsOf: "null".utf8)
+    }
+
+    /// A value that is JSON already.
+    package mutating func raw(_ json: [UInt8]) {
+        separate()
+        bytes.append(contentsOf: json)
+    }
+
+    package mutating func value(_ value: JSONValue) {
+        switch value {
+        case .null: null()
+        case .bool(let claim): bool(claim)
+        case .number(.whole(let whole)): integer(whole)
+        case .number(.literal(let text)): raw(Array(text.utf8))
+        case .string(let text): string(text)
+        case .array(let elements):
+            beginArray()
+            for element in elements { self.value(element) }
+            endArray()
+        case .object(let object):
+            beginObject()
+            for member in object.members { self.member(member.name, member.value) }
+            endObject()
+        }
+    }
+
+    private mutating func open(_ bracket: UInt8) {
+        separate()
+        bytes.append(bracket)
+        needsComma = false
+    }
+
+    private mutating func close(_ bracket: UInt8) {
+        bytes.append(bracket)
+        needsComma = true
+    }
+
+    private mutating func separate() {
+        if needsComma { bytes.append(UInt8(ascii: ",")) }
+        needsComma = true
+    }
+}
+
+extension JSONWriter {
+    package mutating func member(_ name: String, _ text: String) {
+        self.name(name)
+        string(text)
+    }
+
+    package mutating func member(_ name: String, _ integer: some BinaryInteger) {
+        self.name(name)
+        self.integer(integer)
+    }
+
+    package mutating func member(_ name: String, _ claim: Bool) {
+        self.name(name)
+        bool(claim)
+    }
+
+    package mutating func member(_ name: String, _ value: JSONValue) {
+        self.name(name)
+        self.value(value)
+    }
+}
+
+extension JSONWriter {
+    /// With its quotation marks.
+    package static func append(quoted text: String, to bytes: inout [UInt8]) {
+        bytes.append(UInt8(ascii: "\""))
+        if text.utf8.contains(where: needsEscape) {
+            for byte in text.utf8 { append(escaped: byte, to: &bytes) }
+        } else {
+            bytes.append(contentsOf: text.utf8)
+        }
+        bytes.append(UInt8(ascii: "\""))
+    }
+
+    private static func needsEscape(_ byte: UInt8) -> Bool {
+        byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
+    }
+
+    private static func append(escaped byte: UInt8, to bytes: inout [UInt8]) {
+        guard needsEscape(byte) else { return bytes.append(byte) }
+        bytes.append(UInt8(ascii: "\\"))
+        switch byte {
+        case 0x08: bytes.append(UInt8(ascii: "b"))
+        case 0x09: bytes.append(UInt8(ascii: "t"))
+        case 0x0a: bytes.append(UInt8(ascii: "n"))
+        case 0x0c: bytes.append(UInt8(ascii: "f"))
+        case 0x0d: bytes.append(UInt8(ascii: "r"))
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"): bytes.append(byte)
+        default:
+            bytes.append(contentsOf: "u00".utf8)
+            for digit in [byte >> 4, byte & 0x0f] {
+                bytes.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
+            }
+        }
+    }
+}
+
+extension JSONValue {
+    /// As minimal JSON.
+    package var bytes: [UInt8] {
+        var writer = JSONWriter()
+        writer.value(self)
+        return writer.bytes
+    }
+}

@@ -1,0 +1,121 @@
+import JSON
+import PushModel
+import Testing
+
+@Suite("A JSON writer")
+struct JSONWriterTests {
+    @Test("escapes what has to be escaped and nothing else")
+    func escapes() {
+        var writer = JSONWriter()
+        writer.string("a\"b\\c/d\u{8}\u{c}\n\r\t\u{1}\u{1f}\u{7f}é😀")
+        #expect(
+            String(decoding: writer.bytes, as: UTF8.self)
+                == #""a\"b\\c/d\b\f\n\r\t\u0001\u001f"# + "\u{7f}é😀\"")
+    }
+
+    @Test("places the commas")
+    func commas() {
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.member("a", 1)
+        writer.name("b")
+        writer.beginArray()
+        writer.beginObject()
+        writer.endObject()
+        writer.bool(false)
+        writer.null()
+        writer.raw(Array("[1]".utf8))
+        writer.endArray()
+        writer.member("c", "d")
+        writer.member("e", true)
+        writer.member("f", .null)
+        writer.endObject()
+        #expect(
+            String(decoding: writer.bytes, as: UTF8.self)
+                == #"{"a":1,"b":[{},false,null,[1]],"c":"d","e":true,"f":null}"#)
+    }
+
+    @Test("writes doubles so that they come back, and refuses those that JSON cannot say")
+    func doubles() throws {
+        for double in [0.1, 1e300, -2.5e-10, 3, -0.0, .greatestFiniteMagnitude, .leastNonzeroMagnitude] as [Double] {
+            let number = try #require(JSONNumber(double))
+            let back = try JSONReader.read(JSONValue.number(number).bytes)
+            #expect(back.number?.double.bitPattern == double.bitPattern)
+        }
+        #expect(JSONNumber(.nan) == nil)
+        #expect(JSONNumber(.infinity) == nil)
+    }
+}
+
+@Suite("A JSON object")
+struct JSONObjectTests {
+    @Test("replaces in place, appends and removes")
+    func assignment() {
+        var object = JSONObject([JSONMember("a", 1), JSONMember("b", 2)])
+        object["a"] = 3
+        object["c"] = 4
+        object["b"] = nil
+        object["z"] = nil
+        #expect(JSONValue.object(object) == ["a": 3, "c": 4])
+    }
+}
+
+@Suite("A JSON pointer")
+struct JSONPointerTests {
+    @Test("finds its place in a document")
+    func finds() throws {
+        // The document and the pointers of RFC 6901, section 5.
+        let document = try JSONReader.read(
+            Array(#"{"foo":["bar","baz"],"":0,"a/b":1,"c%d":2,"e^f":3,"g|h":4,"i\\j":5,"k\"l":6," ":7,"m~n":8}"#.utf8))
+        let expected: [(String, JSONValue?)] = [
+            ("/foo", ["bar", "baz"]), ("/foo/0", "bar"), ("/", 0), ("/a~1b", 1), ("/c%d", 2), ("/e^f", 3),
+            ("/g|h", 4), ("/i\\j", 5), ("/k\"l", 6), ("/ ", 7), ("/m~0n", 8), ("/foo/2", nil), ("/foo/00", nil),
+            ("/foo/-", nil), ("/nothing", nil), ("/a~1b/x", nil),
+        ]
+        for (text, value) in expected {
+            let pointer = try #require(JSONPointer(text))
+            #expect(document.value(at: pointer) == value, "\(text)")
+            #expect(pointer.description == text)
+        }
+        #expect(document.value(at: .root) == document)
+    }
+
+    @Test("is built from names and indices")
+    func builds() {
+        #expect(
+            (JSONPointer.root / "audience" / "installations" / 3 / "a/b~c").description
+                == "/audience/installations/3/a~1b~0c")
+    }
+
+    @Test("is refused without its slash or with an unknown escape", arguments: ["a", "a/b", "/~", "/~2", "/a~"])
+    func refuses(text: String) {
+        #expect(JSONPointer(text) == nil)
+    }
+}
+
+@Suite("A merge patch")
+struct MergePatchTests {
+    @Test(
+        "does what RFC 7396 shows in its appendix",
+        arguments: [
+            (#"{"a":"b"}"#, #"{"a":"c"}"#, #"{"a":"c"}"#),
+            (#"{"a":"b"}"#, #"{"b":"c"}"#, #"{"a":"b","b":"c"}"#),
+            (#"{"a":"b"}"#, #"{"a":null}"#, #"{}"#),
+            (#"{"a":"b","b":"c"}"#, #"{"a":null}"#, #"{"b":"c"}"#),
+            (#"{"a":["b"]}"#, #"{"a":"c"}"#, #"{"a":"c"}"#),
+            (#"{"a":"c"}"#, #"{"a":["b"]}"#, #"{"a":["b"]}"#),
+            (#"{"a":{"b":"c"}}"#, #"{"a":{"b":"d","c":null}}"#, #"{"a":{"b":"d"}}"#),
+            (#"{"a":[{"b":"c"}]}"#, #"{"a":[1]}"#, #"{"a":[1]}"#),
+            (#"["a","b"]"#, #"["c","d"]"#, #"["c","d"]"#),
+            (#"{"a":"b"}"#, #"["c"]"#, #"["c"]"#),
+            (#"{"a":"foo"}"#, #"null"#, #"null"#),
+            (#"{"a":"foo"}"#, #""bar""#, #""bar""#),
+            (#"{"e":null}"#, #"{"a":1}"#, #"{"e":null,"a":1}"#),
+            (#"[1,2]"#, #"{"a":"b","c":null}"#, #"{"a":"b"}"#),
+            (#"{}"#, #"{"a":{"bb":{"ccc":null}}}"#, #"{"a":{"bb":{}}}"#),
+        ])
+    func appendix(document: String, patch: String, result: String) throws {
+        let merged = try JSONReader.read(Array(document.utf8)).mergePatched(with: JSONReader.read(Array(patch.utf8)))
+        #expect(String(decoding: merged.bytes, as: UTF8.self) == result)
+    }
+}
