@@ -1,0 +1,71 @@
+/// One Swift file of the project and the room that it belongs to.
+struct HouseFile {
+    let source: SourceText
+    /// A row of the table; tests have none.
+    let room: Room?
+    let tokens: [Token]
+
+    init(_ source: SourceText, room: Room?) {
+        self.source = source
+        self.room = room
+        tokens = source.tokens
+    }
+
+    var name: String { source.path.split(separator: "/").last.map(String.init) ?? source.path }
+    var isTest: Bool { source.path.hasPrefix("Tests/") }
+}
+
+/// A place that breaks a rule.
+struct Finding: Equatable, CustomStringConvertible {
+    let path: String
+    /// Counted from 1.
+    let line: Int
+    let complaint: String
+
+    var description: String { "\(path):\(line): \(complaint)" }
+}
+
+/// Something that the house asks of every file.
+struct Rule: Sendable {
+    let name: String
+    let judge: @Sendable (HouseFile) -> [Finding]
+
+    init(_ name: String, _ judge: @escaping @Sendable (HouseFile) -> [Finding]) {
+        self.name = name
+        self.judge = judge
+    }
+
+    static let all: [Rule] = [
+        .importsGoDown, .foundationHasItsRooms, .noOldTests, .unsafeStaysInTheBasement, .uncheckedIsProven, .noTraps,
+        .printingHasOnePlace, .pureFloorsAreDeterministic, .pureFloorsKeepOrder, .filesAreShort, .functionsAreShort,
+        .nothingIsUnfinished,
+    ]
+}
+
+extension HouseFile {
+    func finding(_ token: Token, _ complaint: String) -> Finding {
+        Finding(path: source.path, line: token.line + 1, complaint: complaint)
+    }
+
+    /// One finding for each token that `isWrong`.
+    func findings(_ complaint: (_ token: Token, _ place: Int) -> String?) -> [Finding] {
+        tokens.indices.compactMap { place in
+            complaint(tokens[place], place).map { finding(tokens[place], $0) }
+        }
+    }
+
+    func previous(_ place: Int) -> Token? { tokens[safely: place - 1] }
+    func next(_ place: Int) -> Token? { tokens[safely: place + 1] }
+
+    /// Module names of all import declarations, submodules and single declarations included.
+    var imports: [(module: String, token: Token)] {
+        let kinds: Set<String> = ["struct", "class", "enum", "protocol", "func", "var", "let", "typealias"]
+        return tokens.indices.compactMap { place in
+            guard tokens[place].text == "import", let following = next(place) else { return nil }
+            guard kinds.contains(following.text), let second = tokens[safely: place + 2] else {
+                return (following.text, tokens[place])
+            }
+            return (second.text, tokens[place])
+        }
+    }
+}

@@ -1,0 +1,190 @@
+import Testing
+
+/// A file as if it lay in the room; what the rule says of it, without the path.
+private func verdicts(_ rule: Rule, _ text: String, in room: String, file: String = "Sample.swift") throws -> [String] {
+    let room = try #require(House.room(room))
+    let path = "\(room.folder)/\(file)"
+    return rule.judge(HouseFile(SourceText(path: path, text: text), room: room)).map { "\($0.line): \($0.complaint)" }
+}
+
+private func verdictsInTests(_ rule: Rule, _ text: String) -> [String] {
+    rule.judge(HouseFile(SourceText(path: "Tests/SampleTests/Sample.swift", text: text), room: nil)).map(\.complaint)
+}
+
+@Suite("The rules of the house, shown a file that breaks them,")
+struct RuleTests {
+    @Test("see an import that goes up")
+    func importUp() throws {
+        let text = "import PushModel\nimport Store\npackage import struct Delivery.Thing\n"
+        #expect(
+            try verdicts(.importsGoDown, text, in: "Transport") == [
+                "2: Transport may not import Store", "3: Transport may not import Delivery",
+            ])
+        #expect(try verdicts(.importsGoDown, "import PushModel\n", in: "Transport").isEmpty)
+    }
+
+    @Test("see Foundation outside its rooms")
+    func foundation() throws {
+        let text = "import Foundation\n"
+        #expect(try verdicts(.foundationHasItsRooms, text, in: "Store").count == 1)
+        #expect(try verdicts(.foundationHasItsRooms, "import FoundationEssentials\n", in: "Postgres").count == 1)
+        #expect(try verdicts(.foundationHasItsRooms, text, in: "Postgres", file: "PrivateServer+Start.swift").isEmpty)
+        #expect(try verdicts(.foundationHasItsRooms, text, in: "Gateway").isEmpty)
+        #expect(verdictsInTests(.foundationHasItsRooms, text).isEmpty)
+    }
+
+    @Test("see tests that are not Swift Testing's, or that look behind `package`")
+    func oldTests() {
+        #expect(verdictsInTests(.noOldTests, "import XCTest\n@testable import Store\n").count == 2)
+        #expect(verdictsInTests(.noOldTests, "import Testing\n// @testable import Store\n").isEmpty)
+    }
+
+    @Test("see unsafe code above the ground")
+    func unsafe() throws {
+        let text =
+            "let first = unsafe pointer.pointee\nnonisolated(unsafe) var count = 0\nvar place: UnsafeRawPointer\n"
+        #expect(try verdicts(.unsafeStaysInTheBasement, text, in: "Store").map { $0.prefix(2) } == ["1:", "2:", "3:"])
+        #expect(try verdicts(.unsafeStaysInTheBasement, text, in: "TLS").isEmpty)
+    }
+
+    @Test("see @unchecked without a proof")
+    func unchecked() throws {
+        let bare = "final class Lane: @unchecked Sendable {}\n"
+        #expect(try verdicts(.uncheckedIsProven, bare, in: "TLS").count == 1)
+        #expect(try verdicts(.uncheckedIsProven, "\n" + bare, in: "TLS").count == 1)
+        #expect(try verdicts(.uncheckedIsProven, "let a = 1 // not a proof\n" + bare, in: "TLS").count == 1)
+        #expect(try verdicts(.uncheckedIsProven, "// Touched on its loop only.\n" + bare, in: "TLS").isEmpty)
+        #expect(try verdicts(.uncheckedIsProven, "// On its loop.\n@safe\n" + bare, in: "TLS").isEmpty)
+    }
+
+    @Test(
+        "see what would end the program",
+        arguments: [
+            "fatalError()", "let port = try! open()", "let lane = thing as! Lane", "let first = items.first!",
+            "let byte = bytes[0]!", "call()!.go()", "let count: Int!", "let length = \"abc\".first!", "if x! == y {}",
+            "let t = \"\\(secret!)\"",
+        ])
+    func traps(sample: String) throws {
+        #expect(try verdicts(.noTraps, sample + "\n", in: "Gateway").count == 1)
+    }
+
+    @Test(
+        "let pass what only looks like a trap",
+        arguments: [
+            "// fatalError() and first!", "let text = \"try! as! first!\"", "if a != b {}", "if !flag {}",
+            "guard !(a && b) else {}",
+            "let raw = #\"first!\"#", "let long = \"\"\"\n  first!\n  \"\"\"", "/* first! /* as! */ try! */", "a!=b",
+            "f(!a, !b)",
+            "precondition(count > 0, \"ours!\")",
+        ])
+    func harmless(sample: String) throws {
+        #expect(try verdicts(.noTraps, sample + "\n", in: "Gateway").isEmpty)
+    }
+
+    @Test("see printing outside the console")
+    func printing() throws {
+        #expect(try verdicts(.printingHasOnePlace, "print(1)\ndebugPrint(2)\n", in: "Gateway").count == 2)
+        #expect(try verdicts(.printingHasOnePlace, "print(1)\n", in: "Gateway", file: "Console.swift").isEmpty)
+        #expect(
+            try verdicts(.printingHasOnePlace, "console.print(1)\nfunc print(_ text: String) {}\n", in: "Gateway")
+                .isEmpty)
+    }
+
+    @Test(
+        "see clock, chance and sockets on a pure floor",
+        arguments: [
+            "let now = ContinuousClock.now", "let day = Date()", "let seed = UInt64.random(in: 0..<9)",
+            "list.shuffled()",
+            "let now = time(nil)", "var hasher = Hasher()", "Task { }",
+        ])
+    func impure(sample: String) throws {
+        #expect(try verdicts(.pureFloorsAreDeterministic, sample, in: "DeliveryRules").count == 1)
+        #expect(try verdicts(.pureFloorsAreDeterministic, sample, in: "Store").isEmpty)
+    }
+
+    @Test("let a pure floor have words like time and random for things of its own")
+    func pureWords() throws {
+        let text = "let time = instant\nfunc make(random: UInt64) {}\n"
+        #expect(try verdicts(.pureFloorsAreDeterministic, text, in: "Encodings").isEmpty)
+    }
+
+    @Test(
+        "see unordered collections on a pure floor",
+        arguments: [
+            "var seen: Set<Int> = []", "var names: [String: Int]", "let table = [\"a\": 1]", "var empty = [:]",
+            "Dictionary(grouping: list)", "func f(_ x: [[Int]: (Int, Int)]) {}",
+        ])
+    func unordered(sample: String) throws {
+        #expect(try verdicts(.pureFloorsKeepOrder, sample + "\n", in: "JSON").count == 1)
+        #expect(try verdicts(.pureFloorsKeepOrder, sample + "  // lookup only\n", in: "JSON").isEmpty)
+        #expect(try verdicts(.pureFloorsKeepOrder, sample + "\n", in: "Delivery").isEmpty)
+    }
+
+    @Test(
+        "let a pure floor have arrays, subscripts and choices",
+        arguments: [
+            "let list: [Int] = [1, 2]", "let one = items[safely: 3]", "let pick = [isHigh ? 1 : 2, 3]",
+            "let calls = [f(a: 1), g { (b: Int) in b }]", "let f = { [weak self] (a: Int) in a }",
+        ])
+    func ordered(sample: String) throws {
+        #expect(try verdicts(.pureFloorsKeepOrder, sample + "\n", in: "JSON").isEmpty)
+    }
+
+    @Test("see files and functions that are too long")
+    func sizes() throws {
+        let line = "    let count = 1\n"
+        let file = String(repeating: "let count = 1\n", count: Rule.fileLinesMax)
+        #expect(try verdicts(.filesAreShort, file, in: "Store").isEmpty)
+        #expect(try verdicts(.filesAreShort, file + "let more = 1\n", in: "Store") == ["1: 401 lines"])
+
+        func function(_ head: String, bodyLines: Int) -> String {
+            head + " {\n" + String(repeating: line, count: bodyLines) + "}\n"
+        }
+        let fits = Rule.functionLinesMax - 2
+        for head in ["func go(a: [Int] = [])", "init<T>(_ t: T) where T: P", "subscript(a: Int) -> Int", "deinit"] {
+            #expect(try verdicts(.functionsAreShort, function(head, bodyLines: fits), in: "Store").isEmpty)
+            #expect(
+                try verdicts(.functionsAreShort, "\n" + function(head, bodyLines: fits + 1), in: "Store") == [
+                    "2: a function of 71 lines"
+                ])
+        }
+        let requirement = "protocol P {\n    func go() -> Int\n}\n" + function("struct S", bodyLines: 80)
+        #expect(try verdicts(.functionsAreShort, requirement, in: "Store").isEmpty)
+        #expect(verdictsInTests(.functionsAreShort, function("func go()", bodyLines: fits + 1)).count == 1)
+    }
+
+    @Test("see what is marked as unfinished")
+    func unfinished() throws {
+        let mark = "TO" + "DO:"
+        #expect(try verdicts(.nothingIsUnfinished, "let a = 1  // \(mark) later\n", in: "Store") == ["1: \(mark)"])
+        #expect(try verdicts(.nothingIsUnfinished, "let a = \"// \(mark)\"\n", in: "Store").isEmpty)
+    }
+}
+
+@Suite("The manifest, read as text,")
+struct ManifestTests {
+    @Test("gives each target with what it depends on")
+    func targets() {
+        let manifest = Manifest(
+            text: """
+                func room(_ name: String, _ floor: [Target.Dependency] = []) -> Target { .target(name: name) }
+                let package = Package(
+                    targets: [
+                        .systemLibrary(name: "CThing", pkgConfig: "libthing", providers: [.apt(["thing-dev"])]),
+                        room("Alone"),
+                        room("Above", ["Alone", .product(name: "Logging", package: "swift-log")], path: "Sources/Up/Above"),
+                        .executableTarget(name: "program", dependencies: ["Above"]),
+                        suite("AboveTests", ["Above"]),
+                    ]
+                )
+                """)
+        #expect(
+            manifest.targets == [
+                .init(name: "CThing", dependencies: [], path: nil, isTest: false),
+                .init(name: "Alone", dependencies: [], path: nil, isTest: false),
+                .init(name: "Above", dependencies: ["Alone", "Logging"], path: "Sources/Up/Above", isTest: false),
+                .init(name: "program", dependencies: ["Above"], path: nil, isTest: false),
+                .init(name: "AboveTests", dependencies: ["Above"], path: nil, isTest: true),
+            ])
+    }
+}

@@ -1,0 +1,90 @@
+/// How code may be written.
+extension Rule {
+    static let noTraps = Rule("nothing a stranger can cause ends the program") { file in
+        guard !file.isTest else { return [] }
+        return file.findings { token, place in
+            if token.text == "fatalError" { return "fatalError" }
+            guard token.text == "!", !token.isApart, let before = file.previous(place) else { return nil }
+            if before.text == "try" || before.text == "as" { return "\(before.text)!" }
+            // `a != b` written tightly, and `!flag` behind an opening mark or an operator, are no unwraps.
+            guard file.next(place)?.text != "=" || file.next(place)?.isApart == true else { return nil }
+            return before.isWord || [")", "]", "}", "\"", "?", "`"].contains(before.text) ? "force unwrap" : nil
+        }
+    }
+
+    /// Their time and chance are handed in, so that a seed replays.
+    static let pureFloorsAreDeterministic = Rule("pure floors know neither clock nor chance nor sockets") { file in
+        guard let room = file.room, room.floor.isPure else { return [] }
+        let forbidden: Set<String> = [
+            "ContinuousClock", "SuspendingClock", "Date", "Clock", "Clocks", "clock_gettime", "time", "gettimeofday",
+            "SystemRandomNumberGenerator", "RandomNumberGenerator", "Entropy", "random", "shuffled", "shuffle",
+            "randomElement", "arc4random", "Task", "Thread", "socket", "sleep", "getenv", "ObjectIdentifier", "Hasher",
+            "hashValue",
+        ]
+        let functions: Set<String> = ["time", "random", "socket", "sleep", "shuffle"]
+        return file.findings { token, place in
+            guard forbidden.contains(token.text) else { return nil }
+            // Plain words such as `time` may name things of ours; called, they are the C library's.
+            if functions.contains(token.text) {
+                let isCalled = file.next(place)?.text == "("
+                let isDeclared = file.previous(place)?.text == "func"
+                guard isCalled && !isDeclared else { return nil }
+            }
+            return "\(token.text) on a pure floor"
+        }
+    }
+
+    /// Sets and dictionaries come out in another order in every process. Whether one is iterated can't be told
+    /// without its type; so they are not used at all, save where a line says that they are only looked up in.
+    static let pureFloorsKeepOrder = Rule("pure floors use no Set and no Dictionary") { file in
+        guard let room = file.room, room.floor.isPure else { return [] }
+        return file.findings { token, place in
+            let isType = token.text == "Set" || token.text == "Dictionary"
+            guard isType || file.opensDictionary(at: place) else { return nil }
+            let isAllowed = file.source.lines[token.line].hasSuffix("// lookup only")
+            return isAllowed ? nil : "unordered collection without `// lookup only`"
+        }
+    }
+
+    static let nothingIsUnfinished = Rule("nothing is marked as unfinished") { file in
+        let marks = ["TODO", "FIXME", "XXX", "HACK"].map { $0 + ":" }
+        return file.source.lines.indices.compactMap { line in
+            // Comments only: what is in the blanked code is a name, and in a literal it is a sample.
+            let text = file.source.lines[line]
+            guard let comment = text.range(of: "//"),
+                let mark = marks.first(where: { text[comment.upperBound...].contains($0) })
+            else { return nil }
+            let offset = text.utf8.distance(from: text.startIndex, to: comment.lowerBound)
+            guard file.source.code[line].dropFirst(offset).allSatisfy({ $0 == UInt8(ascii: " ") }) else { return nil }
+            return Finding(path: file.source.path, line: line + 1, complaint: mark)
+        }
+    }
+}
+
+extension HouseFile {
+    /// `[Key: Value]`, `[:]` or `[key: value]`; not a subscript with a label, not an array with `a ? b : c`.
+    fileprivate func opensDictionary(at place: Int) -> Bool {
+        guard tokens[place].text == "[" else { return false }
+        if let before = previous(place), !tokens[place].isApart,
+            before.isWord || [")", "]", "\"", "?"].contains(before.text)
+        {
+            return false
+        }
+        var inside = place + 1
+        var questions = 0
+        let end = tokens.end(ofGroupAt: place)
+        while inside < end - 1 {
+            switch tokens[inside].text {
+            case "(", "[", "{":
+                inside = tokens.end(ofGroupAt: inside)
+                continue
+            case "?" where tokens[inside].isApart: questions += 1
+            case ":" where questions > 0: questions -= 1
+            case ":": return true
+            default: break
+            }
+            inside += 1
+        }
+        return false
+    }
+}
