@@ -7,7 +7,9 @@ package enum Entropy {
         bytes.reserveCapacity(count + 7)
         while bytes.count < count {
             let word: UInt64 = generator.next()
-            for shift in stride(from: UInt64(0), to: 64, by: 8) { bytes.append(UInt8(truncatingIfNeeded: word >> shift)) }
+            for shift in stride(from: UInt64(0), to: 64, by: 8) {
+                bytes.append(UInt8(truncatingIfNeeded: word >> shift))
+            }
         }
         bytes.removeLast(bytes.count - count)
         return bytes

@@ -126,7 +126,9 @@ extension SocketAddress {
     init?(_ pointer: UnsafePointer<sockaddr>) {
         switch unsafe Int32(pointer.pointee.sa_family) {
         case AF_INET:
-            self = unsafe pointer.withMemoryRebound(to: sockaddr_in.self, capacity: 1) { unsafe SocketAddress($0.pointee) }
+            self = unsafe pointer.withMemoryRebound(to: sockaddr_in.self, capacity: 1) {
+                unsafe SocketAddress($0.pointee)
+            }
         case AF_INET6:
             self = unsafe pointer.withMemoryRebound(to: sockaddr_in6.self, capacity: 1) {
                 unsafe SocketAddress($0.pointee)

@@ -35,7 +35,8 @@ private final class Notebook: TimerHandler, TurnHandler, ReadinessHandler {
 }
 
 /// Runs work on the loop and hands its value back.
-func onLoop<Value: Sendable>(_ loop: ReactorLoop, _ work: @escaping @Sendable () throws -> Value) async throws -> Value {
+func onLoop<Value: Sendable>(_ loop: ReactorLoop, _ work: @escaping @Sendable () throws -> Value) async throws -> Value
+{
     try await withCheckedThrowingContinuation { continuation in
         loop.perform { continuation.resume(with: Result(catching: work)) }
     }

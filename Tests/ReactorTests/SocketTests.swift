@@ -10,7 +10,8 @@ private final class Collector: ReadinessHandler {
     var bytes: [UInt8] = []
     let finish: (Result<[UInt8], ReactorError>) -> Void
 
-    init(_ loop: ReactorLoop, _ socket: StreamSocket, finish: @escaping (Result<[UInt8], ReactorError>) -> Void) throws {
+    init(_ loop: ReactorLoop, _ socket: StreamSocket, finish: @escaping (Result<[UInt8], ReactorError>) -> Void) throws
+    {
         self.loop = loop
         self.socket = socket
         self.finish = finish
@@ -127,7 +128,9 @@ struct SocketTests {
             loop.perform {
                 do {
                     let port = try ListeningSocket(binding: SocketAddress(loopbackPort: 0)).localPort
-                    _ = try Sender(loop, to: SocketAddress(loopbackPort: port), [1]) { continuation.resume(returning: $0) }
+                    _ = try Sender(loop, to: SocketAddress(loopbackPort: port), [1]) {
+                        continuation.resume(returning: $0)
+                    }
                 } catch { continuation.resume(throwing: error) }
             }
         }
@@ -265,12 +268,15 @@ struct NameResolverTests {
     @Test("finds localhost")
     func localhost() async throws {
         let found = try await NameResolver.resolve(host: "localhost", port: 443)
-        #expect(found.contains(SocketAddress(loopbackPort: 443)) || found.contains(SocketAddress(loopbackIPv6Port: 443)))
+        #expect(
+            found.contains(SocketAddress(loopbackPort: 443)) || found.contains(SocketAddress(loopbackIPv6Port: 443)))
     }
 
     @Test("says that a name does not exist")
     func unknown() async throws {
-        await #expect(throws: ReactorError.self) { try await NameResolver.resolve(host: "no.such.host.invalid", port: 1) }
+        await #expect(throws: ReactorError.self) {
+            try await NameResolver.resolve(host: "no.such.host.invalid", port: 1)
+        }
     }
 }
 

@@ -1,0 +1,97 @@
+import COpenSSL
+
+/// ECDSA on P-256 with SHA-256, as JWTs carry it: R and S, 32 bytes each.
+///
+/// Source: RFC 7518, section 3.4.
+package struct ES256Key: Sendable {
+    private let key: KeyOwner
+
+    /// From a private key in PEM (PKCS#8, as Apple's `.p8` files).
+    package init(pem: [UInt8]) throws(SigningError) {
+        try self.init(KeyOwner(pem: pem, .privateKey))
+    }
+
+    private init(_ key: KeyOwner) throws(SigningError) {
+        guard key.isP256() else { throw .keyOfOtherKind }
+        self.key = key
+    }
+
+    /// A new key: for the stand-ins, the demonstration and the tests.
+    package static func generate() throws(SigningError) -> ES256Key {
+        ERR_clear_error()
+        return try ES256Key(unsafe KeyOwner(adopting: shim_EVP_generate_p256()))
+    }
+
+    /// 64 bytes. ECDSA is randomised: the same message is signed otherwise each time.
+    package func sign(_ message: [UInt8]) throws(SigningError) -> [UInt8] {
+        guard let raw = ES256Signature.raw(fromDER: try key.sign(message)) else { throw .library }
+        return raw
+    }
+
+    /// A secret: to be sealed.
+    package func privatePEM() throws(SigningError) -> [UInt8] { try key.pem(.privateKey) }
+    package func publicPEM() throws(SigningError) -> [UInt8] { try key.pem(.publicKey) }
+    package func publicKey() throws(SigningError) -> ES256PublicKey { try ES256PublicKey(pem: publicPEM()) }
+}
+
+package struct ES256PublicKey: Sendable {
+    private let key: KeyOwner
+
+    /// From a public key in PEM (SubjectPublicKeyInfo).
+    package init(pem: [UInt8]) throws(SigningError) {
+        key = try KeyOwner(pem: pem, .publicKey)
+        guard key.isP256() else { throw .keyOfOtherKind }
+    }
+
+    /// Takes the signature raw (64 bytes) or in DER, as Apple seems to (apns.md, section 4.1).
+    package func verifies(_ message: [UInt8], signature: [UInt8]) -> Bool {
+        if signature.count == ES256Signature.bytes, let der = ES256Signature.der(fromRaw: signature),
+            key.verifies(message, der)
+        {
+            return true
+        }
+        return key.verifies(message, signature)
+    }
+}
+
+/// The two encodings of one signature.
+enum ES256Signature {
+    static let bytes = 64
+    private static let half: Int32 = 32
+
+    static func raw(fromDER der: [UInt8]) -> [UInt8]? {
+        let read = unsafe der.withUnsafeBufferPointer { buffer in
+            var next = buffer.baseAddress
+            return unsafe d2i_ECDSA_SIG(nil, &next, buffer.count)
+        }
+        guard let signature = unsafe read else { return nil }
+        defer { unsafe ECDSA_SIG_free(signature) }
+        var r = [UInt8](repeating: 0, count: Int(half))
+        var s = r
+        guard unsafe BN_bn2binpad(ECDSA_SIG_get0_r(signature), &r, half) == half,
+            unsafe BN_bn2binpad(ECDSA_SIG_get0_s(signature), &s, half) == half
+        else { return nil }
+        return r + s
+    }
+
+    static func der(fromRaw raw: [UInt8]) -> [UInt8]? {
+        precondition(raw.count == bytes)
+        guard let signature = unsafe ECDSA_SIG_new() else { return nil }
+        defer { unsafe ECDSA_SIG_free(signature) }
+        let r = unsafe BN_bin2bn(Array(raw.prefix(Int(half))), half, nil)
+        let s = unsafe BN_bin2bn(Array(raw.suffix(Int(half))), half, nil)
+        guard unsafe r != nil, unsafe s != nil, unsafe ECDSA_SIG_set0(signature, r, s) == 1 else {
+            unsafe BN_free(r)
+            unsafe BN_free(s)
+            return nil
+        }
+        let length = unsafe i2d_ECDSA_SIG(signature, nil)
+        guard length > 0 else { return nil }
+        var der = [UInt8](repeating: 0, count: Int(length))
+        let written = unsafe der.withUnsafeMutableBufferPointer { buffer in
+            var next = buffer.baseAddress
+            return unsafe i2d_ECDSA_SIG(signature, &next)
+        }
+        return written == length ? der : nil
+    }
+}

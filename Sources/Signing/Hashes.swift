@@ -1,0 +1,26 @@
+import COpenSSL
+
+package enum Hashes {
+    package static let sha256Bytes = 32
+
+    package static func sha256(_ bytes: [UInt8]) -> [UInt8] {
+        var digest = [UInt8](repeating: 0, count: sha256Bytes)
+        unsafe SHA256(bytes, bytes.count, &digest)
+        return digest
+    }
+
+    /// Source: RFC 2104.
+    package static func hmacSHA256(_ bytes: [UInt8], key: [UInt8]) -> [UInt8] {
+        var digest = [UInt8](repeating: 0, count: sha256Bytes)
+        var length: UInt32 = 0
+        let made = unsafe HMAC(EVP_sha256(), key, Int32(key.count), bytes, bytes.count, &digest, &length)
+        precondition(unsafe made != nil, "SHA-256 is always there")
+        return digest
+    }
+
+    /// In a time that tells nothing of where they differ. Different lengths are told at once.
+    package static func areEqual(_ first: [UInt8], _ second: [UInt8]) -> Bool {
+        guard first.count == second.count else { return false }
+        return unsafe CRYPTO_memcmp(first, second, first.count) == 0
+    }
+}

@@ -1,0 +1,96 @@
+import COpenSSL
+
+/// Owner of one key. OpenSSL counts its references with atomics and we never change a key, so that many threads
+/// may sign and verify with it at once: that is the proof for `@unchecked`.
+@safe final class KeyOwner: @unchecked Sendable, CustomStringConvertible {
+    let pointer: OpaquePointer
+
+    enum Part {
+        case privateKey
+        case publicKey
+    }
+
+    init(adopting pointer: OpaquePointer?) throws(SigningError) {
+        guard let pointer = unsafe pointer else {
+            ERR_clear_error()
+            throw .library
+        }
+        unsafe self.pointer = unsafe pointer
+    }
+
+    convenience init(pem: [UInt8], _ part: Part) throws(SigningError) {
+        ERR_clear_error()
+        defer { ERR_clear_error() }
+        guard pem.count <= KeyOwner.pemBytesMax, let bio = unsafe BIO_new_mem_buf(pem, Int32(pem.count)) else {
+            throw .keyUnreadable
+        }
+        defer { unsafe BIO_free_all(bio) }
+        // An empty password: for a nil one OpenSSL would ask on the terminal.
+        var password: [UInt8] = [0]
+        let key =
+            switch part {
+            case .privateKey: unsafe PEM_read_bio_PrivateKey(bio, nil, nil, &password)
+            case .publicKey: unsafe PEM_read_bio_PUBKEY(bio, nil, nil, &password)
+            }
+        guard let key = unsafe key else { throw .keyUnreadable }
+        try unsafe self.init(adopting: key)
+    }
+
+    deinit { unsafe EVP_PKEY_free(pointer) }
+
+    /// A real one has at most 7 KiB.
+    private static let pemBytesMax = 64 * 1_024
+
+    /// A key's description is never its contents.
+    var description: String { "key" }
+
+    func isP256() -> Bool {
+        var name = [CChar](repeating: 0, count: 64)
+        var length = 0
+        defer { ERR_clear_error() }
+        guard unsafe EVP_PKEY_get_base_id(pointer) == EVP_PKEY_EC,
+            unsafe EVP_PKEY_get_group_name(pointer, &name, name.count, &length) == 1
+        else { return false }
+        return name.prefix(length).elementsEqual("prime256v1".utf8.map { CChar(bitPattern: $0) })
+    }
+
+    func pem(_ part: Part) throws(SigningError) -> [UInt8] {
+        ERR_clear_error()
+        defer { ERR_clear_error() }
+        guard let bio = unsafe BIO_new(BIO_s_mem()) else { throw .library }
+        defer { unsafe BIO_free_all(bio) }
+        let result =
+            switch part {
+            case .privateKey: unsafe PEM_write_bio_PKCS8PrivateKey(bio, pointer, nil, nil, 0, nil, nil)
+            case .publicKey: unsafe PEM_write_bio_PUBKEY(bio, pointer)
+            }
+        guard result == 1 else { throw .library }
+        var start: UnsafePointer<UInt8>?
+        let count = unsafe shim_BIO_get_mem_data(bio, &start)
+        return unsafe Array(UnsafeBufferPointer(start: start, count: max(0, count)))
+    }
+
+    /// SHA-256 and the key's own algorithm, in OpenSSL's encoding.
+    func sign(_ message: [UInt8]) throws(SigningError) -> [UInt8] {
+        ERR_clear_error()
+        defer { ERR_clear_error() }
+        guard let context = unsafe EVP_MD_CTX_new() else { throw .library }
+        defer { unsafe EVP_MD_CTX_free(context) }
+        var length = 0
+        guard unsafe EVP_DigestSignInit(context, nil, EVP_sha256(), nil, pointer) == 1,
+            unsafe EVP_DigestSign(context, nil, &length, message, message.count) == 1
+        else { throw .library }
+        var signature = [UInt8](repeating: 0, count: length)
+        guard unsafe EVP_DigestSign(context, &signature, &length, message, message.count) == 1 else { throw .library }
+        return Array(signature.prefix(length))
+    }
+
+    func verifies(_ message: [UInt8], _ signature: [UInt8]) -> Bool {
+        ERR_clear_error()
+        defer { ERR_clear_error() }
+        guard let context = unsafe EVP_MD_CTX_new() else { return false }
+        defer { unsafe EVP_MD_CTX_free(context) }
+        guard unsafe EVP_DigestVerifyInit(context, nil, EVP_sha256(), nil, pointer) == 1 else { return false }
+        return unsafe EVP_DigestVerify(context, signature, signature.count, message, message.count) == 1
+    }
+}

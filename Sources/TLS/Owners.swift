@@ -1,0 +1,57 @@
+import COpenSSL
+
+// One owner per C object: takes it over when made, frees it when it goes. Certificates and keys count their
+// references with atomics and are not changed once they are built, so that owners of them may cross threads.
+
+/// An X.509 certificate.
+@safe final class CertificateHandle: @unchecked Sendable {
+    let pointer: OpaquePointer
+    init(adopting pointer: OpaquePointer) { unsafe self.pointer = unsafe pointer }
+    deinit { unsafe X509_free(pointer) }
+}
+
+/// A private key.
+@safe final class KeyHandle: @unchecked Sendable {
+    let pointer: OpaquePointer
+    init(adopting pointer: OpaquePointer) { unsafe self.pointer = unsafe pointer }
+    deinit { unsafe EVP_PKEY_free(pointer) }
+}
+
+/// Bytes to read from, or to collect. Stays on one thread.
+@safe struct MemoryBIO: ~Copyable {
+    let pointer: OpaquePointer
+
+    /// - Parameter bytes: what there is to read, to the end.
+    init(holding bytes: [UInt8]) throws(TLSError) {
+        let made = unsafe BIO_new(BIO_s_mem())
+        guard unsafe bytes.isEmpty || BIO_write(made, bytes, Int32(bytes.count)) == bytes.count,
+            let made = unsafe made
+        else {
+            unsafe BIO_free_all(made)
+            throw ErrorQueue.asLibraryError
+        }
+        unsafe shim_BIO_set_mem_eof_means_end(made)
+        unsafe pointer = unsafe made
+    }
+
+    /// Empty: to be written into.
+    init() throws(TLSError) { try self.init(holding: []) }
+
+    deinit { unsafe BIO_free_all(pointer) }
+
+    func bytes() -> [UInt8] {
+        var start: UnsafePointer<UInt8>?
+        let count = unsafe shim_BIO_get_mem_data(pointer, &start)
+        return unsafe Array(UnsafeBufferPointer(start: start, count: max(0, count)))
+    }
+}
+
+/// Calls an `i2d_*` function twice: for the length, then for the bytes.
+func encodedDER(_ encode: (UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> Int32) -> [UInt8] {
+    let length = encode(nil)
+    guard length > 0 else { return [] }
+    return unsafe Array(unsafeUninitializedCapacity: Int(length)) { buffer, count in
+        var next = buffer.baseAddress
+        count = max(0, Int(unsafe encode(&next)))
+    }
+}

@@ -1,0 +1,110 @@
+import COpenSSL
+import Glibc
+import PushModel
+
+/// What a certificate says, read once: a value without OpenSSL behind it. Two are equal where their bytes are.
+package struct TLSCertificate: Sendable, Equatable {
+    /// The certificate itself.
+    package let der: [UInt8]
+    package let commonName: String?
+    /// The subject's UID: Apple's default topic.
+    package let userID: String?
+    /// Apple's team id.
+    package let organizationalUnit: String?
+    package let notBefore: WallInstant
+    package let notAfter: WallInstant
+    /// 32 bytes: names the certificate in logs and rows.
+    package let sha256: [UInt8]
+    private let extensions: [Extension]
+
+    private struct Extension: Equatable {
+        let oid: String
+        let value: [UInt8]
+    }
+
+    package static func == (left: TLSCertificate, right: TLSCertificate) -> Bool { left.der == right.der }
+
+    /// One certificate. Throws `.identity(.unreadable)`.
+    package init(der: [UInt8]) throws(TLSError) {
+        self = try TLSCertificate(Self.handle(der: der))
+    }
+
+    /// The DER value of an extension, by its dotted OID; nil where the certificate lacks it.
+    package func extensionValue(oid: String) -> [UInt8]? { extensions.first { $0.oid == oid }?.value }
+
+    package var apple: AppleExtensions {
+        AppleExtensions(
+            isDevelopment: extensionValue(oid: AppleExtensions.OID.development) != nil,
+            isProduction: extensionValue(oid: AppleExtensions.OID.production) != nil,
+            topics: extensionValue(oid: AppleExtensions.OID.topics).flatMap(AppleExtensions.topics(in:)))
+    }
+}
+
+extension TLSCertificate {
+    static func handle(der: [UInt8]) throws(TLSError) -> CertificateHandle {
+        ErrorQueue.clear()
+        let read = unsafe der.withUnsafeBufferPointer { buffer in
+            var next = buffer.baseAddress
+            return unsafe d2i_X509(nil, &next, buffer.count)
+        }
+        guard let pointer = unsafe read else {
+            ErrorQueue.clear()
+            throw .identity(.unreadable)
+        }
+        return unsafe CertificateHandle(adopting: pointer)
+    }
+
+    init(_ handle: CertificateHandle) throws(TLSError) {
+        let pointer = unsafe handle.pointer
+        guard let notBefore = unsafe Self.instant(X509_get0_notBefore(pointer)),
+            let notAfter = unsafe Self.instant(X509_get0_notAfter(pointer))
+        else { throw .identity(.unreadable) }
+        self.notBefore = notBefore
+        self.notAfter = notAfter
+        der = unsafe encodedDER { unsafe i2d_X509(pointer, $0) }
+        sha256 = unsafe Self.digest(pointer)
+        let subject = unsafe X509_get_subject_name(pointer)
+        commonName = unsafe Self.text(NID_commonName, in: subject)
+        userID = unsafe Self.text(NID_userId, in: subject)
+        organizationalUnit = unsafe Self.text(NID_organizationalUnitName, in: subject)
+        extensions = unsafe (0..<max(0, X509_get_ext_count(pointer))).compactMap { index in
+            unsafe X509_get_ext(pointer, index).flatMap { unsafe Self.readExtension($0) }
+        }
+        ErrorQueue.clear()
+    }
+
+    private static func digest(_ certificate: OpaquePointer) -> [UInt8] {
+        unsafe Array(unsafeUninitializedCapacity: Int(EVP_MAX_MD_SIZE)) { buffer, count in
+            var length: UInt32 = 0
+            let isDone = unsafe X509_digest(certificate, EVP_sha256(), buffer.baseAddress, &length)
+            count = isDone == 1 ? Int(length) : 0
+        }
+    }
+
+    private static func instant(_ time: UnsafePointer<ASN1_TIME>?) -> WallInstant? {
+        var broken = unsafe tm()
+        guard unsafe ASN1_TIME_to_tm(time, &broken) == 1 else { return nil }
+        return WallInstant(secondsSince1970: Int64(unsafe timegm(&broken)))
+    }
+
+    private static func text(_ nid: Int32, in name: OpaquePointer?) -> String? {
+        let index = unsafe X509_NAME_get_index_by_NID(name, nid, -1)
+        guard index >= 0, let entry = unsafe X509_NAME_get_entry(name, index) else { return nil }
+        var bytes: UnsafeMutablePointer<UInt8>?
+        let count = unsafe ASN1_STRING_to_UTF8(&bytes, X509_NAME_ENTRY_get_data(entry))
+        guard count >= 0, let start = unsafe bytes else { return nil }
+        defer { unsafe CRYPTO_free(start, nil, 0) }
+        return unsafe String(decoding: UnsafeBufferPointer(start: start, count: Int(count)), as: UTF8.self)
+    }
+
+    private static func readExtension(_ pointer: OpaquePointer) -> Extension? {
+        var name = [CChar](repeating: 0, count: 128)
+        let object = unsafe X509_EXTENSION_get_object(pointer)
+        let length = unsafe OBJ_obj2txt(&name, Int32(name.count), object, 1)
+        guard length > 0, length < name.count, let octets = unsafe X509_EXTENSION_get_data(pointer) else { return nil }
+        let oid = String(decoding: name.prefix(Int(length)).map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        let count = unsafe Int(ASN1_STRING_length(octets))
+        let value = unsafe Array(UnsafeBufferPointer(start: ASN1_STRING_get0_data(octets), count: count))
+        return Extension(oid: oid, value: value)
+    }
+}
