@@ -1,0 +1,221 @@
+import CNGHTTP2
+
+/// One open request.
+@unsafe struct ClientSlot {
+    var tag: UInt64 = 0
+    /// 0: the slot is free.
+    var streamID: Int32 = 0
+    var status: UInt16 = 0
+    /// The peer's END_STREAM was seen.
+    var isAnswered = false
+    var isUnsent = false
+    var isCancelled = false
+    var bodyHasBegun = false
+    var headerBytes = 0
+    var requestRead = 0
+    var request = unsafe SlotBuffer()
+    /// Kept header values, then the body.
+    var reply = unsafe SlotBuffer()
+    var retryAfter = ByteRange.empty
+    var apnsID = ByteRange.empty
+    var date = ByteRange.empty
+    var bodyStart = 0
+    var bodyBytes = 0
+}
+
+/// What the callbacks of a client session write down. They never act.
+@unsafe struct ClientNotes {
+    let settings: HTTP2ClientSettings
+    var slots = unsafe SlotTable(blank: ClientSlot())
+    var events: [HTTP2ClientEvent] = []
+    var eventBytes: [UInt8] = []
+    /// Requests go out in the order of their stream ids.
+    var highestSentStreamID: Int32 = 0
+    var goAwayReceived = false
+    var goAwaySent: HTTP2ErrorCode?
+    var peerStreamLimit: Int
+
+    init(settings: HTTP2ClientSettings) {
+        unsafe self.settings = settings
+        unsafe peerStreamLimit = settings.streamLimitAtStart
+        unsafe events.reserveCapacity(64)
+    }
+
+    mutating func begin(tag: UInt64, body: Span<UInt8>) -> Int {
+        let place = unsafe slots.take()
+        let slot = unsafe slots.base + place
+        unsafe slot.pointee.tag = tag
+        unsafe body.withUnsafeBufferPointer { unsafe slot.pointee.request.append($0.baseAddress, $0.count) }
+        return place
+    }
+
+    /// For a request that was submitted but not sent, of which nghttp2 has made no stream yet.
+    func place(of streamID: Int32) -> Int? {
+        unsafe (0..<slots.usedCount).first { unsafe (slots.base + $0).pointee.streamID == streamID }
+    }
+
+    /// Forgets the stream and makes the slot free.
+    mutating func release(_ place: Int) {
+        let slot = unsafe slots.base + place
+        unsafe slot.pointee.streamID = 0
+        unsafe slot.pointee.status = 0
+        unsafe slot.pointee.isAnswered = false
+        unsafe slot.pointee.isUnsent = false
+        unsafe slot.pointee.isCancelled = false
+        unsafe slot.pointee.headerBytes = 0
+        unsafe slot.pointee.requestRead = 0
+        unsafe slot.pointee.request.forget()
+        unsafe slot.pointee.forgetReply()
+        unsafe slots.giveBack(place)
+    }
+
+    mutating func end(_ place: Int, _ ending: HTTP2Answer.Ending) {
+        let slot = unsafe slots.base + place
+        guard unsafe slot.pointee.streamID != 0 else { return }
+        let offset = unsafe eventBytes.count
+        if let base = unsafe slot.pointee.reply.base {
+            unsafe eventBytes.append(contentsOf: UnsafeBufferPointer(start: base, count: slot.pointee.reply.count))
+        }
+        let bodyStart = unsafe slot.pointee.bodyHasBegun ? slot.pointee.bodyStart : slot.pointee.reply.count
+        let answer = unsafe HTTP2Answer(
+            tag: slot.pointee.tag, streamID: slot.pointee.streamID, ending: ending,
+            status: slot.pointee.status >= 200 ? slot.pointee.status : 0,
+            retryAfter: slot.pointee.retryAfter.moved(by: offset), apnsID: slot.pointee.apnsID.moved(by: offset),
+            date: slot.pointee.date.moved(by: offset),
+            body: ByteRange(start: offset + bodyStart, count: slot.pointee.reply.count - bodyStart),
+            bodyBytes: slot.pointee.bodyBytes)
+        unsafe events.append(.ended(answer))
+        unsafe release(place)
+    }
+
+    /// The connection is gone: every open request ends now.
+    mutating func endAll() {
+        for place in unsafe 0..<slots.usedCount {
+            let slot = unsafe slots.base + place
+            if unsafe slot.pointee.isAnswered && slot.pointee.status >= 200 {
+                unsafe end(place, .complete)
+            } else {
+                let wasSent = unsafe slot.pointee.streamID <= highestSentStreamID && !slot.pointee.isUnsent
+                unsafe end(place, .lost(wasSent: wasSent))
+            }
+        }
+    }
+
+    /// false: too many header bytes, refuse the stream.
+    mutating func header(_ place: Int, _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>) -> Bool
+    {
+        let slot = unsafe slots.base + place
+        unsafe slot.pointee.headerBytes += name.count + value.count + 32
+        guard unsafe slot.pointee.headerBytes <= settings.responseHeaderBytesMax else { return false }
+        if unsafe name.isText(":status") {
+            unsafe slot.pointee.forgetReply()
+            unsafe slot.pointee.status = value.decimal
+            return true
+        }
+        let isSuccess = unsafe slot.pointee.status == 200
+        guard unsafe !slot.pointee.bodyHasBegun && (!isSuccess || settings.keepsHeadersOfSuccess) else { return true }
+        if unsafe name.isText("apns-id") {
+            unsafe slot.pointee.apnsID = slot.pointee.keep(value)
+        } else if unsafe name.isText("retry-after") {
+            unsafe slot.pointee.retryAfter = slot.pointee.keep(value)
+        } else if unsafe name.isText("date") {
+            unsafe slot.pointee.date = slot.pointee.keep(value)
+        }
+        return true
+    }
+
+    mutating func bodyArrived(_ place: Int, _ bytes: UnsafePointer<UInt8>?, _ count: Int) {
+        let slot = unsafe slots.base + place
+        if unsafe !slot.pointee.bodyHasBegun {
+            unsafe slot.pointee.bodyHasBegun = true
+            unsafe slot.pointee.bodyStart = slot.pointee.reply.count
+        }
+        let kept = unsafe slot.pointee.reply.count - slot.pointee.bodyStart
+        unsafe slot.pointee.reply.append(bytes, min(count, settings.responseBodyBytesMax - kept))
+        unsafe slot.pointee.bodyBytes += count
+    }
+
+    mutating func streamClosed(_ place: Int, _ code: UInt32) {
+        let slot = unsafe slots.base + place
+        if unsafe slot.pointee.isAnswered && slot.pointee.status >= 200 {
+            unsafe end(place, .complete)
+        } else if unsafe slot.pointee.isUnsent {
+            unsafe end(place, .unsent)
+        } else if unsafe slot.pointee.isCancelled {
+            unsafe end(place, .cancelled)
+        } else if unsafe code == NGHTTP2_REFUSED_STREAM.rawValue && slot.pointee.status == 0 {
+            unsafe end(place, .refused)
+        } else {
+            unsafe end(place, .reset(HTTP2ErrorCode(rawValue: code)))
+        }
+    }
+
+    mutating func goAway(_ frame: nghttp2_goaway) {
+        unsafe goAwayReceived = true
+        let start = unsafe eventBytes.count
+        if let bytes = unsafe frame.opaque_data {
+            unsafe eventBytes.append(contentsOf: UnsafeBufferPointer(start: bytes, count: frame.opaque_data_len))
+        }
+        let debug = unsafe ByteRange(start: start, count: eventBytes.count - start)
+        let code = unsafe HTTP2ErrorCode(rawValue: frame.error_code)
+        unsafe events.append(.goAway(lastStreamID: frame.last_stream_id, code: code, debugBytes: debug))
+    }
+
+    mutating func deallocate() {
+        for place in unsafe 0..<slots.usedCount {
+            unsafe (slots.base + place).pointee.request.free()
+            unsafe (slots.base + place).pointee.reply.free()
+        }
+        unsafe slots.deallocate()
+    }
+}
+
+extension ClientSlot {
+    /// A longer value is none that we understand.
+    private static let headerValueBytesMax = 256
+
+    /// Of the answer so far: an interim (1xx) one is replaced by the next.
+    mutating func forgetReply() {
+        unsafe reply.forget()
+        unsafe retryAfter = .empty
+        unsafe apnsID = .empty
+        unsafe date = .empty
+        unsafe bodyHasBegun = false
+        unsafe bodyStart = 0
+        unsafe bodyBytes = 0
+    }
+
+    mutating func keep(_ value: UnsafeBufferPointer<UInt8>) -> ByteRange {
+        guard unsafe value.count <= ClientSlot.headerValueBytesMax else { return .empty }
+        let start = unsafe reply.count
+        unsafe reply.append(value.baseAddress, value.count)
+        return ByteRange(start: start, count: value.count)
+    }
+}
+
+extension ByteRange {
+    func moved(by offset: Int) -> ByteRange {
+        isEmpty ? .empty : ByteRange(start: Int(start) + offset, count: Int(count))
+    }
+}
+
+extension UnsafeBufferPointer<UInt8> {
+    func isText(_ text: StaticString) -> Bool {
+        guard count == text.utf8CodeUnitCount, let base = baseAddress else { return false }
+        let other = unsafe text.utf8Start
+        for place in 0..<count where unsafe base[place] != other[place] { return false }
+        return true
+    }
+
+    /// A status: three digits, or 0.
+    var decimal: UInt16 {
+        guard count == 3 else { return 0 }
+        var sum: UInt16 = 0
+        for place in 0..<count {
+            let digit = unsafe self[place]
+            guard digit >= 0x30, digit <= 0x39 else { return 0 }
+            sum = sum * 10 + UInt16(digit - 0x30)
+        }
+        return sum
+    }
+}

@@ -1,0 +1,188 @@
+import CNGHTTP2
+
+/// The client's side of one HTTP/2 connection: bytes in, events out. No socket, no TLS, no clock.
+///
+/// Owned by one thread. The round: `submitRequest` while `mayOpen`; `takeOutput` and write it; `receive` what arrived;
+/// then `nextEvent` until nil. When the connection is gone, `connectionLost()` ends every open request.
+@safe package final class HTTP2ClientSession {
+    private let native: NativeSession
+    /// Freed in `deinit`; `nghttp2_session_del`, which follows it, calls no callback.
+    private let notes: UnsafeMutablePointer<ClientNotes>
+    private var fields: [nghttp2_nv] = unsafe []
+    private var eventsRead = 0
+    private var isLeaving = false
+
+    package init(_ settings: HTTP2ClientSettings) throws(HTTP2Fault) {
+        let notes = UnsafeMutablePointer<ClientNotes>.allocate(capacity: 1)
+        unsafe notes.initialize(to: ClientNotes(settings: settings))
+        do {
+            unsafe native = NativeSession(adopting: try ClientSessionMaker.make(settings, notes))
+        } catch {
+            unsafe notes.pointee.deallocate()
+            unsafe notes.deinitialize(count: 1)
+            unsafe notes.deallocate()
+            throw error
+        }
+        unsafe self.notes = unsafe notes
+        try native.settings([
+            .pushDisabled, .streamWindowBytes(settings.streamWindowBytes),
+            .headerListBytesMax(UInt32(settings.responseHeaderBytesMax)), .noPriorityTree,
+        ])
+        try native.openWindow(bytes: settings.connectionWindowBytes)
+    }
+
+    deinit {
+        unsafe notes.pointee.deallocate()
+        unsafe notes.deinitialize(count: 1)
+        unsafe notes.deallocate()
+    }
+
+    /// Requests that have not ended.
+    package var openStreams: Int { unsafe notes.pointee.slots.openCount }
+
+    /// What the peer allows at once; huge where it named no limit.
+    package var peerStreamLimit: Int { unsafe notes.pointee.peerStreamLimit }
+
+    /// How many more requests may be submitted now. None after a GOAWAY of either side.
+    package var room: Int {
+        guard !native.isBroken, !isLeaving, unsafe !notes.pointee.goAwayReceived,
+            unsafe nghttp2_session_check_request_allowed(native.pointer) != 0
+        else { return 0 }
+        return unsafe max(0, min(notes.pointee.peerStreamLimit, notes.pointee.settings.streamsMax) - openStreams)
+    }
+    package var mayOpen: Bool { room > 0 }
+
+    /// About a billion requests on; at 0 the connection has to be replaced.
+    package var streamIDsLeft: Int {
+        let next = unsafe nghttp2_session_get_next_stream_id(native.pointer)
+        return next > UInt32(Int32.max) ? 0 : (Int(Int32.max) - Int(next)) / 2 + 1
+    }
+
+    /// Copies everything; `tag` comes back with the request's end.
+    @discardableResult
+    package func submitRequest(_ headers: HeaderList, body: Span<UInt8>, tag: UInt64) throws(HTTP2Fault) -> Int32 {
+        guard mayOpen else {
+            throw unsafe native.isBroken || isLeaving || notes.pointee.goAwayReceived || streamIDsLeft == 0
+                ? .requestsNotAllowed : .streamLimitReached
+        }
+        let place = unsafe notes.pointee.begin(tag: tag, body: body)
+        var provider = unsafe nghttp2_data_provider()
+        unsafe provider.source.fd = Int32(place)
+        unsafe provider.read_callback = ClientCallbacks.readBody
+        // The very first request brings the names of unindexed fields into the compression table; their values,
+        // which differ each time, stay out from then on.
+        let isFirst = unsafe nghttp2_session_get_next_stream_id(native.pointer) == 1
+        let hasBody = !body.isEmpty
+        let streamID = unsafe headers.withFields(&fields, indexesAll: isFirst) { fields in
+            unsafe withUnsafePointer(to: &provider) { provider in
+                unsafe nghttp2_submit_request(
+                    native.pointer, nil, fields.baseAddress, fields.count, hasBody ? provider : nil,
+                    SlotMark.pointer(place))
+            }
+        }
+        guard streamID > 0 else {
+            unsafe notes.pointee.release(place)
+            throw .library(LibraryCode(rawValue: streamID))
+        }
+        unsafe (notes.pointee.slots.base + place).pointee.streamID = streamID
+        return streamID
+    }
+
+    /// Gives a request up. It ends as `cancelled` once the RST_STREAM was taken with the output.
+    package func reset(_ streamID: Int32, _ code: HTTP2ErrorCode = .cancel) throws(HTTP2Fault) {
+        guard streamID > 0, !native.isBroken,
+            let place = unsafe SlotMark.place(nghttp2_session_get_stream_user_data(native.pointer, streamID))
+                ?? notes.pointee.place(of: streamID)
+        else { throw .streamUnknown }
+        unsafe (notes.pointee.slots.base + place).pointee.isCancelled = true
+        try native.reset(streamID, code)
+    }
+
+    /// The connection is gone: ends every open request. The session is of no further use.
+    package func connectionLost() {
+        unsafe notes.pointee.endAll()
+    }
+
+    package var wantsRead: Bool { native.wantsRead }
+    package var wantsWrite: Bool { native.wantsWrite }
+    /// Nothing more will come or go: close the socket.
+    package var isFinished: Bool { !native.wantsRead && !native.wantsWrite }
+    /// Why we said goodbye, where we did: `noError`, or the rule that the peer broke.
+    package var goAwaySent: HTTP2ErrorCode? { unsafe notes.pointee.goAwaySent }
+
+    /// Throws where the peer broke the protocol beyond a GOAWAY; then call `connectionLost()`.
+    package func receive(_ bytes: Span<UInt8>) throws(HTTP2Fault) { try native.receive(bytes) }
+
+    /// Appends frames until `output` holds `bytesMax`, exceeding it by at most one frame (16 KiB).
+    package func takeOutput(into output: inout [UInt8], atMost bytesMax: Int) throws(HTTP2Fault) {
+        try native.takeOutput(into: &output, atMost: bytesMax)
+    }
+
+    package func submitPing(_ payload: UInt64) throws(HTTP2Fault) { try native.ping(payload) }
+
+    /// No request of ours follows.
+    package func submitGoAway(_ code: HTTP2ErrorCode = .noError) throws(HTTP2Fault) {
+        isLeaving = true
+        try native.goAway(lastStreamID: 0, code, debug: [])
+    }
+
+    package func nextEvent() -> HTTP2ClientEvent? {
+        if unsafe eventsRead < notes.pointee.events.count {
+            eventsRead += 1
+            return unsafe notes.pointee.events[eventsRead - 1]
+        }
+        eventsRead = 0
+        unsafe notes.pointee.events.removeAll(keepingCapacity: true)
+        unsafe notes.pointee.eventBytes.removeAll(keepingCapacity: true)
+        return nil
+    }
+
+    /// The bytes that an event points at. Not to be kept.
+    package func withBytes<Result>(_ place: ByteRange, _ read: (Span<UInt8>) throws -> Result) rethrows -> Result {
+        try unsafe read(notes.pointee.eventBytes.span.extracting(place.range))
+    }
+
+    package func bytes(_ place: ByteRange) -> [UInt8] { unsafe Array(notes.pointee.eventBytes[place.range]) }
+}
+
+@available(*, unavailable) extension HTTP2ClientSession: Sendable {}
+
+private enum ClientSessionMaker {
+    static func make(
+        _ settings: HTTP2ClientSettings, _ notes: UnsafeMutablePointer<ClientNotes>
+    ) throws(HTTP2Fault) -> OpaquePointer {
+        guard let callbacks = unsafe ClientCallbacks.make() else { throw .library(.outOfMemory) }
+        defer { unsafe nghttp2_session_callbacks_del(callbacks) }
+        var option: OpaquePointer?
+        try unsafe nghttp2_option_new(&option).orThrow()
+        defer { unsafe nghttp2_option_del(option) }
+        unsafe nghttp2_option_set_peer_max_concurrent_streams(option, UInt32(settings.streamLimitAtStart))
+        unsafe nghttp2_option_set_no_closed_streams(option, 1)
+        var session: OpaquePointer?
+        try unsafe nghttp2_session_client_new2(&session, callbacks, notes, option).orThrow()
+        guard let session = unsafe session else { throw .library(.outOfMemory) }
+        return unsafe session
+    }
+}
+
+extension HeaderList {
+    /// nghttp2's form of the list, in an array that is reused. nghttp2 copies names and values.
+    func withFields<Result>(
+        _ scratch: inout [nghttp2_nv], indexesAll: Bool, _ body: (UnsafeBufferPointer<nghttp2_nv>) -> Result
+    ) -> Result {
+        unsafe scratch.removeAll(keepingCapacity: true)
+        return unsafe bytes.withUnsafeBufferPointer { buffer in
+            if let base = unsafe UnsafeMutablePointer(mutating: buffer.baseAddress) {
+                for field in fields {
+                    let flags = field.isIndexed || indexesAll ? NGHTTP2_NV_FLAG_NONE : NGHTTP2_NV_FLAG_NO_INDEX
+                    unsafe scratch.append(
+                        nghttp2_nv(
+                            name: base + Int(field.name.start), value: base + Int(field.value.start),
+                            namelen: Int(field.name.count), valuelen: Int(field.value.count),
+                            flags: UInt8(flags.rawValue)))
+                }
+            }
+            return unsafe scratch.withUnsafeBufferPointer { unsafe body($0) }
+        }
+    }
+}

@@ -1,0 +1,54 @@
+/// Why a session could not do what was asked.
+package enum HTTP2Fault: Error, Equatable, Sendable {
+    /// Two goodbyes, a spent stream id, or a broken connection: no further request on this session.
+    case requestsNotAllowed
+    /// As many streams are open as the peer, or our own bound, allows. Later ones may pass.
+    case streamLimitReached
+    /// The stream is closed, or never was.
+    case streamUnknown
+    /// The peer broke the protocol beyond repair; or the library refuses an argument. The session is over.
+    case library(LibraryCode)
+}
+
+/// nghttp2's own result code. An open space: new versions add some.
+package struct LibraryCode: Hashable, Sendable, CustomStringConvertible {
+    package let rawValue: Int32
+    package init(rawValue: Int32) { self.rawValue = rawValue }
+    package var description: String { "nghttp2 \(rawValue)" }
+
+    package static let badClientMagic = LibraryCode(rawValue: -903)
+    package static let flooded = LibraryCode(rawValue: -904)
+    package static let outOfMemory = LibraryCode(rawValue: -901)
+}
+
+/// Why a stream or a connection ended, in the protocol's words. An open space.
+///
+/// Source: RFC 9113, section 7.
+package struct HTTP2ErrorCode: Hashable, Sendable, CustomStringConvertible {
+    package let rawValue: UInt32
+    package init(rawValue: UInt32) { self.rawValue = rawValue }
+
+    package static let noError = HTTP2ErrorCode(rawValue: 0)
+    package static let protocolError = HTTP2ErrorCode(rawValue: 1)
+    package static let internalError = HTTP2ErrorCode(rawValue: 2)
+    package static let flowControlError = HTTP2ErrorCode(rawValue: 3)
+    package static let settingsTimeout = HTTP2ErrorCode(rawValue: 4)
+    package static let streamClosed = HTTP2ErrorCode(rawValue: 5)
+    package static let frameSizeError = HTTP2ErrorCode(rawValue: 6)
+    package static let refusedStream = HTTP2ErrorCode(rawValue: 7)
+    package static let cancel = HTTP2ErrorCode(rawValue: 8)
+    package static let compressionError = HTTP2ErrorCode(rawValue: 9)
+    package static let connectError = HTTP2ErrorCode(rawValue: 10)
+    package static let enhanceYourCalm = HTTP2ErrorCode(rawValue: 11)
+    package static let inadequateSecurity = HTTP2ErrorCode(rawValue: 12)
+    package static let http11Required = HTTP2ErrorCode(rawValue: 13)
+
+    private static let names = [
+        "NO_ERROR", "PROTOCOL_ERROR", "INTERNAL_ERROR", "FLOW_CONTROL_ERROR", "SETTINGS_TIMEOUT", "STREAM_CLOSED",
+        "FRAME_SIZE_ERROR", "REFUSED_STREAM", "CANCEL", "COMPRESSION_ERROR", "CONNECT_ERROR", "ENHANCE_YOUR_CALM",
+        "INADEQUATE_SECURITY", "HTTP_1_1_REQUIRED",
+    ]
+    package var description: String {
+        rawValue < UInt32(Self.names.count) ? Self.names[Int(rawValue)] : "HTTP/2 error \(rawValue)"
+    }
+}

@@ -1,0 +1,156 @@
+import CNGHTTP2
+
+/// The server's side of one HTTP/2 connection: bytes in, events out. No socket, no TLS, no clock.
+///
+/// Owned by one thread. The round: `receive` what arrived; `nextEvent` until nil, answering with `submitResponse`;
+/// `takeOutput` and write it.
+@safe package final class HTTP2ServerSession {
+    private let native: NativeSession
+    /// Freed in `deinit`; `nghttp2_session_del`, which follows it, calls no callback.
+    private let notes: UnsafeMutablePointer<ServerNotes>
+    private var fields: [nghttp2_nv] = unsafe []
+    private var eventsRead = 0
+
+    package init(_ settings: HTTP2ServerSettings) throws(HTTP2Fault) {
+        let notes = UnsafeMutablePointer<ServerNotes>.allocate(capacity: 1)
+        unsafe notes.initialize(to: ServerNotes(settings: settings))
+        do {
+            unsafe native = NativeSession(adopting: try ServerSessionMaker.make(notes))
+        } catch {
+            unsafe notes.pointee.deallocate()
+            unsafe notes.deinitialize(count: 1)
+            unsafe notes.deallocate()
+            throw error
+        }
+        unsafe self.notes = unsafe notes
+        try native.settings([
+            .streamsMax(settings.streamLimit), .streamWindowBytes(settings.streamWindowBytes),
+            .headerListBytesMax(UInt32(settings.requestHeaderBytesMax)), .noPriorityTree,
+        ])
+        try native.openWindow(bytes: settings.connectionWindowBytes)
+    }
+
+    deinit {
+        unsafe notes.pointee.deallocate()
+        unsafe notes.deinitialize(count: 1)
+        unsafe notes.deallocate()
+    }
+
+    package var openStreams: Int { unsafe notes.pointee.slots.openCount }
+    /// What a GOAWAY that refuses nothing yet begun has to name.
+    package var highestStreamID: Int32 { unsafe notes.pointee.highestStreamID }
+
+    /// Copies everything; `headers` opens with `:status`. A body of up to 16 KiB travels in one DATA frame.
+    package func submitResponse(_ streamID: Int32, _ headers: HeaderList, body: Span<UInt8>) throws(HTTP2Fault) {
+        guard streamID > 0, !native.isBroken,
+            let place = unsafe SlotMark.place(nghttp2_session_get_stream_user_data(native.pointer, streamID))
+        else { throw .streamUnknown }
+        let slot = unsafe notes.pointee.slots.base + place
+        unsafe slot.pointee.response.forget()
+        unsafe body.withUnsafeBufferPointer { unsafe slot.pointee.response.append($0.baseAddress, $0.count) }
+        var provider = unsafe nghttp2_data_provider()
+        unsafe provider.source.fd = Int32(place)
+        unsafe provider.read_callback = ServerCallbacks.readBody
+        let hasBody = !body.isEmpty
+        try unsafe headers.withFields(&fields, indexesAll: false) { fields in
+            unsafe withUnsafePointer(to: &provider) { provider in
+                unsafe nghttp2_submit_response(
+                    native.pointer, streamID, fields.baseAddress, fields.count, hasBody ? provider : nil)
+            }
+        }.orThrow()
+    }
+
+    package func reset(_ streamID: Int32, _ code: HTTP2ErrorCode) throws(HTTP2Fault) {
+        try native.reset(streamID, code)
+    }
+
+    /// The client's streams beyond it are refused from now on; open ones stay.
+    package func submitSettings(_ settings: [HTTP2Setting]) throws(HTTP2Fault) { try native.settings(settings) }
+
+    package func submitPing(_ payload: UInt64) throws(HTTP2Fault) { try native.ping(payload) }
+
+    /// The polite first step of a goodbye: no stream is refused yet.
+    package func submitShutdownNotice(debug: [UInt8] = []) throws(HTTP2Fault) {
+        try native.goAway(lastStreamID: .max, .noError, debug: debug)
+    }
+
+    /// Streams above `lastStreamID` are not processed, and close; those at or below it may still be answered.
+    package func submitGoAway(
+        lastStreamID: Int32, _ code: HTTP2ErrorCode = .noError, debug: [UInt8] = []
+    ) throws(HTTP2Fault) {
+        try native.goAway(lastStreamID: lastStreamID, code, debug: debug)
+    }
+
+    package var wantsRead: Bool { native.wantsRead }
+    package var wantsWrite: Bool { native.wantsWrite }
+    /// Nothing more will come or go: close the socket.
+    package var isFinished: Bool { !native.wantsRead && !native.wantsWrite }
+    /// Why we said goodbye, where we did: `noError`, or the rule that the peer broke.
+    package var goAwaySent: HTTP2ErrorCode? { unsafe notes.pointee.goAwaySent }
+
+    /// Throws where the peer broke the protocol beyond a GOAWAY: close the socket.
+    package func receive(_ bytes: Span<UInt8>) throws(HTTP2Fault) { try native.receive(bytes) }
+
+    /// Appends frames until `output` holds `bytesMax`, exceeding it by at most one frame (16 KiB).
+    package func takeOutput(into output: inout [UInt8], atMost bytesMax: Int) throws(HTTP2Fault) {
+        try native.takeOutput(into: &output, atMost: bytesMax)
+    }
+
+    package func nextEvent() -> HTTP2ServerEvent? {
+        if unsafe eventsRead < notes.pointee.events.count {
+            eventsRead += 1
+            return unsafe notes.pointee.events[eventsRead - 1]
+        }
+        eventsRead = 0
+        unsafe notes.pointee.events.removeAll(keepingCapacity: true)
+        unsafe notes.pointee.eventBytes.removeAll(keepingCapacity: true)
+        unsafe notes.pointee.eventFields.removeAll(keepingCapacity: true)
+        return nil
+    }
+
+    /// The value of the request's first field of that name (lower case), and nil where there is none.
+    package func value(of name: StaticString, in request: HTTP2Request) -> ByteRange? {
+        for field in fields(of: request) where isName(field.name, name) { return field.value }
+        return nil
+    }
+
+    /// How often the request has a field of that name.
+    package func count(of name: StaticString, in request: HTTP2Request) -> Int {
+        fields(of: request).count { isName($0.name, name) }
+    }
+
+    package func fields(of request: HTTP2Request) -> ArraySlice<HeaderList.Field> {
+        unsafe notes.pointee.eventFields[request.fieldsStart..<(request.fieldsStart + request.fieldCount)]
+    }
+
+    /// The bytes that an event points at. Not to be kept.
+    package func withBytes<Result>(_ place: ByteRange, _ read: (Span<UInt8>) throws -> Result) rethrows -> Result {
+        try unsafe read(notes.pointee.eventBytes.span.extracting(place.range))
+    }
+
+    package func bytes(_ place: ByteRange) -> [UInt8] { unsafe Array(notes.pointee.eventBytes[place.range]) }
+
+    private func isName(_ place: ByteRange, _ name: StaticString) -> Bool {
+        guard Int(place.count) == name.utf8CodeUnitCount else { return false }
+        return unsafe notes.pointee.eventBytes.withUnsafeBufferPointer {
+            unsafe UnsafeBufferPointer(rebasing: $0[place.range]).isText(name)
+        }
+    }
+}
+
+@available(*, unavailable) extension HTTP2ServerSession: Sendable {}
+
+private enum ServerSessionMaker {
+    static func make(_ notes: UnsafeMutablePointer<ServerNotes>) throws(HTTP2Fault) -> OpaquePointer {
+        guard let callbacks = unsafe ServerCallbacks.make() else { throw .library(.outOfMemory) }
+        defer { unsafe nghttp2_session_callbacks_del(callbacks) }
+        var option: OpaquePointer?
+        try unsafe nghttp2_option_new(&option).orThrow()
+        defer { unsafe nghttp2_option_del(option) }
+        unsafe nghttp2_option_set_no_closed_streams(option, 1)
+        var session: OpaquePointer?
+        try unsafe nghttp2_session_server_new2(&session, callbacks, notes, option).orThrow()
+        guard let session = unsafe session else { throw .library(.outOfMemory) }
+        return unsafe session
+    }
+}

@@ -1,0 +1,93 @@
+/// The header fields of one request or response: flat bytes, and where in them each field lies.
+///
+/// Made to be reused: what all requests of a batch share is appended once and closed with `markTemplate()`; for each
+/// request `rewind()` and `replaceValue` then write what differs. No allocation after the first request.
+///
+/// Pseudo fields (`:method`, `:path`, ...) stand first; names are lower case.
+package struct HeaderList: Equatable, Sendable {
+    package struct Field: Equatable, Sendable {
+        package var name: ByteRange
+        package var value: ByteRange
+        /// Whether the value may enter the compression table: false for what differs from request to request, so that
+        /// it doesn't push out what repeats.
+        package var isIndexed: Bool
+
+        @inlinable package init(name: ByteRange, value: ByteRange, isIndexed: Bool) {
+            self.name = name
+            self.value = value
+            self.isIndexed = isIndexed
+        }
+    }
+
+    package var bytes: [UInt8] = []
+    package var fields: [Field] = []
+    @usableFromInline var templateBytes = 0
+    @usableFromInline var templateFields = 0
+
+    package init() {}
+
+    @inlinable package var count: Int { fields.count }
+
+    /// Its place, for `replaceValue`.
+    @discardableResult
+    @inlinable package mutating func append(_ name: StaticString, _ value: String, isIndexed: Bool = true) -> Int {
+        append(String(describing: name), Array(value.utf8), isIndexed: isIndexed)
+    }
+
+    @discardableResult
+    @inlinable package mutating func append(_ name: String, _ value: [UInt8], isIndexed: Bool = true) -> Int {
+        append(name: Array(name.utf8), value: value, isIndexed: isIndexed)
+    }
+
+    @discardableResult
+    @inlinable package mutating func append(name: [UInt8], value: [UInt8], isIndexed: Bool = true) -> Int {
+        let nameRange = ByteRange(start: bytes.count, count: name.count)
+        bytes.append(contentsOf: name)
+        let valueRange = ByteRange(start: bytes.count, count: value.count)
+        bytes.append(contentsOf: value)
+        fields.append(Field(name: nameRange, value: valueRange, isIndexed: isIndexed))
+        return fields.count - 1
+    }
+
+    /// What stands in the list now is what every further request shares.
+    @inlinable package mutating func markTemplate() {
+        templateBytes = bytes.count
+        templateFields = fields.count
+    }
+
+    /// Back to the template. Values replaced since keep pointing at bytes that are gone: replace them again.
+    @inlinable package mutating func rewind() {
+        bytes.removeLast(bytes.count - templateBytes)
+        fields.removeLast(fields.count - templateFields)
+    }
+
+    /// Gives the field at `place` the bytes that `write` appends.
+    @inlinable package mutating func replaceValue(at place: Int, _ write: (inout [UInt8]) -> Void) {
+        let start = bytes.count
+        write(&bytes)
+        fields[place].value = ByteRange(start: start, count: bytes.count - start)
+    }
+
+    package mutating func removeAll() {
+        bytes.removeAll(keepingCapacity: true)
+        fields.removeAll(keepingCapacity: true)
+        markTemplate()
+    }
+}
+
+/// A place in a flat byte array.
+package struct ByteRange: Hashable, Sendable {
+    package let start: UInt32
+    package let count: UInt32
+
+    package static let empty = ByteRange(start: 0, count: 0)
+
+    /// Both are our own offsets, far below 4 GiB.
+    @inlinable package init(start: Int, count: Int) {
+        self.start = UInt32(truncatingIfNeeded: start)
+        self.count = UInt32(truncatingIfNeeded: count)
+    }
+
+    @inlinable package var isEmpty: Bool { count == 0 }
+    @inlinable package var range: Range<Int> { Int(start)..<(Int(start) + Int(count)) }
+}

@@ -1,0 +1,100 @@
+import CNGHTTP2
+
+/// Owner of one `nghttp2_session`: what client and server do alike.
+///
+/// On one thread, like everything in this room. The notes that the callbacks write outlive it (see the two sessions).
+@safe final class NativeSession {
+    let pointer: OpaquePointer
+    /// The protocol was broken so badly that nghttp2 gave up: nothing more may be asked of it.
+    private(set) var isBroken = false
+
+    init(adopting pointer: OpaquePointer) { unsafe self.pointer = pointer }
+
+    deinit { unsafe nghttp2_session_del(pointer) }
+
+    var wantsRead: Bool { unsafe !isBroken && nghttp2_session_want_read(pointer) != 0 }
+    var wantsWrite: Bool { unsafe !isBroken && nghttp2_session_want_write(pointer) != 0 }
+
+    func receive(_ bytes: Span<UInt8>) throws(HTTP2Fault) {
+        guard !isBroken else { throw .requestsNotAllowed }
+        let count = unsafe bytes.withUnsafeBufferPointer {
+            unsafe nghttp2_session_mem_recv(pointer, $0.baseAddress, $0.count)
+        }
+        if count < 0 {
+            isBroken = true
+            throw .library(LibraryCode(rawValue: Int32(truncatingIfNeeded: count)))
+        }
+    }
+
+    /// Many frames in one gathering: a frame is begun only below `bytesMax`, so that `output` may end up one frame
+    /// (16 KiB) longer.
+    func takeOutput(into output: inout [UInt8], atMost bytesMax: Int) throws(HTTP2Fault) {
+        while output.count < bytesMax {
+            guard !isBroken else { return }
+            var frame: UnsafePointer<UInt8>?
+            let count = unsafe nghttp2_session_mem_send(pointer, &frame)
+            if count < 0 {
+                isBroken = true
+                throw .library(LibraryCode(rawValue: Int32(truncatingIfNeeded: count)))
+            }
+            guard count > 0, let frame = unsafe frame else { return }
+            unsafe output.append(contentsOf: UnsafeBufferPointer(start: frame, count: count))
+        }
+    }
+
+    func ping(_ payload: UInt64) throws(HTTP2Fault) {
+        var payload = payload.bigEndian
+        try unsafe withUnsafeBytes(of: &payload) { bytes in
+            unsafe nghttp2_submit_ping(
+                pointer, UInt8(NGHTTP2_FLAG_NONE.rawValue), bytes.baseAddress?.assumingMemoryBound(to: UInt8.self))
+        }.orThrow()
+    }
+
+    func goAway(lastStreamID: Int32, _ code: HTTP2ErrorCode, debug: [UInt8]) throws(HTTP2Fault) {
+        try unsafe nghttp2_submit_goaway(
+            pointer, UInt8(NGHTTP2_FLAG_NONE.rawValue), lastStreamID, code.rawValue, debug, debug.count
+        ).orThrow()
+    }
+
+    func reset(_ streamID: Int32, _ code: HTTP2ErrorCode) throws(HTTP2Fault) {
+        guard streamID > 0 else { throw .streamUnknown }
+        try unsafe nghttp2_submit_rst_stream(pointer, UInt8(NGHTTP2_FLAG_NONE.rawValue), streamID, code.rawValue)
+            .orThrow()
+    }
+
+    func settings(_ settings: [HTTP2Setting]) throws(HTTP2Fault) {
+        let entries = settings.map { nghttp2_settings_entry(settings_id: Int32($0.id), value: $0.value) }
+        try unsafe nghttp2_submit_settings(pointer, UInt8(NGHTTP2_FLAG_NONE.rawValue), entries, entries.count).orThrow()
+    }
+
+    /// The connection's receive window; a stream's stands in the settings.
+    func openWindow(bytes: Int32) throws(HTTP2Fault) {
+        try unsafe nghttp2_session_set_local_window_size(pointer, UInt8(NGHTTP2_FLAG_NONE.rawValue), 0, bytes).orThrow()
+    }
+}
+
+extension Int32 {
+    /// For nghttp2's result codes: 0 is success.
+    func orThrow() throws(HTTP2Fault) {
+        if self != 0 { throw .library(LibraryCode(rawValue: self)) }
+    }
+}
+
+/// One entry of a SETTINGS frame. Source: RFC 9113, section 6.5.2; RFC 9218, section 2.1.
+package struct HTTP2Setting: Equatable, Sendable {
+    package let id: UInt16
+    package let value: UInt32
+    package init(id: UInt16, value: UInt32) {
+        self.id = id
+        self.value = value
+    }
+
+    package static func headerTableBytes(_ value: UInt32) -> HTTP2Setting { HTTP2Setting(id: 1, value: value) }
+    package static let pushDisabled = HTTP2Setting(id: 2, value: 0)
+    package static func streamsMax(_ value: UInt32) -> HTTP2Setting { HTTP2Setting(id: 3, value: value) }
+    package static func streamWindowBytes(_ value: UInt32) -> HTTP2Setting { HTTP2Setting(id: 4, value: value) }
+    package static func frameBytesMax(_ value: UInt32) -> HTTP2Setting { HTTP2Setting(id: 5, value: value) }
+    package static func headerListBytesMax(_ value: UInt32) -> HTTP2Setting { HTTP2Setting(id: 6, value: value) }
+    /// Neither side uses RFC 7540's priority tree, whose upkeep costs instructions with every request.
+    package static let noPriorityTree = HTTP2Setting(id: 9, value: 1)
+}

@@ -1,0 +1,95 @@
+/// Bytes that a stream's slot keeps for the next stream: grown on demand, freed with the session.
+@unsafe struct SlotBuffer {
+    private(set) var base: UnsafeMutablePointer<UInt8>?
+    private var capacity = 0
+    private(set) var count = 0
+
+    /// A larger buffer goes back to the allocator after its stream, so that one giant doesn't stay for ever.
+    static let keptBytesMax = 16_384
+    private static let firstBytes = 512
+
+    mutating func append(_ source: UnsafePointer<UInt8>?, _ added: Int) {
+        guard added > 0, let source = unsafe source else { return }
+        unsafe reserve(count + added)
+        guard let base = unsafe base else { return }
+        unsafe (base + count).update(from: source, count: added)
+        unsafe count += added
+    }
+
+    mutating func forget() {
+        unsafe count = 0
+        if unsafe capacity > SlotBuffer.keptBytesMax { unsafe free() }
+    }
+
+    mutating func free() {
+        unsafe base?.deallocate()
+        unsafe base = nil
+        unsafe capacity = 0
+        unsafe count = 0
+    }
+
+    private mutating func reserve(_ wanted: Int) {
+        guard unsafe wanted > capacity else { return }
+        let grown = unsafe max(wanted, capacity * 2, SlotBuffer.firstBytes)
+        let fresh = UnsafeMutablePointer<UInt8>.allocate(capacity: grown)
+        if let base = unsafe base {
+            unsafe fresh.update(from: base, count: count)
+            unsafe base.deallocate()
+        }
+        unsafe base = fresh
+        unsafe capacity = grown
+    }
+}
+
+/// A dense array of streams' contexts: a stream's user data is its place here, plus one.
+@unsafe struct SlotTable<Slot> {
+    private(set) var base: UnsafeMutablePointer<Slot>
+    private(set) var capacity: Int
+    /// Places below this were used at least once, and hold an initialised slot.
+    private(set) var usedCount = 0
+    private var free: [Int32] = []
+    private let blank: Slot
+
+    private static var firstCapacity: Int { 32 }
+
+    init(blank: Slot) {
+        unsafe self.blank = blank
+        unsafe capacity = Self.firstCapacity
+        unsafe base = .allocate(capacity: Self.firstCapacity)
+    }
+
+    /// How many streams have a slot.
+    var openCount: Int { unsafe usedCount - free.count }
+
+    mutating func take() -> Int {
+        if let place = unsafe free.popLast() { return Int(place) }
+        if unsafe usedCount == capacity {
+            let grown = unsafe UnsafeMutablePointer<Slot>.allocate(capacity: capacity * 2)
+            unsafe grown.moveInitialize(from: base, count: usedCount)
+            unsafe base.deallocate()
+            unsafe base = grown
+            unsafe capacity *= 2
+        }
+        unsafe (base + usedCount).initialize(to: blank)
+        unsafe usedCount += 1
+        return unsafe usedCount - 1
+    }
+
+    mutating func giveBack(_ place: Int) {
+        unsafe free.append(Int32(place))
+    }
+
+    mutating func deallocate() {
+        unsafe base.deinitialize(count: usedCount)
+        unsafe base.deallocate()
+    }
+}
+
+/// A slot's place as nghttp2 carries it.
+enum SlotMark {
+    static func pointer(_ place: Int) -> UnsafeMutableRawPointer? {
+        unsafe UnsafeMutableRawPointer(bitPattern: place + 1)
+    }
+    /// nil: a stream of which we know nothing.
+    static func place(_ pointer: UnsafeMutableRawPointer?) -> Int? { unsafe pointer.map { Int(bitPattern: $0) - 1 } }
+}
