@@ -1,0 +1,78 @@
+import PushModel
+
+/// One non-null cell in PostgreSQL's binary form, borrowed from whoever owns the bytes. Readers return nil where
+/// the bytes can't be what was asked for.
+@safe struct BinaryCell {
+    private let bytes: UnsafeRawBufferPointer
+
+    init(_ bytes: UnsafeRawBufferPointer) { unsafe self.bytes = bytes }
+
+    var count: Int { unsafe bytes.count }
+
+    var bool: Bool? { unsafe count == 1 && bytes[0] <= 1 ? bytes[0] == 1 : nil }
+    var int16: Int16? { integer() }
+    var int32: Int32? { integer() }
+    var int64: Int64? { integer() }
+    var double: Double? { (integer() as UInt64?).map { Double(bitPattern: $0) } }
+    var instant: WallInstant? { int64.map { WallInstant(microseconds: PostgresEpoch.decode($0)) } }
+
+    var uuid: UniversalID? {
+        guard count == 16 else { return nil }
+        return UniversalID(high: unsafe load(at: 0), low: unsafe load(at: 8))
+    }
+
+    var raw: [UInt8] { unsafe Array(bytes) }
+    var text: String? { unsafe String(validating: bytes, as: UTF8.self) }
+
+    var json: [UInt8]? {
+        guard count >= 1, unsafe bytes[0] == CellWriter.jsonbVersion else { return nil }
+        return unsafe Array(bytes.dropFirst())
+    }
+
+    /// Array elements of one dimension, none of them null.
+    func elements<Element>(_ type: ElementType, _ read: (BinaryCell) -> Element?) -> [Element]? {
+        guard count >= 12 else { return nil }
+        let dimensions: Int32 = unsafe load(at: 0)
+        let objectID: UInt32 = unsafe load(at: 8)
+        guard type.reads(objectID) else { return nil }
+        if dimensions == 0 { return count == 12 ? [] : nil }
+        guard dimensions == 1, count >= 20 else { return nil }
+        let announced: Int32 = unsafe load(at: 12)
+        // Each element takes four bytes at least: a false count asks for no memory.
+        guard announced >= 0, Int(announced) <= (count - 20) / 4 else { return nil }
+        return walk(Int(announced), read)
+    }
+
+    private func walk<Element>(_ announced: Int, _ read: (BinaryCell) -> Element?) -> [Element]? {
+        var elements: [Element] = []
+        elements.reserveCapacity(announced)
+        var offset = 20
+        for _ in 0..<announced {
+            guard count - offset >= 4 else { return nil }
+            let length: Int32 = unsafe load(at: offset)
+            offset += 4
+            guard length >= 0, Int(length) <= count - offset else { return nil }
+            let slice = unsafe UnsafeRawBufferPointer(rebasing: bytes[offset..<offset + Int(length)])
+            guard let element = unsafe read(BinaryCell(slice)) else { return nil }
+            elements.append(element)
+            offset += Int(length)
+        }
+        return offset == count ? elements : nil
+    }
+
+    func append(to buffer: inout [UInt8]) { unsafe buffer.append(contentsOf: bytes) }
+
+    func withSpan<Answer>(_ body: (Span<UInt8>) -> Answer) -> Answer {
+        body(unsafe bytes.bindMemory(to: UInt8.self).span)
+    }
+
+    private func integer<Integer: FixedWidthInteger>() -> Integer? {
+        guard count == MemoryLayout<Integer>.size else { return nil }
+        return unsafe load(at: 0)
+    }
+
+    /// The caller has checked the bounds.
+    @unsafe private func load<Integer: FixedWidthInteger>(at offset: Int) -> Integer {
+        unsafe Integer(bigEndian: bytes.loadUnaligned(fromByteOffset: offset, as: Integer.self))
+    }
+}

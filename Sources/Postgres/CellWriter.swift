@@ -1,0 +1,130 @@
+import PushModel
+
+/// Writes values as PostgreSQL's binary protocol has them: a length of four bytes, then the bytes; -1 for null.
+///
+/// The one encoding behind parameters, the elements of arrays, and rows of COPY. Everything in it is big-endian.
+package struct CellWriter: Sendable {
+    var buffer: [UInt8] = []
+    private(set) var cellCount = 0
+    /// What the cells have to be; nil where the receiver finds out by itself (COPY).
+    private var expected: ElementType?
+
+    package mutating func null() { beginCell(byteCount: -1) }
+
+    package mutating func bool(_ value: Bool) {
+        beginCell(.bool, byteCount: 1)
+        buffer.append(value ? 1 : 0)
+    }
+
+    package mutating func int16(_ value: Int16) {
+        beginCell(.int16, byteCount: 2)
+        append(value)
+    }
+
+    package mutating func int32(_ value: Int32) {
+        beginCell(.int32, byteCount: 4)
+        append(value)
+    }
+
+    package mutating func int64(_ value: Int64) {
+        beginCell(.int64, byteCount: 8)
+        append(value)
+    }
+
+    package mutating func double(_ value: Double) {
+        beginCell(.double, byteCount: 8)
+        append(value.bitPattern)
+    }
+
+    package mutating func instant(_ value: WallInstant) {
+        beginCell(.instant, byteCount: 8)
+        append(PostgresEpoch.encode(value.microseconds))
+    }
+
+    package mutating func uuid(_ value: UniversalID) {
+        beginCell(.uuid, byteCount: 16)
+        append(value.high)
+        append(value.low)
+    }
+
+    package mutating func bytes(_ value: [UInt8]) {
+        beginCell(.bytes, byteCount: value.count)
+        buffer.append(contentsOf: value)
+    }
+
+    package mutating func bytes(_ value: Span<UInt8>) {
+        beginCell(.bytes, byteCount: value.count)
+        unsafe value.withUnsafeBufferPointer { unsafe buffer.append(contentsOf: $0) }
+    }
+
+    package mutating func text(_ value: String) {
+        beginCell(.text, byteCount: value.utf8.count)
+        buffer.append(contentsOf: value.utf8)
+    }
+
+    /// - Parameter utf8: the server refuses what is not UTF-8, or holds a NUL.
+    package mutating func textBytes(_ utf8: [UInt8]) {
+        beginCell(.text, byteCount: utf8.count)
+        buffer.append(contentsOf: utf8)
+    }
+
+    package mutating func json(_ utf8: [UInt8]) {
+        beginCell(.json, byteCount: utf8.count + 1)
+        buffer.append(CellWriter.jsonbVersion)
+        buffer.append(contentsOf: utf8)
+    }
+
+    /// The only version of jsonb's binary form so far.
+    static let jsonbVersion: UInt8 = 1
+}
+
+extension CellWriter {
+    /// One cell that holds an array: dimensions, null flag, element type, count, lower bound, then the elements.
+    mutating func array(_ type: ElementType, count: Int, _ write: (Int, inout CellWriter) -> Void) {
+        precondition(count >= 0)
+        let start = buffer.count
+        beginCell(byteCount: 0)
+        append(Int32(count == 0 ? 0 : 1))
+        append(Int32(1))
+        append(type.objectID)
+        if count > 0 {
+            append(Int32(clamping: count))
+            append(Int32(1))
+            let cellsBefore = cellCount
+            let expectedBefore = expected
+            expected = type
+            for index in 0..<count { write(index, &self) }
+            precondition(cellCount == cellsBefore + count, "exactly one cell per element")
+            expected = expectedBefore
+            cellCount = cellsBefore
+        }
+        patchLength(at: start)
+    }
+
+    /// Raw bytes between cells: COPY's row heads.
+    mutating func head<Integer: FixedWidthInteger>(_ value: Integer) { append(value) }
+
+    mutating func restart() {
+        buffer.removeAll(keepingCapacity: true)
+        cellCount = 0
+    }
+
+    private mutating func beginCell(_ type: ElementType, byteCount: Int) {
+        precondition(expected == nil || expected == type, "an array has elements of one type")
+        beginCell(byteCount: byteCount)
+    }
+
+    private mutating func beginCell(byteCount: Int) {
+        append(Int32(clamping: byteCount))
+        cellCount += 1
+    }
+
+    private mutating func append<Integer: FixedWidthInteger>(_ value: Integer) {
+        unsafe withUnsafeBytes(of: value.bigEndian) { unsafe buffer.append(contentsOf: $0) }
+    }
+
+    private mutating func patchLength(at start: Int) {
+        let length = UInt32(clamping: buffer.count - start - 4)
+        for index in 0..<4 { buffer[start + index] = UInt8(truncatingIfNeeded: length >> UInt32(24 - 8 * index)) }
+    }
+}

@@ -1,0 +1,146 @@
+/// Where a COPY's rows go in. Used inside the body of `copyIn` only.
+package struct CopyWriter: Sendable {
+    private let desk: TransactionDesk
+    init(_ desk: TransactionDesk) { self.desk = desk }
+
+    /// Returns once the kernel has taken all of it: that is the back-pressure. What the server thinks of the rows
+    /// shows at the end.
+    package func write(_ rows: CopyRows) async throws(PostgresError) {
+        try await desk.writeCopy(rows.buffer, isBinary: true)
+    }
+
+    /// Bytes of the text or CSV format, cut anywhere.
+    package func write(text bytes: [UInt8]) async throws(PostgresError) {
+        try await desk.writeCopy(bytes, isBinary: false)
+    }
+}
+
+/// Where a COPY's rows come out. Used inside the body of `copyOut` only.
+package struct CopyReader: Sendable {
+    private let desk: TransactionDesk
+    init(_ desk: TransactionDesk) { self.desk = desk }
+
+    /// Some rows of the binary format; nil at the end. Between calls the server is held back by TCP.
+    package func next() async throws(PostgresError) -> CopiedRows? {
+        guard let bytes = try await desk.readCopy(isBinary: true) else { return nil }
+        return try CopiedRows(parsing: bytes)
+    }
+
+    /// Some whole rows in whatever format was asked for.
+    package func nextBytes() async throws(PostgresError) -> [UInt8]? { try await desk.readCopy(isBinary: false) }
+}
+
+enum CopyDirection: Sendable {
+    case into
+    case out
+}
+
+enum CopyState {
+    /// → into, out (began)
+    case none
+    /// Rows are being sent. → none (ended, abandoned)
+    case into(isBinary: Bool?)
+    /// Rows are being taken; the header comes first. → drained, none (dropped)
+    case out(sawHeader: Bool)
+    /// All rows were taken, and the server is content. → none
+    case drained
+}
+
+extension TransactionDesk {
+    func beginCopy(_ sql: String, _ direction: CopyDirection) async throws(PostgresError) {
+        // A COPY lives as long as rows move; each step has its own deadline.
+        dueSettings.append("SET LOCAL statement_timeout = 0")
+        try await beginNow()
+        try await recording { connection throws(PostgresError) in
+            try await connection.beginCopy(sql, direction, deadline: self.deadline)
+        }
+        copy = direction == .into ? .into(isBinary: nil) : .out(sawHeader: false)
+    }
+
+    func writeCopy(_ bytes: [UInt8], isBinary: Bool) async throws(PostgresError) {
+        guard case .into(let before) = copy else { preconditionFailure("no COPY takes rows now") }
+        precondition(before == nil || before == isBinary, "a COPY has one format")
+        copy = .into(isBinary: isBinary)
+        let header = isBinary && before == nil ? CopyFrame.header : []
+        try await recording { connection throws(PostgresError) in
+            try await connection.writeCopy(header + bytes, deadline: self.deadline)
+        }
+    }
+
+    func endCopyIn() async throws(PostgresError) -> Int {
+        guard case .into(let isBinary) = copy else { preconditionFailure("no COPY takes rows now") }
+        copy = .none
+        // A binary COPY of no rows still has its frame; a text COPY of no bytes is as good.
+        let rest = isBinary == true ? CopyFrame.trailer : []
+        let rows = try await recording { connection throws(PostgresError) in
+            try await connection.endCopyIn(rest, isAbandoned: false, deadline: self.deadline)
+        }
+        restoreTimeout()
+        return rows
+    }
+
+    func abandonCopyIn(_ error: PostgresError) async {
+        copy = .none
+        // The server's refusal of the abandoned COPY is what was asked for.
+        do { _ = try await connection.endCopyIn([], isAbandoned: true, deadline: deadline) } catch {}
+        fail(error)
+    }
+
+    /// nil at the end.
+    func readCopy(isBinary: Bool) async throws(PostgresError) -> [UInt8]? {
+        guard case .out(let sawHeader) = copy else { return nil }
+        let chunk = try await recording { connection throws(PostgresError) in
+            try await connection.readCopy(deadline: self.deadline)
+        }
+        copy = chunk.isLast ? .drained : .out(sawHeader: true)
+        if sawHeader || !isBinary { return chunk.bytes.isEmpty ? nil : chunk.bytes }
+        return try recordingNow { () throws(PostgresError) in try CopyFrame.withoutHeader(chunk.bytes) }
+    }
+
+    func endCopyOut() async throws(PostgresError) {
+        defer { copy = .none }
+        if case .drained = copy { return restoreTimeout() }
+        await connection.close()
+        if options.isReadOnly { state = .abandoned } else { fail(.connectionLost) }
+    }
+
+    func dropCopyOut(_ error: PostgresError) async {
+        if case .out = copy { await connection.close() }
+        copy = .none
+        fail(error)
+    }
+
+    private func restoreTimeout() {
+        let deadline = min(deadline, connection.settings.statementTimeout)
+        dueSettings.append("SET LOCAL statement_timeout = \(deadline.wholeMilliseconds)")
+    }
+
+    private func fail(_ error: PostgresError) {
+        if case .failed = state { return }
+        state = .failed(error)
+    }
+
+    private func recordingNow<Answer>(_ work: () throws(PostgresError) -> Answer) throws(PostgresError) -> Answer {
+        do {
+            return try work()
+        } catch {
+            fail(error)
+            throw error
+        }
+    }
+}
+
+extension CopyFrame {
+    /// The first chunk's rows.
+    static func withoutHeader(_ bytes: [UInt8]) throws(PostgresError) -> [UInt8] {
+        let fixed = header.count
+        guard bytes.count >= fixed, bytes.prefix(signatureBytes).elementsEqual(header.prefix(signatureBytes)) else {
+            throw .unexpectedShape(statement: "COPY", column: -1)
+        }
+        let extensionBytes = bytes[(fixed - 4)..<fixed].reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+        guard Int(extensionBytes) <= bytes.count - fixed else {
+            throw .unexpectedShape(statement: "COPY", column: -1)
+        }
+        return Array(bytes.dropFirst(fixed + Int(extensionBytes)))
+    }
+}

@@ -1,0 +1,70 @@
+/// The types that cross this room, with their names in Swift.
+package enum ElementType: Sendable, CaseIterable {
+    case bool
+    case bytes
+    case int64
+    case int16
+    case int32
+    case text
+    case double
+    case instant
+    case uuid
+    case json
+
+    /// Source: pg_type.dat; object ids of built-in types never change.
+    var objectID: UInt32 {
+        switch self {
+        case .bool: 16
+        case .bytes: 17
+        case .int64: 20
+        case .int16: 21
+        case .int32: 23
+        case .text: 25
+        case .double: 701
+        case .instant: 1184
+        case .uuid: 2950
+        case .json: 3802
+        }
+    }
+
+    var arrayObjectID: UInt32 {
+        switch self {
+        case .bool: 1000
+        case .bytes: 1001
+        case .int64: 1016
+        case .int16: 1005
+        case .int32: 1007
+        case .text: 1009
+        case .double: 1022
+        case .instant: 1185
+        case .uuid: 2951
+        case .json: 3807
+        }
+    }
+
+    /// `name` and `varchar` travel as text does.
+    func reads(_ objectID: UInt32) -> Bool {
+        objectID == self.objectID || (self == .text && (objectID == 1043 || objectID == 19))
+    }
+
+    func readsArray(_ objectID: UInt32) -> Bool {
+        objectID == arrayObjectID || (self == .text && (objectID == 1015 || objectID == 1003))
+    }
+}
+
+/// timestamptz on the wire: microseconds since 2000-01-01, with both ends of the range standing for infinity.
+enum PostgresEpoch {
+    static let microsecondsAfter1970: Int64 = 946_684_800_000_000
+
+    static func encode(_ microsecondsSince1970: Int64) -> Int64 {
+        if microsecondsSince1970 == .max || microsecondsSince1970 == .min { return microsecondsSince1970 }
+        let (value, overflow) = microsecondsSince1970.subtractingReportingOverflow(microsecondsAfter1970)
+        return overflow ? .min : value
+    }
+
+    static func decode(_ microsecondsSince2000: Int64) -> Int64 {
+        if microsecondsSince2000 == .max || microsecondsSince2000 == .min { return microsecondsSince2000 }
+        let (value, overflow) = microsecondsSince2000.addingReportingOverflow(microsecondsAfter1970)
+        return overflow ? .max : value
+    }
+}

@@ -1,0 +1,222 @@
+import CPostgres
+
+/// Owner of one PGconn, always non-blocking. Lives on its connection's loop; knows libpq's calls and no waiting.
+@safe final class LibpqHandle {
+    private let connection: OpaquePointer
+
+    enum DialStep {
+        case wantsRead
+        case wantsWrite
+        case open
+        case failed
+    }
+
+    enum TransactionStatus {
+        case idle
+        case open
+        case failed
+        /// Something is under way, or the connection is gone.
+        case unknown
+    }
+
+    /// nil where libpq has no memory for it.
+    init?(starting keywords: [PostgresSettings.Keyword]) {
+        let names = keywords.map(\.name)
+        let values = keywords.map(\.value)
+        let started = unsafe withCStrings(names) { names in
+            unsafe withCStrings(values) { values in unsafe PQconnectStartParams(names, values, 0) }
+        }
+        guard let started = unsafe started else { return nil }
+        unsafe connection = unsafe started
+        // Error texts are reduced to their SQLSTATE before they reach us; notices are dropped.
+        unsafe PQsetErrorVerbosity(connection, PQERRORS_SQLSTATE)
+        unsafe PQsetErrorContextVisibility(connection, PQSHOW_CONTEXT_NEVER)
+        _ = unsafe PQsetNoticeReceiver(connection, { _, _ in }, nil)
+    }
+
+    deinit { unsafe PQfinish(connection) }
+
+    /// -1 where there is none. May change with each `dial()`.
+    var descriptor: Int32 { unsafe PQsocket(connection) }
+    var isBroken: Bool { unsafe PQstatus(connection) == CONNECTION_BAD }
+    var serverVersion: Int32 { unsafe PQserverVersion(connection) }
+    var processID: Int32 { unsafe PQbackendPID(connection) }
+
+    func dial() -> DialStep {
+        switch unsafe PQconnectPoll(connection) {
+        case PGRES_POLLING_READING: return .wantsRead
+        case PGRES_POLLING_WRITING: return .wantsWrite
+        case PGRES_POLLING_OK: return unsafe PQsetnonblocking(connection, 1) == 0 ? .open : .failed
+        default: return .failed
+        }
+    }
+
+    /// The SQLSTATE that the server turned us away with; nil where no server said so.
+    var dialRefusal: SQLState? {
+        guard let message = unsafe PQerrorMessage(connection) else { return nil }
+        // With PQERRORS_SQLSTATE a line ends "FATAL:  28P01"; the word in front may be translated.
+        for line in unsafe String(cString: message).split(separator: "\n").reversed() {
+            guard let space = line.lastIndex(of: " "), line[..<space].hasSuffix(": ") else { continue }
+            let state = SQLState(String(line[line.index(after: space)...]))
+            if state != .unreadable { return state }
+        }
+        return nil
+    }
+
+    var transactionStatus: TransactionStatus {
+        switch unsafe PQtransactionStatus(connection) {
+        case PQTRANS_IDLE: .idle
+        case PQTRANS_INTRANS: .open
+        case PQTRANS_INERROR: .failed
+        default: .unknown
+        }
+    }
+}
+
+// Reading and writing.
+extension LibpqHandle {
+    /// False: the connection is gone. What was complete before has been handed out already.
+    func consumeInput() -> Bool { unsafe PQconsumeInput(connection) == 1 }
+
+    /// True while a result is incomplete; also takes in notices and notifications.
+    var isBusy: Bool { unsafe PQisBusy(connection) == 1 }
+
+    /// nil: the end of one command's results. Only while not busy.
+    func nextResult() -> PendingResult? {
+        guard let result = unsafe PQgetResult(connection) else { return nil }
+        return unsafe PendingResult(adopting: result)
+    }
+
+    enum FlushStep {
+        case everythingLeft
+        case wantsWrite
+        case failed
+    }
+
+    /// A failed write says `everythingLeft`, too: libpq reports it with the next read.
+    func flush() -> FlushStep {
+        switch unsafe PQflush(connection) {
+        case 0: .everythingLeft
+        case 1: .wantsWrite
+        default: .failed
+        }
+    }
+
+    func nextNotification() -> (channel: String, payload: String)? {
+        guard let notification = unsafe PQnotifies(connection) else { return nil }
+        defer { unsafe PQfreemem(notification) }
+        let channel = unsafe notification.pointee.relname.map { unsafe String(cString: $0) }
+        let payload = unsafe notification.pointee.extra.map { unsafe String(cString: $0) }
+        return (channel ?? "", payload ?? "")
+    }
+}
+
+// Sending. False: the connection is broken, or the message is too large for the protocol.
+extension LibpqHandle {
+    var isPipelined: Bool { unsafe PQpipelineStatus(connection) != PQ_PIPELINE_OFF }
+    func enterPipeline() -> Bool { unsafe PQenterPipelineMode(connection) == 1 }
+    /// Only between conversations.
+    func exitPipeline() -> Bool { unsafe PQexitPipelineMode(connection) == 1 }
+    func sendSync() -> Bool { unsafe PQpipelineSync(connection) == 1 }
+
+    /// The simple protocol: several statements, no parameters, not in a pipeline.
+    func sendScript(_ sql: String) -> Bool { unsafe PQsendQuery(connection, sql) == 1 }
+
+    func sendPreparation(_ statement: Statement, types: [UInt32]) -> Bool {
+        unsafe types.withUnsafeBufferPointer { types in
+            unsafe PQsendPrepare(
+                connection, statement.name, statement.sql, Int32(clamping: types.count), types.baseAddress) == 1
+        }
+    }
+
+    func sendPrepared(_ name: String, _ parameters: Parameters) -> Bool {
+        unsafe withWire(parameters) { values, lengths, formats in
+            unsafe PQsendQueryPrepared(
+                connection, name, Int32(clamping: parameters.count), values, lengths, formats, LibpqHandle.binary) == 1
+        }
+    }
+
+    func sendUnprepared(_ sql: String, _ parameters: Parameters) -> Bool {
+        unsafe parameters.types.withUnsafeBufferPointer { types in
+            unsafe withWire(parameters) { values, lengths, formats in
+                unsafe PQsendQueryParams(
+                    connection, sql, Int32(clamping: parameters.count), types.baseAddress, values, lengths, formats,
+                    LibpqHandle.binary) == 1
+            }
+        }
+    }
+
+    private static let binary: Int32 = 1
+
+    /// libpq copies all of it into its own buffer before it returns.
+    private func withWire(
+        _ parameters: Parameters,
+        _ body: (
+            UnsafePointer<UnsafePointer<CChar>?>?, UnsafePointer<Int32>?, UnsafePointer<Int32>?
+        ) -> Bool
+    ) -> Bool {
+        let formats = [Int32](repeating: LibpqHandle.binary, count: parameters.count)
+        return unsafe parameters.buffer.withUnsafeBytes { buffer in
+            var values: [UnsafePointer<CChar>?] = unsafe []
+            var lengths: [Int32] = []
+            for start in parameters.starts {
+                let length = unsafe Int32(bigEndian: buffer.loadUnaligned(fromByteOffset: start, as: Int32.self))
+                lengths.append(max(0, length))
+                // A value of no bytes still needs a pointer: nil is null.
+                let value = unsafe buffer.baseAddress?.advanced(by: start + 4).assumingMemoryBound(to: CChar.self)
+                unsafe values.append(length < 0 ? nil : value)
+            }
+            return unsafe body(values, lengths, formats)
+        }
+    }
+}
+
+// COPY.
+extension LibpqHandle {
+    /// Never blocks: what the socket doesn't take stays in libpq's buffer until `flush()`.
+    func putCopy(_ bytes: [UInt8]) -> Bool {
+        unsafe bytes.withUnsafeBytes { bytes in
+            let start = unsafe bytes.baseAddress?.assumingMemoryBound(to: CChar.self)
+            return unsafe PQputCopyData(connection, start, Int32(clamping: bytes.count)) == 1
+        }
+    }
+
+    /// - Parameter isAbandoned: makes the server refuse the COPY with 57014.
+    func endCopy(isAbandoned: Bool) -> Bool {
+        if isAbandoned { return unsafe PQputCopyEnd(connection, "abandoned") == 1 }
+        return unsafe PQputCopyEnd(connection, nil) == 1
+    }
+
+    enum CopyStep {
+        case row
+        case nothingYet
+        case ended
+        case failed
+    }
+
+    /// Appends one row's bytes.
+    func takeCopyRow(into buffer: inout [UInt8]) -> CopyStep {
+        var row: UnsafeMutablePointer<CChar>?
+        let length = unsafe PQgetCopyData(connection, &row, 1)
+        guard length > 0, let row = unsafe row else {
+            return length == 0 ? .nothingYet : (length == -1 ? .ended : .failed)
+        }
+        defer { unsafe PQfreemem(row) }
+        unsafe buffer.append(contentsOf: UnsafeRawBufferPointer(start: row, count: Int(length)))
+        return .row
+    }
+}
+
+/// A nil-terminated array of C strings, as libpq's keyword lists want it.
+private func withCStrings<Answer>(
+    _ strings: [String], _ body: (UnsafePointer<UnsafePointer<CChar>?>?) -> Answer
+) -> Answer {
+    // All texts one after the other, each with its NUL, so that one buffer holds them.
+    let starts = strings.reduce(into: [0]) { $0.append($0[$0.count - 1] + $1.utf8.count + 1) }
+    let bytes: [CChar] = strings.flatMap { (text: String) -> [CChar] in Array(text.utf8CString) }
+    return unsafe bytes.withUnsafeBufferPointer { bytes in
+        var pointers = unsafe starts.dropLast().map { unsafe bytes.baseAddress?.advanced(by: $0) }
+        unsafe pointers.append(nil)
+        return unsafe pointers.withUnsafeBufferPointer { unsafe body($0.baseAddress) }
+    }
+}

@@ -1,0 +1,31 @@
+import PushModel
+import Reactor
+
+/// A wait on the loop's clock.
+final class Pause: TimerHandler {
+    private var waiter: CheckedContinuation<Void, Never>?
+
+    private init(_ waiter: CheckedContinuation<Void, Never>) { self.waiter = waiter }
+
+    // A stopped loop lets its timers go unfired.
+    deinit { waiter?.resume() }
+
+    func timerFired(tag: UInt64) {
+        waiter?.resume()
+        waiter = nil
+    }
+
+    /// Called on the loop, by an actor that is pinned to it.
+    static func wait(
+        _ duration: Duration, on loop: ReactorLoop, isolation: isolated (any Actor)? = #isolation
+    ) async {
+        await withCheckedContinuation { waiter in
+            _ = loop.schedule(at: loop.now + duration, tag: 0, Pause(waiter))
+        }
+    }
+}
+
+enum Chance {
+    /// From 0 up to 1.
+    static func fraction() -> Double { Double(Entropy.uint64() >> 11) / Double(1 << 53 as UInt64) }
+}

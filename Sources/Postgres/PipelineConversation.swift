@@ -1,0 +1,109 @@
+/// Several commands in one go, closed by one Sync: they arrive together, and stand or fall together.
+final class PipelineConversation: Conversation {
+    enum Expectation {
+        /// Parse of a named statement; remembered by the connection once it succeeded.
+        case preparation(name: String, types: [UInt32])
+        /// BEGIN, SET LOCAL: its answer tells nothing.
+        case control
+        case commit
+        case query(Statement)
+    }
+
+    struct Answer: Sendable {
+        let outcome: Result<[ResultSet], PostgresError>
+        /// What the server has prepared now, even where a later command was refused.
+        let newlyPrepared: [(name: String, types: [UInt32])]
+    }
+
+    private let expectations: [Expectation]
+    private let stake: Stake
+    private var position = 0
+    private var results: [ResultSet] = []
+    private var failure: PostgresError?
+    private var hasLeft = false
+    private var isBetweenCommands = false
+    private var newlyPrepared: [(name: String, types: [UInt32])] = []
+    /// Resumed exactly once.
+    var waiter: CheckedContinuation<Answer, Never>?
+
+    init(_ expectations: [Expectation], _ stake: Stake) {
+        self.expectations = expectations
+        self.stake = stake
+    }
+
+    func everythingLeft() { hasLeft = true }
+
+    func broke(_ cause: BreakCause) {
+        // A refusal that came first has rolled everything back already.
+        finish(.failure(failure ?? cause.error(stake, hasLeft: hasLeft)))
+    }
+
+    func advance(_ handle: LibpqHandle) -> ConversationStep {
+        while !handle.isBusy {
+            guard let result = handle.nextResult() else {
+                // One nil closes each command's results; a second one means that libpq expects nothing, and we do.
+                if isBetweenCommands { return .confused }
+                isBetweenCommands = true
+                continue
+            }
+            isBetweenCommands = false
+            if case .sync = result.kind { return sync() }
+            guard position < expectations.count, take(result) else { return .confused }
+            position += 1
+        }
+        return .waits
+    }
+
+    private func sync() -> ConversationStep {
+        guard position == expectations.count else { return .confused }
+        finish(failure.map { .failure($0) } ?? .success(results))
+        return .ended
+    }
+
+    private func finish(_ outcome: Result<[ResultSet], PostgresError>) {
+        waiter?.resume(returning: Answer(outcome: outcome, newlyPrepared: newlyPrepared))
+        waiter = nil
+    }
+
+    /// False: not an answer to what was asked.
+    private func take(_ result: consuming PendingResult) -> Bool {
+        switch result.kind {
+        case .rows, .done: return success(result)
+        case .skipped: return failure != nil
+        case .refused:
+            guard let refusal = result.refusal(of: statementName) else { return false }
+            // The first refusal is the cause; nothing after it was executed.
+            if failure == nil { failure = refusal.asError }
+            return true
+        case .sync, .copyIn, .copyOut, .other: return false
+        }
+    }
+
+    private func success(_ result: consuming PendingResult) -> Bool {
+        switch expectations[position] {
+        case .preparation(let name, let types): newlyPrepared.append((name, types))
+        case .control: break
+        case .commit:
+            // A COMMIT of a failed transaction is answered with "ROLLBACK", and no error.
+            if failure == nil && result.commandTag != "COMMIT" {
+                failure = .refused(Refusal(sqlState: .inFailedTransaction, statement: "COMMIT"))
+            }
+        case .query(let statement): results.append(result.resultSet(of: statement.name))
+        }
+        return true
+    }
+
+    private var statementName: String {
+        switch expectations[position] {
+        case .preparation(let name, _): name
+        case .query(let statement): statement.name
+        case .control: ""
+        case .commit: "COMMIT"
+        }
+    }
+}
+
+extension Refusal {
+    /// `statement_timeout` is our deadline, kept by the server.
+    var asError: PostgresError { sqlState == .queryCanceled ? .deadlinePassed : .refused(self) }
+}

@@ -1,0 +1,152 @@
+/// Statements around the queries of one round trip.
+struct Framing: Sendable {
+    /// Sent before: BEGIN, SET LOCAL, ROLLBACK.
+    var opening: [String] = []
+    /// COMMIT after the last query.
+    var commits = false
+}
+
+extension PostgresConnection {
+    /// One round trip: everything is sent at once, and stands or falls together. After an error a transaction that
+    /// was opened by a BEGIN still waits for its `rollBack`.
+    func run(
+        _ queries: [Query], _ stake: Stake, framing: Framing = Framing(), deadline: Duration
+    ) async throws(PostgresError) -> [ResultSet] {
+        do {
+            return try await exchange(queries, stake, framing, deadline)
+        } catch {
+            if case .refused(let refusal) = error, refusal.leavesStalePlans { end(.lost) }
+            throw error
+        }
+    }
+
+    /// SQL text of several statements, in the simple protocol.
+    func script(_ sql: String, _ stake: Stake, deadline: Duration) async throws(PostgresError) {
+        try leavePipeline()
+        guard let handle, handle.sendScript(sql) else {
+            end(.lost)
+            throw .connectionLost
+        }
+        let conversation = ScriptConversation(stake)
+        let outcome = await withCheckedContinuation { continuation in
+            conversation.waiter = continuation
+            start(conversation, deadline: deadline)
+        }
+        try outcome.get()
+    }
+
+    /// Leaves the connection out of any transaction, or closed.
+    func rollBack() async {
+        guard let handle, handle.transactionStatus != .idle else { return }
+        do {
+            _ = try await exchange([], .nothing, Framing(opening: ["ROLLBACK"]), PostgresConnection.rollBackMax)
+        } catch {
+            end(.lost)
+        }
+        if self.handle?.transactionStatus != .idle { end(.lost) }
+    }
+
+    /// A ROLLBACK waits for nobody: a server that takes longer is not well, and closing does the same.
+    private static let rollBackMax: Duration = .seconds(5)
+
+    private func exchange(
+        _ queries: [Query], _ stake: Stake, _ framing: Framing, _ deadline: Duration
+    ) async throws(PostgresError) -> [ResultSet] {
+        try enterPipeline()
+        try checkTypes(queries)
+        guard let expectations = send(queries, framing) else {
+            // The Sync never left: whatever did is rolled back.
+            end(.lost)
+            throw .connectionLost
+        }
+        let conversation = PipelineConversation(expectations, stake)
+        let answer = await withCheckedContinuation { continuation in
+            conversation.waiter = continuation
+            start(conversation, deadline: deadline)
+        }
+        for statement in answer.newlyPrepared where handle != nil { prepared[statement.name] = statement.types }
+        return try answer.outcome.get()
+    }
+
+    /// One name is prepared for one list of types.
+    private func checkTypes(_ queries: [Query]) throws(PostgresError) {
+        var seen = prepared
+        for query in queries where !query.statement.name.isEmpty {
+            let types = seen[query.statement.name] ?? query.parameters.types
+            guard types == query.parameters.types else {
+                throw .unexpectedShape(statement: query.statement.name, column: -1)
+            }
+            seen[query.statement.name] = types
+        }
+    }
+}
+
+// Into libpq's buffer.
+extension PostgresConnection {
+    /// nil: the connection is broken, or a message too large.
+    private func send(_ queries: [Query], _ framing: Framing) -> [PipelineConversation.Expectation]? {
+        guard let handle else { return nil }
+        var expectations: [PipelineConversation.Expectation] = []
+        for sql in framing.opening {
+            guard handle.sendUnprepared(sql, Parameters()) else { return nil }
+            expectations.append(.control)
+        }
+        for query in queries {
+            guard send(query, on: handle, &expectations) else { return nil }
+        }
+        if framing.commits {
+            guard handle.sendUnprepared("COMMIT", Parameters()) else { return nil }
+            expectations.append(.commit)
+        }
+        return handle.sendSync() ? expectations : nil
+    }
+
+    private func send(
+        _ query: Query, on handle: LibpqHandle, _ expectations: inout [PipelineConversation.Expectation]
+    ) -> Bool {
+        let (statement, parameters) = (query.statement, query.parameters)
+        guard prepares(statement.name) else {
+            expectations.append(.query(statement))
+            return handle.sendUnprepared(statement.sql, parameters)
+        }
+        if prepared[statement.name] == nil, !expectations.contains(where: { $0.prepares(statement.name) }) {
+            guard handle.sendPreparation(statement, types: parameters.types) else { return false }
+            expectations.append(.preparation(name: statement.name, types: parameters.types))
+        }
+        expectations.append(.query(statement))
+        return handle.sendPrepared(statement.name, parameters)
+    }
+
+    private func prepares(_ name: String) -> Bool {
+        !name.isEmpty && (prepared[name] != nil || prepared.count < PostgresConnection.preparedMax)
+    }
+
+    func enterPipeline() throws(PostgresError) {
+        guard let handle else { throw .connectionLost }
+        if handle.isPipelined || handle.enterPipeline() { return }
+        end(.lost)
+        throw .connectionLost
+    }
+
+    func leavePipeline() throws(PostgresError) {
+        guard let handle else { throw .connectionLost }
+        if !handle.isPipelined || handle.exitPipeline() { return }
+        end(.lost)
+        throw .connectionLost
+    }
+}
+
+extension PipelineConversation.Expectation {
+    func prepares(_ name: String) -> Bool {
+        if case .preparation(name, _) = self { return true }
+        return false
+    }
+}
+
+extension PostgresConnection {
+    /// The server's side of a deadline that is shorter than the session's; for this transaction only.
+    nonisolated func timeoutStatement(_ deadline: Duration) -> String? {
+        guard deadline < settings.statementTimeout else { return nil }
+        return "SELECT set_config('statement_timeout', '\(deadline.wholeMilliseconds)', true)"
+    }
+}

@@ -1,0 +1,118 @@
+import Reactor
+
+package enum ListenerEvent: Sendable, Equatable {
+    /// Connected, again or for the first time, or events were dropped: whatever was announced before may have been
+    /// missed, so look for yourself.
+    case listening
+    case notification(channel: String, payload: String)
+}
+
+/// One session that hears NOTIFY, for as long as it lives. Pinned to its loop.
+///
+/// PostgreSQL keeps notifications for nobody: what is said while we are away is lost. That is why every return is
+/// told as `listening`.
+package actor PostgresListener {
+    package nonisolated let loop: ReactorLoop
+    package nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
+
+    /// For one reader. Ends with `close()`.
+    package nonisolated let events: AsyncStream<ListenerEvent>
+    private nonisolated let sink: AsyncStream<ListenerEvent>.Continuation
+    private let settings: PostgresSettings
+    private let channels: [String]
+    private var connection: PostgresConnection?
+    private var isClosed = false
+    private var hasStarted = false
+
+    /// A reader that falls behind loses the oldest, and is told.
+    private static let eventsMax = 1_024
+    /// A server that went away without a word is noticed after this and the deadline of one ping.
+    private static let pingInterval: Duration = .seconds(15)
+    private static let pingDeadline: Duration = .seconds(5)
+    private static let backoffFloor: Duration = .milliseconds(50)
+    private static let backoffCeiling: Duration = .seconds(1)
+
+    package init(_ settings: PostgresSettings, channels: [String], loop: ReactorLoop) {
+        precondition(!channels.isEmpty)
+        self.settings = settings
+        self.channels = channels
+        self.loop = loop
+        (events, sink) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(PostgresListener.eventsMax))
+    }
+
+    package func start() {
+        precondition(!hasStarted, "a listener is started once")
+        hasStarted = true
+        Task { await listenUntilClosed() }
+    }
+
+    package func close() async {
+        isClosed = true
+        await connection?.close()
+        sink.finish()
+    }
+
+    private func listenUntilClosed() async {
+        var failures = 0
+        while !isClosed {
+            do throws(PostgresError) {
+                let connection = try await connect()
+                failures = 0
+                await stay(connection)
+            } catch {
+                failures += 1
+            }
+            if isClosed { return }
+            let doubled = PostgresListener.backoffFloor * (1 << min(failures, 20))
+            let ceiling = min(doubled, PostgresListener.backoffCeiling)
+            await Pause.wait(ceiling * (0.5 + 0.5 * Chance.fraction()), on: loop)
+        }
+    }
+
+    private func connect() async throws(PostgresError) -> PostgresConnection {
+        let connection = PostgresConnection(settings, loop: loop)
+        try await connection.open()
+        let sink = self.sink
+        await connection.onNotification { channel, payload in
+            PostgresListener.tell(.notification(channel: channel, payload: payload), sink)
+        }
+        let statements = channels.map { Query(Statement(unprepared: "LISTEN \(PostgresListener.quoted($0))")) }
+        do throws(PostgresError) {
+            _ = try await connection.run(statements, .nothing, deadline: PostgresListener.pingDeadline)
+        } catch {
+            await connection.close()
+            throw error
+        }
+        self.connection = connection
+        // Closed in the meantime: nobody else would end it.
+        if isClosed { await connection.close() }
+        PostgresListener.tell(.listening, sink)
+        return connection
+    }
+
+    /// Returns when the connection has ended.
+    private func stay(_ connection: PostgresConnection) async {
+        let pinger = Task {
+            while await connection.isOpen {
+                await Pause.wait(PostgresListener.pingInterval, on: loop)
+                do throws(PostgresError) {
+                    let ping = [Query(Statement(unprepared: "SELECT 1"))]
+                    _ = try await connection.run(ping, .nothing, deadline: PostgresListener.pingDeadline)
+                } catch {
+                    await connection.close()
+                }
+            }
+        }
+        await connection.waitForEnd()
+        pinger.cancel()
+        self.connection = nil
+    }
+
+    private static func tell(_ event: ListenerEvent, _ sink: AsyncStream<ListenerEvent>.Continuation) {
+        if case .dropped = sink.yield(event) { sink.yield(.listening) }
+    }
+
+    private static func quoted(_ name: String) -> String {
+        "\"" + name.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\"") + "\""
+    }
+}

@@ -1,0 +1,294 @@
+import PushModel
+import Reactor
+
+/// A bounded number of sessions with one server, lent to one conversation each.
+///
+/// Pinned to its loop, and so are its connections. A connection comes back clean or is closed and replaced. While
+/// the server is gone a single connection tries to come back, and callers wait for it as long as `waitMax` says.
+/// A conversation that has begun runs to its end even where its task is cancelled: it is bounded by its deadline,
+/// and knowing its answer is worth more than leaving early.
+package actor PostgresPool {
+    package nonisolated let loop: ReactorLoop
+    package nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
+
+    private let settings: PostgresSettings
+    private let pool: PoolSettings
+    private var book: PoolBook
+    private var connections: [Int: PostgresConnection] = [:]
+    private var waiting: [Int: Waiting] = [:]
+    private var wakeTimer: (at: MonotonicInstant, timer: TimerID)?
+    private var closeWaiters: [CheckedContinuation<Void, Never>] = []
+
+    private struct Waiting {
+        let continuation: CheckedContinuation<Result<Int, PostgresError>, Never>
+        let timer: TimerID
+    }
+
+    /// Connects when somebody asks.
+    package init(_ settings: PostgresSettings, pool: PoolSettings = PoolSettings(), loop: ReactorLoop) {
+        self.settings = settings
+        self.pool = pool
+        self.loop = loop
+        book = PoolBook(pool)
+    }
+
+    package func census() -> PoolCensus { book.census }
+
+    /// Callers that wait are turned away; conversations that have begun end first, within their deadline.
+    package func close() async {
+        perform(book.close())
+        guard !book.isEmpty else { return }
+        let closer = loop.schedule(at: loop.now + pool.deadline, tag: PoolEars.closing, PoolEars(self))
+        await withCheckedContinuation { closeWaiters.append($0) }
+        loop.cancel(closer)
+    }
+}
+
+// One round trip.
+extension PostgresPool {
+    /// The queries travel together, and stand or fall together. Returns one result set per query.
+    package func run(_ queries: [Query], deadline: Duration? = nil) async throws(PostgresError) -> [ResultSet] {
+        try await once(queries, .commit, deadline ?? pool.deadline)
+    }
+
+    package func run(_ query: Query, deadline: Duration? = nil) async throws(PostgresError) -> ResultSet {
+        try await once([query], .commit, deadline ?? pool.deadline).only(query)
+    }
+
+    /// For queries that write nothing: a lost answer is a lost connection, and no riddle.
+    package func read(_ queries: [Query], deadline: Duration? = nil) async throws(PostgresError) -> [ResultSet] {
+        try await once(queries, .nothing, deadline ?? pool.deadline)
+    }
+
+    package func read(_ query: Query, deadline: Duration? = nil) async throws(PostgresError) -> ResultSet {
+        try await once([query], .nothing, deadline ?? pool.deadline).only(query)
+    }
+
+    /// Inside BEGIN and COMMIT, which travel with the queries.
+    package func run(
+        _ queries: [Query], transaction options: TransactionOptions
+    ) async throws(PostgresError) -> [ResultSet] {
+        let deadline = options.deadline ?? pool.deadline
+        return try await lending(deadline) { connection async throws(PostgresError) in
+            let opening = options.opening(statementTimeout: connection.timeoutStatement(deadline))
+            do throws(PostgresError) {
+                return try await connection.run(
+                    queries, options.stake, framing: Framing(opening: opening, commits: true), deadline: deadline)
+            } catch {
+                await connection.rollBack()
+                throw error
+            }
+        }
+    }
+
+    /// SQL text of several statements in the simple protocol, one transaction unless it says otherwise.
+    package func script(_ sql: String, deadline: Duration? = nil) async throws(PostgresError) {
+        let deadline = deadline ?? pool.deadline
+        try await lending(deadline) { connection async throws(PostgresError) in
+            do throws(PostgresError) {
+                try await connection.script(sql, .commit, deadline: deadline)
+            } catch {
+                await connection.rollBack()
+                throw error
+            }
+        }
+    }
+
+    private func once(
+        _ queries: [Query], _ stake: Stake, _ deadline: Duration
+    ) async throws(PostgresError) -> [ResultSet] {
+        try await lending(deadline) { connection async throws(PostgresError) in
+            let opening = connection.timeoutStatement(deadline).map { [$0] } ?? []
+            return try await connection.run(
+                queries, stake, framing: Framing(opening: opening), deadline: deadline)
+        }
+    }
+}
+
+// Several round trips.
+extension PostgresPool {
+    /// COMMIT after the body returns, ROLLBACK when it throws. A failed statement fails the transaction, whatever
+    /// the body makes of its error.
+    package func transaction<Answer: Sendable>(
+        _ options: TransactionOptions = TransactionOptions(),
+        _ body: @Sendable (PostgresTransaction) async throws(PostgresError) -> Answer
+    ) async throws(PostgresError) -> Answer {
+        let deadline = options.deadline ?? pool.deadline
+        return try await lending(deadline) { connection async throws(PostgresError) in
+            let desk = TransactionDesk(connection, options, deadline: deadline)
+            let answer: Answer
+            do throws(PostgresError) {
+                answer = try await body(PostgresTransaction(desk))
+            } catch {
+                // The body's own error is the one to tell.
+                do { try await desk.end(isBodyDone: false) } catch {}
+                throw error
+            }
+            try await desk.end(isBodyDone: true)
+            return answer
+        }
+    }
+
+    package func copyIn(
+        _ sql: String, deadline: Duration? = nil,
+        _ body: @Sendable (CopyWriter) async throws(PostgresError) -> Void
+    ) async throws(PostgresError) -> Int {
+        try await transaction(TransactionOptions(deadline: deadline)) { transaction async throws(PostgresError) in
+            try await transaction.copyIn(sql, body)
+        }
+    }
+
+    package func copyOut<Answer: Sendable>(
+        _ sql: String, deadline: Duration? = nil,
+        _ body: @Sendable (CopyReader) async throws(PostgresError) -> Answer
+    ) async throws(PostgresError) -> Answer {
+        let options = TransactionOptions(isReadOnly: true, deadline: deadline)
+        return try await transaction(options) { transaction async throws(PostgresError) in
+            try await transaction.copyOut(sql, body)
+        }
+    }
+
+    /// Again after a deadlock or a serialization failure, `attemptsMax` times in all.
+    package func retryingConflicts<Answer: Sendable>(
+        attemptsMax: Int = 5, _ body: @Sendable () async throws(PostgresError) -> Answer
+    ) async throws(PostgresError) -> Answer {
+        precondition(attemptsMax > 0)
+        for attempt in 1..<attemptsMax {
+            do {
+                return try await body()
+            } catch {
+                guard error.isConflict else { throw error }
+            }
+            // The other transaction has won and is nearly done; chance keeps losers from meeting again.
+            await Pause.wait(PostgresPool.conflictPause * Double(attempt) * Chance.fraction(), on: loop)
+        }
+        return try await body()
+    }
+
+    private static let conflictPause: Duration = .milliseconds(20)
+}
+
+// Lending.
+extension PostgresPool {
+    private func lending<Answer: Sendable>(
+        _ deadline: Duration, _ body: (PostgresConnection) async throws(PostgresError) -> Answer
+    ) async throws(PostgresError) -> Answer {
+        let number = try await borrow(min(deadline, pool.waitMax))
+        guard let connection = connections[number] else { preconditionFailure("what is lent is known") }
+        defer { giveBack(number, connection) }
+        return try await body(connection)
+    }
+
+    private func borrow(_ waitMax: Duration) async throws(PostgresError) -> Int {
+        if let number = takeIdle() { return number }
+        if Task.isCancelled { throw .cancelled }
+        let (waiter, actions) = book.wait(loop.now)
+        return try await served(waiter, waitMax, actions).get()
+    }
+
+    /// The server may have gone while nobody looked: such a connection is replaced before anything is sent.
+    private func takeIdle() -> Int? {
+        while let number = book.takeIdle() {
+            if connections[number]?.assumeIsolated({ $0.isStillThere() }) == true { return number }
+            connections[number] = nil
+            perform(book.gone(number, loop.now))
+        }
+        return nil
+    }
+
+    private func served(
+        _ waiter: Int, _ waitMax: Duration, _ actions: [PoolBook.Action]
+    ) async -> Result<Int, PostgresError> {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let timer = loop.schedule(at: loop.now + waitMax, tag: UInt64(waiter), PoolEars(self))
+                waiting[waiter] = Waiting(continuation: continuation, timer: timer)
+                perform(actions)
+            }
+        } onCancel: {
+            loop.perform { self.assumeIsolated { $0.leave(waiter, .cancelled) } }
+        }
+    }
+
+    private func giveBack(_ number: Int, _ connection: PostgresConnection) {
+        let isReusable = connection.assumeIsolated { $0.isReusable }
+        perform(book.returned(number, isReusable: isReusable, loop.now))
+    }
+
+    private func leave(_ waiter: Int, _ error: PostgresError?) { perform(book.leave(waiter, error)) }
+
+    private func perform(_ actions: [PoolBook.Action]) {
+        for action in actions {
+            switch action {
+            case .dial(let number):
+                let connection = PostgresConnection(settings, loop: loop)
+                connections[number] = connection
+                Task { await dial(number, connection) }
+            case .lend(let number, let waiter): serve(waiter, .success(number))
+            case .refuse(let waiter, let error): serve(waiter, .failure(error))
+            case .close(let number): connections.removeValue(forKey: number)?.assumeIsolated { $0.close() }
+            case .wake(let instant): scheduleWake(instant)
+            }
+        }
+        if book.isClosing && book.isEmpty { endClosing() }
+    }
+
+    private func serve(_ waiter: Int, _ outcome: Result<Int, PostgresError>) {
+        guard let waiting = waiting.removeValue(forKey: waiter) else { return }
+        loop.cancel(waiting.timer)
+        waiting.continuation.resume(returning: outcome)
+    }
+
+    private func dial(_ number: Int, _ connection: PostgresConnection) async {
+        do {
+            try await connection.open()
+            perform(book.opened(number, loop.now))
+        } catch {
+            connections[number] = nil
+            let reason: UnavailableReason = if case .unavailable(let reason) = error { reason } else { .unreachable }
+            perform(book.dialFailed(number, reason, chance: Chance.fraction(), loop.now))
+        }
+    }
+}
+
+// The clock.
+extension PostgresPool {
+    private func scheduleWake(_ instant: MonotonicInstant) {
+        if let wakeTimer {
+            guard instant < wakeTimer.at else { return }
+            loop.cancel(wakeTimer.timer)
+        }
+        wakeTimer = (instant, loop.schedule(at: instant, tag: PoolEars.waking, PoolEars(self)))
+    }
+
+    fileprivate func timerFired(_ tag: UInt64) {
+        switch tag {
+        case PoolEars.waking:
+            wakeTimer = nil
+            perform(book.wake(loop.now))
+        case PoolEars.closing:
+            // Waited long enough: whoever still holds a connection finds it lost.
+            for number in connections.keys.sorted() { connections[number]?.assumeIsolated { $0.close() } }
+            connections = [:]
+            endClosing()
+        default: leave(Int(tag), nil)
+        }
+    }
+
+    private func endClosing() {
+        let waiters = closeWaiters
+        closeWaiters = []
+        for waiter in waiters { waiter.resume() }
+    }
+}
+
+/// Hears the loop's timers for a pool. A tag is a waiter's number, or one of the two below.
+private final class PoolEars: TimerHandler {
+    static let waking = UInt64.max
+    static let closing = UInt64.max - 1
+    private let pool: PostgresPool
+
+    init(_ pool: PostgresPool) { self.pool = pool }
+
+    func timerFired(tag: UInt64) { pool.assumeIsolated { $0.timerFired(tag) } }
+}

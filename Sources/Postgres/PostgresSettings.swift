@@ -1,0 +1,168 @@
+import CPostgres
+import Reactor
+
+/// Where a PostgreSQL server is and who we are there.
+///
+/// Holds a password: its description names host, database and user, and nothing else.
+package struct PostgresSettings: Sendable {
+    struct Keyword: Sendable {
+        let name: String
+        var value: String
+    }
+
+    /// libpq's keywords that were given, each once, none empty.
+    private(set) var keywords: [Keyword]
+
+    /// The server's side of the deadline, per session: a statement may not outlive its caller for long.
+    package var statementTimeout: Duration = .seconds(30)
+    /// A transaction whose owner stalls gives its locks back.
+    package var idleInTransactionTimeout: Duration = .seconds(30)
+    /// One attempt: names, TCP, TLS and authentication together.
+    package var connectTimeout: Duration = .seconds(5)
+
+    /// - Parameter text: a postgres:// URL, or libpq's keywords ("host=... dbname=..."). What is absent comes from
+    ///   libpq's defaults and the PG... environment variables.
+    package init(parsing text: String, applicationName: String = "carillon") throws(PostgresError) {
+        var complaint: UnsafeMutablePointer<CChar>?
+        let options = unsafe PQconninfoParse(text, &complaint)
+        // libpq's complaint quotes the text, which may hold a password: it is thrown away unread.
+        if let complaint = unsafe complaint { unsafe PQfreemem(complaint) }
+        guard let options = unsafe options else {
+            throw .settingsInvalid("neither a postgres:// URL nor a list of libpq keywords")
+        }
+        unsafe keywords = Self.given(options)
+        takeFromEnvironment(["host", "hostaddr", "port"])
+        try finish(applicationName)
+    }
+
+    /// A server on a Unix socket.
+    package init(socketFolder: String, user: String, database: String, applicationName: String = "carillon") {
+        keywords = [
+            Keyword(name: "host", value: socketFolder), Keyword(name: "user", value: user),
+            Keyword(name: "dbname", value: database), Keyword(name: "application_name", value: applicationName),
+        ]
+    }
+
+    /// The same server and user, another database.
+    package func withDatabase(_ name: String) -> PostgresSettings {
+        var changed = self
+        changed.set("dbname", name)
+        return changed
+    }
+
+    func value(_ name: String) -> String? { keywords.first { $0.name == name }?.value }
+}
+
+extension PostgresSettings {
+    private mutating func set(_ name: String, _ value: String) {
+        keywords.removeAll { $0.name == name }
+        keywords.append(Keyword(name: name, value: value))
+    }
+
+    private mutating func takeFromEnvironment(_ names: [String]) {
+        guard let defaults = unsafe PQconndefaults() else { return }
+        for keyword in unsafe Self.given(defaults) where names.contains(keyword.name) && value(keyword.name) == nil {
+            keywords.append(keyword)
+        }
+    }
+
+    private mutating func finish(_ applicationName: String) throws(PostgresError) {
+        if value("application_name") == nil { set("application_name", applicationName) }
+        for port in (value("port") ?? "").split(separator: ",") where UInt16(port) == nil || UInt16(port) == 0 {
+            throw .settingsInvalid("port is no number from 1 to 65535")
+        }
+        let hosts = list("host").count
+        for name in ["hostaddr", "port"] where list(name).count > 1 && hosts > 0 && list(name).count != hosts {
+            throw .settingsInvalid("host and \(name) are lists of different lengths")
+        }
+    }
+
+    private func list(_ name: String) -> [Substring] {
+        guard let value = value(name) else { return [] }
+        return value.split(separator: ",", omittingEmptySubsequences: false)
+    }
+
+    private static func given(_ options: UnsafeMutablePointer<PQconninfoOption>) -> [Keyword] {
+        defer { unsafe PQconninfoFree(options) }
+        var keywords: [Keyword] = []
+        var option = unsafe options
+        while let name = unsafe option.pointee.keyword {
+            if let value = unsafe option.pointee.val, unsafe value.pointee != 0 {
+                unsafe keywords.append(Keyword(name: String(cString: name), value: String(cString: value)))
+            }
+            unsafe option += 1
+        }
+        return keywords
+    }
+}
+
+// Names become addresses here, so that libpq never asks a resolver on the loop's thread.
+extension PostgresSettings {
+    /// Addresses tried per host name; the rest would outlast the connect timeout anyway.
+    static let addressesPerHostMax = 8
+
+    /// The keywords with `hostaddr` for each host that is a name; a host with several addresses stands several times.
+    func resolved() async throws(PostgresError) -> [Keyword] {
+        let hosts = list("host").map(String.init)
+        guard value("hostaddr") == nil, hosts.contains(where: Self.wantsResolver) else { return hardened(keywords) }
+        let ports = list("port").map(String.init)
+        var expanded: [(host: String, address: String, port: String)] = []
+        for (index, host) in hosts.enumerated() {
+            let port = ports.isEmpty ? "" : ports[ports.count == 1 ? 0 : index]
+            for address in await Self.addresses(of: host) { expanded.append((host, address, port)) }
+        }
+        guard !expanded.isEmpty else { throw .unavailable(.nameUnknown) }
+        var copy = self
+        copy.set("host", expanded.map(\.host).joined(separator: ","))
+        copy.set("hostaddr", expanded.map(\.address).joined(separator: ","))
+        if !ports.isEmpty { copy.set("port", expanded.map(\.port).joined(separator: ",")) }
+        return hardened(copy.keywords)
+    }
+
+    /// A folder, or an abstract socket, needs no resolver.
+    private static func wantsResolver(_ host: String) -> Bool {
+        !host.isEmpty && !host.hasPrefix("/") && !host.hasPrefix("@")
+    }
+
+    /// Empty where the name is not known: another host of the list may serve.
+    private static func addresses(of host: String) async -> [String] {
+        guard wantsResolver(host) else { return [""] }
+        guard let addresses = try? await NameResolver.resolve(host: host, port: 0) else { return [] }
+        return addresses.prefix(addressesPerHostMax).map(\.hostText)
+    }
+
+    /// What we want unless the owner of the settings said otherwise.
+    private func hardened(_ keywords: [Keyword]) -> [Keyword] {
+        var keywords = keywords
+        let wishes = [
+            ("client_encoding", "UTF8"),
+            // Kerberos would look for tickets on disk and network, blocking the loop.
+            ("gssencmode", "disable"),
+            // A peer that went away without a word is noticed within 25 s, in silence and while we send.
+            ("keepalives_idle", "10"), ("keepalives_interval", "5"), ("keepalives_count", "3"),
+            ("tcp_user_timeout", "25000"),
+        ]
+        for (name, value) in wishes where !keywords.contains(where: { $0.name == name }) {
+            keywords.append(Keyword(name: name, value: value))
+        }
+        return keywords
+    }
+}
+
+extension SocketAddress {
+    /// The address alone, as libpq's `hostaddr` has it.
+    fileprivate var hostText: String {
+        let text = description
+        guard let colon = text.lastIndex(of: ":") else { return text }
+        return text[..<colon].filter { $0 != "[" && $0 != "]" }
+    }
+}
+
+extension PostgresSettings: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    package var description: String {
+        let host = value("host") ?? value("hostaddr") ?? "local socket"
+        return "PostgreSQL at \(host), database \(value("dbname") ?? "(default)"), user \(value("user") ?? "(default)")"
+    }
+    package var debugDescription: String { description }
+    package var customMirror: Mirror { Mirror(self, children: [:]) }
+}

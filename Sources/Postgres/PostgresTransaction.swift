@@ -1,0 +1,107 @@
+/// How strictly a transaction is kept apart from others.
+package enum Isolation: Sendable {
+    case readCommitted
+    case repeatableRead
+    case serializable
+
+    var words: String {
+        switch self {
+        case .readCommitted: "READ COMMITTED"
+        case .repeatableRead: "REPEATABLE READ"
+        case .serializable: "SERIALIZABLE"
+        }
+    }
+}
+
+package struct TransactionOptions: Sendable {
+    package var isolation: Isolation
+    package var isReadOnly: Bool
+    /// How long to wait for any one lock; then 55P03. nil: as long as the statement may run.
+    package var lockTimeout: Duration?
+    /// For each round trip. nil: the pool's.
+    package var deadline: Duration?
+
+    package init(
+        isolation: Isolation = .readCommitted, isReadOnly: Bool = false, lockTimeout: Duration? = nil,
+        deadline: Duration? = nil
+    ) {
+        self.isolation = isolation
+        self.isReadOnly = isReadOnly
+        self.lockTimeout = lockTimeout
+        self.deadline = deadline
+    }
+
+    var stake: Stake { isReadOnly ? .nothing : .commit }
+
+    func opening(statementTimeout: String?) -> [String] {
+        var statements = ["BEGIN ISOLATION LEVEL \(isolation.words)\(isReadOnly ? " READ ONLY" : "")"]
+        if let lockTimeout { statements.append("SET LOCAL lock_timeout = \(lockTimeout.wholeMilliseconds)") }
+        if let statementTimeout { statements.append(statementTimeout) }
+        return statements
+    }
+}
+
+/// Several round trips that stand or fall together. Used by one task at a time, and not after its body has returned.
+package struct PostgresTransaction: Sendable {
+    private let desk: TransactionDesk
+
+    init(_ desk: TransactionDesk) { self.desk = desk }
+
+    /// One round trip; BEGIN travels with the first.
+    package func run(_ queries: [Query]) async throws(PostgresError) -> [ResultSet] {
+        try await desk.run(queries, commits: false)
+    }
+
+    package func run(_ query: Query) async throws(PostgresError) -> ResultSet {
+        try await desk.run([query], commits: false).only(query)
+    }
+
+    /// The last round trip: the COMMIT travels with it, and nothing may follow.
+    package func runAndCommit(_ queries: [Query]) async throws(PostgresError) -> [ResultSet] {
+        try await desk.run(queries, commits: true)
+    }
+
+    /// SQL text of several statements; its rows are dropped. Never give it a COMMIT.
+    package func script(_ sql: String) async throws(PostgresError) { try await desk.script(sql) }
+
+    /// ROLLBACK at the end; the body's answer goes to the caller all the same.
+    package func abandon() async { await desk.abandon() }
+
+    /// "COPY t (a, b) FROM STDIN (FORMAT binary)": the rows that `body` writes. Returns how many.
+    package func copyIn(
+        _ sql: String, _ body: @Sendable (CopyWriter) async throws(PostgresError) -> Void
+    ) async throws(PostgresError) -> Int {
+        try await desk.beginCopy(sql, .into)
+        do throws(PostgresError) {
+            try await body(CopyWriter(desk))
+        } catch {
+            await desk.abandonCopyIn(error)
+            throw error
+        }
+        return try await desk.endCopyIn()
+    }
+
+    /// "COPY (SELECT ...) TO STDOUT (FORMAT binary)". A body that stops early costs the connection:
+    /// a transaction that is read-only then counts as abandoned, another one as lost.
+    package func copyOut<Answer: Sendable>(
+        _ sql: String, _ body: @Sendable (CopyReader) async throws(PostgresError) -> Answer
+    ) async throws(PostgresError) -> Answer {
+        try await desk.beginCopy(sql, .out)
+        do throws(PostgresError) {
+            let answer = try await body(CopyReader(desk))
+            try await desk.endCopyOut()
+            return answer
+        } catch {
+            await desk.dropCopyOut(error)
+            throw error
+        }
+    }
+}
+
+extension [ResultSet] {
+    /// The one answer to one query.
+    func only(_ query: Query) throws(PostgresError) -> ResultSet {
+        guard let first, count == 1 else { throw .unexpectedShape(statement: query.statement.name, column: -1) }
+        return first
+    }
+}

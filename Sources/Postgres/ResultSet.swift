@@ -1,0 +1,77 @@
+import CPostgres
+import PushModel
+
+/// What one statement answered, in binary. Readers throw `unexpectedShape` on another type, a null, an index
+/// outside, or malformed bytes: nothing that a database holds can trap.
+@safe package final class ResultSet: @unchecked Sendable {
+    // Proof for `@unchecked Sendable`: the PGresult is never written after libpq handed it over, libpq's accessors
+    // only read it, and it is freed once, in `deinit`.
+    private let result: OpaquePointer
+    private let statement: String
+    private let columnTypes: [UInt32]
+    package let rowCount: Int
+
+    /// Takes the result over, and frees it.
+    init(adopting result: OpaquePointer, statement: String) {
+        unsafe self.result = unsafe result
+        self.statement = statement
+        rowCount = unsafe Int(PQntuples(result))
+        // A result in text format would be read as nonsense: its columns get no type at all.
+        columnTypes = unsafe (0..<PQnfields(result)).map { unsafe PQfformat(result, $0) == 1 ? PQftype(result, $0) : 0 }
+    }
+
+    deinit { unsafe PQclear(result) }
+
+    package var columnCount: Int { columnTypes.count }
+
+    /// Rows that an INSERT, UPDATE, DELETE, MERGE, SELECT or COPY touched.
+    package var affectedRows: Int { unsafe Int(String(cString: PQcmdTuples(result))) ?? 0 }
+
+    /// True for a cell outside, too.
+    package func isNull(_ row: Int, _ column: Int) -> Bool {
+        guard holds(row, column) else { return true }
+        return unsafe PQgetisnull(result, Int32(row), Int32(column)) == 1
+    }
+
+    /// Bytes of the memory that libpq keeps for this result.
+    package var memoryBytes: Int { unsafe PQresultMemorySize(result) }
+
+    func holds(_ row: Int, _ column: Int) -> Bool {
+        row >= 0 && row < rowCount && column >= 0 && column < columnTypes.count
+    }
+
+    @inline(__always)
+    func cell(_ row: Int, _ column: Int, _ type: ElementType) throws(PostgresError) -> BinaryCell {
+        guard holds(row, column), type.reads(columnTypes[column]), let cell = borrow(row, column) else {
+            throw shape(column)
+        }
+        return cell
+    }
+
+    func arrayCell(_ row: Int, _ column: Int, _ type: ElementType) throws(PostgresError) -> BinaryCell {
+        guard holds(row, column), type.readsArray(columnTypes[column]), let cell = borrow(row, column) else {
+            throw shape(column)
+        }
+        return cell
+    }
+
+    func shape(_ column: Int) -> PostgresError { .unexpectedShape(statement: statement, column: column) }
+
+    /// text, bytea, jsonb and whatever else: the bytes as they are.
+    func anyCell(_ row: Int, _ column: Int) throws(PostgresError) -> BinaryCell {
+        guard holds(row, column), columnTypes[column] != 0, let cell = borrow(row, column) else { throw shape(column) }
+        return cell
+    }
+
+    func isJSON(_ column: Int) -> Bool { columnTypes[column] == ElementType.json.objectID }
+
+    /// nil for null. The cell is read before this object can go: every reader holds `self`.
+    private func borrow(_ row: Int, _ column: Int) -> BinaryCell? {
+        let (row, column) = (Int32(truncatingIfNeeded: row), Int32(truncatingIfNeeded: column))
+        let count = unsafe Int(PQgetlength(result, row, column))
+        // A null has length 0: the extra question is asked for those alone.
+        if unsafe count == 0 && PQgetisnull(result, row, column) == 1 { return nil }
+        guard let start = unsafe PQgetvalue(result, row, column) else { return nil }
+        return unsafe BinaryCell(UnsafeRawBufferPointer(start: start, count: count))
+    }
+}

@@ -1,0 +1,67 @@
+/// PostgreSQL's word for what happened: five characters, an open space.
+///
+/// Source: PostgreSQL 15, appendix A.
+package struct SQLState: Hashable, Sendable, CustomStringConvertible {
+    /// The five characters as bytes, the first one highest.
+    private let packed: UInt64
+
+    /// Anything but five characters from A-Z and 0-9 becomes `unreadable`.
+    package init(_ code: String) { self.init(utf8: code.utf8) }
+
+    init(utf8 code: some Collection<UInt8>) {
+        let isCode = code.count == 5 && code.allSatisfy { (0x30...0x39).contains($0) || (0x41...0x5a).contains($0) }
+        packed = isCode ? code.reduce(0) { $0 << 8 | UInt64($1) } : 0
+    }
+
+    package var code: String {
+        guard packed != 0 else { return "?????" }
+        let bytes = stride(from: UInt64(32), through: 0, by: -8).map { UInt8(truncatingIfNeeded: packed >> $0) }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+    package var description: String { code }
+
+    /// The first two characters: the family.
+    package func isOfClass(_ prefix: String) -> Bool { code.hasPrefix(prefix) }
+}
+
+extension SQLState {
+    /// Not a code at all: the peer is no PostgreSQL.
+    package static let unreadable = SQLState("")
+
+    package static let tooManyConnections = SQLState("53300")
+    package static let adminShutdown = SQLState("57P01")
+    package static let crashShutdown = SQLState("57P02")
+    package static let cannotConnectNow = SQLState("57P03")
+    package static let queryCanceled = SQLState("57014")
+    package static let idleInTransactionTimeout = SQLState("25P03")
+    package static let lockNotAvailable = SQLState("55P03")
+    package static let invalidPassword = SQLState("28P01")
+    package static let invalidAuthorization = SQLState("28000")
+    package static let databaseMissing = SQLState("3D000")
+
+    package static let serializationFailure = SQLState("40001")
+    package static let deadlockDetected = SQLState("40P01")
+    package static let inFailedTransaction = SQLState("25P02")
+    package static let readOnlyTransaction = SQLState("25006")
+
+    package static let notNullViolation = SQLState("23502")
+    package static let foreignKeyViolation = SQLState("23503")
+    package static let uniqueViolation = SQLState("23505")
+    package static let checkViolation = SQLState("23514")
+    package static let exclusionViolation = SQLState("23P01")
+
+    package static let characterNotInRepertoire = SQLState("22021")
+    package static let untranslatableCharacter = SQLState("22P05")
+    package static let invalidBinaryRepresentation = SQLState("22P03")
+    package static let numericOutOfRange = SQLState("22003")
+    package static let divisionByZero = SQLState("22012")
+
+    package static let syntaxError = SQLState("42601")
+    package static let undefinedTable = SQLState("42P01")
+    package static let duplicateTable = SQLState("42P07")
+    package static let duplicateDatabase = SQLState("42P04")
+    package static let undefinedStatement = SQLState("26000")
+    package static let duplicateStatement = SQLState("42P05")
+    /// Also "cached plan must not change result type": a migration passed under a prepared statement.
+    package static let featureNotSupported = SQLState("0A000")
+}
