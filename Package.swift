@@ -65,16 +65,15 @@ let package = Package(
         room(
             "Delivery",
             [
-                "PushModel", "JSON", "DeliveryRules", "APNs", "Transport", "Store",
+                "PushModel", "JSON", "Encodings", "DeliveryRules", "APNs", "Reactor", "HTTP2", "Transport", "Store",
                 .product(name: "Logging", package: "swift-log"),
             ]),
-        room(
-            "Registry",
-            ["PushModel", "JSON", "DeliveryRules", "APNs", "Store", .product(name: "Logging", package: "swift-log")]),
+        room("Registry", ["PushModel", "Store"]),
         room(
             "CredentialKeeping",
             [
-                "PushModel", "JSON", "Encodings", "DeliveryRules", "APNs", "Signing", "TLS", "Store",
+                "PushModel", "JSON", "Encodings", "DeliveryRules", "APNs", "Reactor", "Signing", "TLS", "Store",
+                "Transport",
                 .product(name: "Logging", package: "swift-log"),
             ]),
 

@@ -1,0 +1,109 @@
+import APNs
+import Encodings
+import JSON
+import PushModel
+import Signing
+import TLS
+
+/// A credential that was read and found usable; what the vault keeps is its `sealedForm`.
+package enum CredentialMaterial: Sendable {
+    case token(keyID: String, teamID: String, ES256Key)
+    case certificate(TLSIdentity)
+
+    /// Reads a submission. PKCS#12 may take milliseconds: call it off the cooperative pool.
+    package static func read(_ form: CredentialSubmission.Form) throws(CredentialFault) -> CredentialMaterial {
+        switch form {
+        case .token(let keyID, let teamID, let p8):
+            guard APNsKeyIdentity(keyID: keyID, teamID: keyID) != nil else { throw .keyIDMalformed }
+            guard APNsKeyIdentity(keyID: keyID, teamID: teamID) != nil else { throw .teamIDMalformed }
+            do { return .token(keyID: keyID, teamID: teamID, try ES256Key(pem: p8)) } catch { throw .keyUnreadable }
+        case .certificatePEM(let pem):
+            do { return .certificate(try TLSIdentity(pem: pem)) } catch { throw fault(of: error) }
+        case .certificatePKCS12(let bytes, let password):
+            do { return .certificate(try TLSIdentity(pkcs12: bytes, password: password)) } catch {
+                throw fault(of: error)
+            }
+        }
+    }
+
+    private static func fault(of error: TLSError) -> CredentialFault {
+        guard case .identity(let identity) = error else { return .certificateUnreadable }
+        switch identity {
+        case .wrongPassword: return .passwordWrong
+        case .keyMismatch: return .keyDoesNotMatchCertificate
+        default: return .certificateUnreadable
+        }
+    }
+
+    /// The bytes that the vault seals.
+    func sealedForm() -> [UInt8] {
+        var writer = JSONWriter()
+        writer.beginObject()
+        switch self {
+        case .token(let keyID, let teamID, let key):
+            writer.member("key_id", keyID)
+            writer.member("team_id", teamID)
+            writer.member("p8", String(decoding: key.privatePEM, as: UTF8.self))
+        case .certificate(let identity):
+            writer.member("pem", String(decoding: identity.pem(), as: UTF8.self))
+        }
+        writer.endObject()
+        return writer.bytes
+    }
+
+    static func read(sealedForm bytes: [UInt8]) throws(CredentialFault) -> CredentialMaterial {
+        guard case .object(let object)? = try? JSONReader.read(bytes) else { throw .keyUnreadable }
+        if case .string(let pem)? = object["pem"] { return try read(.certificatePEM(Array(pem.utf8))) }
+        guard case .string(let keyID)? = object["key_id"], case .string(let teamID)? = object["team_id"],
+            case .string(let p8)? = object["p8"]
+        else { throw .keyUnreadable }
+        return try read(.token(keyID: keyID, teamID: teamID, p8: Array(p8.utf8)))
+    }
+
+    /// What may be shown of it.
+    func facts() -> [UInt8] {
+        var writer = JSONWriter()
+        writer.beginObject()
+        switch self {
+        case .token(let keyID, let teamID, _):
+            writer.member("key_id", keyID)
+            writer.member("team_id", teamID)
+        case .certificate(let identity):
+            let certificate = identity.certificate
+            writer.member("common_name", certificate.commonName ?? "")
+            writer.member("not_after_seconds", certificate.notAfter.secondsSince1970)
+            writer.member("sha256", Hexadecimal.text(certificate.sha256))
+        }
+        writer.endObject()
+        return writer.bytes
+    }
+}
+
+extension CredentialMaterial {
+    /// The topics that it can serve, checked against what was asked for.
+    ///
+    /// Apple's topic list, where a certificate has one, is complete; without one its UID is the only topic. Only base
+    /// topics are slots: `.voip`, `.complication` and the like are derived when sending.
+    func topics(asked: [String]) throws(CredentialFault) -> [String] {
+        guard case .certificate(let identity) = self else { return asked.sorted() }
+        let certificate = identity.certificate
+        let listed = certificate.appleTopics ?? certificate.userID.map { [$0] } ?? []
+        guard let base = certificate.userID ?? listed.first else { throw .certificateNamesNoTopic }
+        guard !asked.isEmpty else { return [base] }
+        for topic in asked where !listed.contains(topic) { throw .topicNotCovered(topic) }
+        return asked.sorted()
+    }
+
+    /// A certificate that names environments must name these; and it must be valid now.
+    func checkUse(in environments: [PushEnvironment], now: WallInstant) throws(CredentialFault) {
+        guard case .certificate(let identity) = self else { return }
+        let certificate = identity.certificate
+        guard now < certificate.notAfter else { throw .certificateExpired(at: certificate.notAfter) }
+        guard certificate.notBefore <= now else { throw .certificateNotYetValid(from: certificate.notBefore) }
+        guard certificate.isAppleDevelopment || certificate.isAppleProduction else { return }
+        for environment in environments {
+            let isCovered = environment == .sandbox ? certificate.isAppleDevelopment : certificate.isAppleProduction
+            guard isCovered else { throw .environmentNotCovered(environment) }
+        }
+    }
+}

@@ -1,0 +1,85 @@
+import PushModel
+
+/// A credential as an operator hands it in. Secrets go in here, and never come out.
+package struct CredentialSubmission: Sendable, CustomStringConvertible {
+    package enum Form: Sendable {
+        /// A provider-token key: the PKCS#8 PEM that Apple lets download once.
+        case token(keyID: String, teamID: String, p8: [UInt8])
+        /// Certificate (chain) and key in one PEM text.
+        case certificatePEM([UInt8])
+        case certificatePKCS12([UInt8], password: String)
+    }
+
+    package let form: Form
+    /// Both: the slots of both are filled.
+    package let environments: [PushEnvironment]
+    /// Empty: a key serves every topic of its team; a certificate says itself which.
+    package let topics: [String]
+    package let activate: Bool
+
+    package init(form: Form, environments: [PushEnvironment], topics: [String], activate: Bool) {
+        self.form = form
+        self.environments = environments
+        self.topics = topics
+        self.activate = activate
+    }
+
+    package var description: String { "credential submission for \(environments.map(\.name))" }
+}
+
+/// Why a credential is not taken. Values instead of prose; the sentence is for the operator.
+package enum CredentialFault: Error, Equatable, Sendable, CustomStringConvertible {
+    case keyIDMalformed
+    case teamIDMalformed
+    case keyUnreadable
+    case certificateUnreadable
+    case passwordWrong
+    case keyDoesNotMatchCertificate
+    case certificateExpired(at: WallInstant)
+    case certificateNotYetValid(from: WallInstant)
+    case environmentNotCovered(PushEnvironment)
+    case topicNotCovered(String)
+    case certificateNamesNoTopic
+    case unknownCredential
+    case storeUnavailable
+    case vault(VaultError)
+
+    package var code: StaticString {
+        switch self {
+        case .keyIDMalformed: "key_id_malformed"
+        case .teamIDMalformed: "team_id_malformed"
+        case .keyUnreadable: "key_unreadable"
+        case .certificateUnreadable: "certificate_unreadable"
+        case .passwordWrong: "password_wrong"
+        case .keyDoesNotMatchCertificate: "key_does_not_match_certificate"
+        case .certificateExpired: "certificate_expired"
+        case .certificateNotYetValid: "certificate_not_yet_valid"
+        case .environmentNotCovered: "environment_not_covered"
+        case .topicNotCovered: "topic_not_covered"
+        case .certificateNamesNoTopic: "certificate_names_no_topic"
+        case .unknownCredential: "unknown_credential"
+        case .storeUnavailable: "database_unavailable"
+        case .vault: "vault_failed"
+        }
+    }
+
+    package var description: String {
+        switch self {
+        case .keyIDMalformed: "A key id has 10 letters and digits; it is part of the file name AuthKey_<key id>.p8."
+        case .teamIDMalformed: "A team id has 10 letters and digits; Apple's membership page shows it."
+        case .keyUnreadable: "The p8 is not a PEM private key on the curve P-256. Send the file as Apple gave it."
+        case .certificateUnreadable: "No certificate with its private key could be read from what was sent."
+        case .passwordWrong: "The PKCS#12 file does not open with this password."
+        case .keyDoesNotMatchCertificate: "The private key does not belong to the certificate."
+        case .certificateExpired: "The certificate has expired; request a new one from Apple."
+        case .certificateNotYetValid: "The certificate is not valid yet."
+        case .environmentNotCovered(let environment):
+            "The certificate may not be used in the \(environment.name) environment."
+        case .topicNotCovered(let topic): "The certificate does not cover the topic \(topic)."
+        case .certificateNamesNoTopic: "The certificate names no topic: it is not an APNs certificate."
+        case .unknownCredential: "This app has no such credential."
+        case .storeUnavailable: "The database can't be reached just now; nothing was changed."
+        case .vault(let error): error.description
+        }
+    }
+}

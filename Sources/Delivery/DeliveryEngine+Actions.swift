@@ -1,0 +1,122 @@
+import DeliveryRules
+import PushModel
+import Reactor
+import Store
+
+extension DeliveryEngine {
+    func perform(_ actions: [DispatchAction]) {
+        var unresolved: [ReadyRoute] = []
+        for action in actions {
+            switch action {
+            case .poll: Task { await poll() }
+            case .resolve(let route): unresolved.append(route)
+            case .lease(let request): Task { await lease(request) }
+            case .submit(let name, let lane, let positions, let until): submit(name, lane, positions, until)
+            case .extend(let name, let lane, let until): lanes.extend(name, on: lane, until: until)
+            case .settle(let name, let pending, let withVerdicts):
+                Task { await settle(name, pending, withVerdicts: withVerdicts) }
+            case .renew(let name): Task { await renew(name) }
+            case .withdraw(let name, let lane): lanes.withdraw(name, on: lane)
+            case .forget(let name, _): parcelsOut[name] = nil
+            case .alarm(let message, let alarm): raise(alarm, of: message)
+            case .drained: noteDrained()
+            }
+        }
+        if !unresolved.isEmpty { Task { [unresolved] in await resolve(unresolved) } }
+    }
+
+    /// Routes a poll may report at once; the next poll goes on behind the last.
+    private static let routesPerPoll = 256
+    private static let pollPagesMax = 64
+
+    private func poll() async {
+        do {
+            _ = try await stores.parcels.rescue()
+            var ready: [ReadyRoute] = []
+            var last: RouteID?
+            for _ in 0..<Self.pollPagesMax {
+                let page = try await stores.parcels.readyRoutes(after: last, limit: Self.routesPerPoll)
+                ready += page
+                last = page.last?.route
+                if page.count < Self.routesPerPoll { break }
+            }
+            take(.polled(ready))
+        } catch {
+            log.warning("Looking for parcels waits for the database", metadata: ["fault": "\(error)"])
+            take(.pollFailed)
+        }
+    }
+
+    private func resolve(_ routes: [ReadyRoute]) async {
+        for route in routes {
+            let lane = await lanes.lane(for: route)
+            take(.resolved(route.route, lane))
+        }
+    }
+
+    private func lease(_ request: LeaseRequest) async {
+        let order = LeaseOrder(
+            route: request.route, owner: process, leaseFor: settings.dispatcher.leaseLength,
+            knownFormats: ParcelFormats.known, expiredOnly: request.expiredOnly)
+        do {
+            guard let parcel = try await stores.parcels.lease(order) else {
+                take(.leasedNothing(request))
+                return
+            }
+            steps?.reached(.leaseCommitted)
+            let message = try await shelf.message(parcel.message)
+            let name = LeaseName(parcel: parcel.id, epoch: parcel.epoch)
+            if let lane = request.lane {
+                parcelsOut[name] = ParcelOut(parcel: parcel, lane: lane, answersOutstanding: 0)
+            }
+            take(.leased(parcel, asked: request, isRepeatable: message.isRepeatable))
+        } catch {
+            // A lease that was written without our seeing it runs out, and is rescued.
+            log.warning("Leasing waits for the database", metadata: ["fault": "\(error)"])
+            take(.leaseFailed(request))
+        }
+    }
+
+    private func settle(_ name: LeaseName, _ pending: PendingSettle, withVerdicts: Bool) async {
+        var verdictsDone = !withVerdicts
+        do {
+            if withVerdicts, !pending.verdicts.isEmpty || pending.sample.answered > 0 {
+                let samples = pending.sample.answered > 0 ? [pending.sample] : []
+                let report = try await stores.parcels.applyVerdicts(pending.verdicts, samples: samples)
+                if report.retired > 0 { log.info("Tokens retired", metadata: ["count": "\(report.retired)"]) }
+                steps?.reached(.verdictsCommitted)
+            }
+            verdictsDone = true
+            let reply = try await stores.parcels.settle(pending.settlement)
+            steps?.reached(.settleCommitted)
+            take(.settled(name, reply))
+        } catch {
+            log.warning("Settling waits for the database", metadata: ["fault": "\(error)"])
+            take(.settleFailed(name, verdictsDone: verdictsDone))
+        }
+    }
+
+    private func renew(_ name: LeaseName) async {
+        do {
+            let held = try await stores.parcels.renew(
+                name.parcel, epoch: name.epoch, owner: process, for: settings.dispatcher.leaseLength)
+            take(.renewed(name, held))
+        } catch {
+            log.warning("Renewing a lease waits for the database", metadata: ["fault": "\(error)"])
+            take(.renewFailed(name))
+        }
+    }
+
+    private func raise(_ alarm: ParcelAlarm, of message: MessageID) {
+        switch alarm {
+        case .poison(let registration):
+            log.error(
+                "A push ended three processes and is given up",
+                metadata: ["message": "\(message.value.text)", "registration": "\(registration.value)"])
+        case .ourFault(let reason):
+            log.error(
+                "A provider found our request malformed",
+                metadata: ["message": "\(message.value.text)", "reason": "\(reason)"])
+        }
+    }
+}

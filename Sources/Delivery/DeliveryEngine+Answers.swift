@@ -1,0 +1,70 @@
+import APNs
+import DeliveryRules
+import PushModel
+import Store
+import Transport
+
+extension DeliveryEngine {
+    /// Encodes off this actor, so that other lanes' answers are not kept waiting.
+    func submit(_ name: LeaseName, _ lane: LaneKey, _ positions: [Int32], _ until: MonotonicInstant) {
+        guard let out = parcelsOut[name] else { return }
+        parcelsOut[name]?.answersOutstanding = positions.count
+        Task {
+            let isSent = await encodeAndSend(out.parcel, name, lane, positions, until)
+            if !isSent { refuse(name, positions) }
+        }
+    }
+
+    nonisolated private func encodeAndSend(
+        _ parcel: LeasedParcel, _ name: LeaseName, _ lane: LaneKey, _ positions: [Int32], _ until: MonotonicInstant
+    ) async -> Bool {
+        guard let message = try? await shelf.message(parcel.message), let notification = message.notification,
+            let topic = await lanes.topic(for: parcel.route, on: lane)
+        else { return false }
+        let encoder = ParcelEncoder(parcel: parcel, notification: notification, topic: topic)
+        let batch = await encoder.batch(of: positions, noStreamAfter: until)
+        let sink = ParcelSink(name: name, inbox: answerInbox)
+        await lanes.submit(batch, name, on: lane, sink: sink)
+        steps?.reached(.batchSubmitted)
+        return true
+    }
+
+    /// What can't be encoded ends here; the door checks messages, so that is our fault, and alarms.
+    private func refuse(_ name: LeaseName, _ positions: [Int32]) {
+        let rejection = Rejection(fault: .ours, reason: "content_unreadable")
+        take(
+            .answers(
+                name, accepted: [],
+                others: positions.map { PositionedOutcome(position: $0, outcome: .rejected(rejection)) }))
+    }
+
+    func takeAnswers(_ delivery: ParcelAnswers) {
+        guard var out = parcelsOut[delivery.name] else { return }
+        if !out.sawAnswer {
+            out.sawAnswer = true
+            steps?.reached(.firstAnswer)
+        }
+        out.answersOutstanding -= delivery.batch.answers.count
+        parcelsOut[delivery.name] = out
+        if out.answersOutstanding <= 0 { steps?.reached(.lastAnswer) }
+        var reading = AnswerReading()
+        reading.read(delivery.batch)
+        for consequence in reading.consequences { lanes.heed(consequence, on: out.lane) }
+        take(.answers(delivery.name, accepted: reading.accepted, others: reading.others))
+    }
+}
+
+/// Hands a lane's answers to the engine's inbox. Called on the lane's thread.
+final class ParcelSink: AnswerSink, Sendable {
+    private let name: LeaseName
+    private let inbox: AsyncStream<ParcelAnswers>.Continuation
+
+    init(name: LeaseName, inbox: AsyncStream<ParcelAnswers>.Continuation) {
+        self.name = name
+        self.inbox = inbox
+    }
+
+    func deliver(_ answers: AnswerBatch) {
+        inbox.yield(ParcelAnswers(name: name, batch: answers))
+    }
+}

@@ -1,0 +1,114 @@
+import APNs
+import DeliveryRules
+import Logging
+import PushModel
+import Reactor
+import Store
+import Transport
+
+/// The shell around the dispatcher: performs its actions against the database and the lanes, and tells it what came
+/// of them. It decides nothing.
+package actor DeliveryEngine {
+    let stores: Stores
+    let settings: DeliverySettings
+    let process: ProcessID
+    let shelf: MessageShelf
+    let lanes: LaneKeeper
+    let steps: (any StepListener)?
+    let log: Logger
+    private var dispatcher: Dispatcher
+    /// Parcels whose pushes are out, by their lease; looked up, never walked.
+    var parcelsOut: [LeaseName: ParcelOut] = [:]
+    private var wakeAt = MonotonicInstant(nanoseconds: .max)
+    private var alarmClock: Task<Void, Never>?
+    private var drained = false
+    private var drainWaiters: [CheckedContinuation<Void, Never>] = []
+    /// Answers from the lanes' threads. Bounded by the pushes that are out: each has one answer.
+    private let answers: AsyncStream<ParcelAnswers>
+    nonisolated let answerInbox: AsyncStream<ParcelAnswers>.Continuation
+
+    package init(
+        stores: Stores, lanes: LaneKeeper, settings: DeliverySettings, process: ProcessID,
+        steps: (any StepListener)?, log: Logger
+    ) {
+        self.stores = stores
+        self.lanes = lanes
+        self.settings = settings
+        self.process = process
+        self.steps = steps
+        self.log = log
+        shelf = MessageShelf(store: stores.messages)
+        dispatcher = Dispatcher(settings: settings.dispatcher, now: Clocks.monotonicNow())
+        (answers, answerInbox) = AsyncStream.makeStream(of: ParcelAnswers.self)
+    }
+
+    /// Runs until the drain is over.
+    package func run() async {
+        take(.timer)
+        for await answer in answers { takeAnswers(answer) }
+    }
+
+    /// Parcels may be waiting: planned here, or announced by another process.
+    package func hint() { take(.hint) }
+
+    package func credentialsChanged() { take(.credentialsChanged) }
+
+    package func laneChanged(_ key: LaneKey, canSend: Bool) { take(.lane(key, canSend: canSend)) }
+
+    /// Leases nothing more, takes back what has no stream yet, settles the rest.
+    package func drain() async {
+        take(.drain)
+        guard !drained else { return }
+        await withCheckedContinuation { drainWaiters.append($0) }
+    }
+
+    func take(_ event: DispatchEvent) {
+        let actions = dispatcher.handle(event, now: Clocks.monotonicNow())
+        perform(actions)
+        setAlarm()
+    }
+
+    func isKnown(_ name: LeaseName) -> Bool { parcelsOut[name] != nil }
+
+    func noteDrained() {
+        drained = true
+        for waiter in drainWaiters { waiter.resume() }
+        drainWaiters = []
+        alarmClock?.cancel()
+        answerInbox.finish()
+    }
+
+    private func setAlarm() {
+        let next = dispatcher.nextWake()
+        guard next < wakeAt, !drained else { return }
+        wakeAt = next
+        alarmClock?.cancel()
+        alarmClock = Task { [weak self] in
+            let pause = next - Clocks.monotonicNow()
+            if pause > .zero {
+                do { try await Task.sleep(for: pause) } catch { return }
+            }
+            await self?.alarmRang(next)
+        }
+    }
+
+    private func alarmRang(_ instant: MonotonicInstant) {
+        guard wakeAt == instant else { return }
+        wakeAt = MonotonicInstant(nanoseconds: .max)
+        take(.timer)
+    }
+}
+
+/// What is kept for a lease while its pushes are out.
+struct ParcelOut: Sendable {
+    let parcel: LeasedParcel
+    let lane: LaneKey
+    var answersOutstanding: Int
+    var sawAnswer = false
+}
+
+/// One delivery of answers to one lease.
+struct ParcelAnswers: Sendable {
+    let name: LeaseName
+    let batch: AnswerBatch
+}

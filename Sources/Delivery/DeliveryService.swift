@@ -1,0 +1,84 @@
+import Logging
+import PushModel
+import Reactor
+import Store
+
+/// Delivery as a whole: planners, engine, upkeep. The roof starts one per process.
+package struct DeliveryService: Sendable {
+    package let engine: DeliveryEngine
+    private let planner: Planner
+    private let planBell: Doorbell
+    private let stores: Stores
+    private let settings: DeliverySettings
+    private let lanes: LaneKeeper
+    private let log: Logger
+
+    package init(
+        stores: Stores, lanes: LaneKeeper, settings: DeliverySettings, process: ProcessID,
+        steps: (any StepListener)?, log: Logger
+    ) {
+        self.stores = stores
+        self.settings = settings
+        self.lanes = lanes
+        self.log = log
+        let engine = DeliveryEngine(
+            stores: stores, lanes: lanes, settings: settings, process: process, steps: steps, log: log)
+        self.engine = engine
+        planBell = Doorbell()
+        planner = Planner(
+            store: stores.messages, settings: settings, bell: planBell, steps: steps, log: log,
+            parcelsWait: { await engine.hint() })
+    }
+
+    /// Until the drain is over.
+    package func run() async {
+        await lanes.tell(
+            laneChanged: { [engine] key, canSend in await engine.laneChanged(key, canSend: canSend) },
+            routesChanged: { [engine] in await engine.credentialsChanged() })
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await planner.run() }
+            group.addTask { await ringRegularly() }
+            group.addTask { await keepUp() }
+            await engine.run()
+            planBell.remove()
+            group.cancelAll()
+        }
+        await lanes.drain()
+    }
+
+    /// A message was accepted, here or elsewhere.
+    package func messageAccepted() { planBell.ring() }
+
+    /// Parcels may be waiting, another process says.
+    package func parcelsWait() async { await engine.hint() }
+
+    package func credentialsChanged() async { await engine.credentialsChanged() }
+
+    package func drain() async {
+        planBell.remove()
+        await engine.drain()
+    }
+
+    /// The safety net under the signals.
+    private func ringRegularly() async {
+        while !Task.isCancelled {
+            planBell.ring()
+            try? await Task.sleep(for: settings.dispatcher.pollEvery)
+        }
+    }
+
+    /// Suspicions, and what has outlived its retention.
+    private func keepUp() async {
+        while !Task.isCancelled {
+            try? await Task.sleep(for: settings.upkeepEvery)
+            await lanes.closeUnused()
+            do {
+                let confirmed = try await stores.parcels.confirmSuspicions(settings.suspicion)
+                if confirmed > 0 { log.info("Suspected tokens retired", metadata: ["count": "\(confirmed)"]) }
+                while try await stores.sweeper.sweep() > 0, !Task.isCancelled {}
+            } catch {
+                log.warning("Upkeep waits for the database", metadata: ["fault": "\(error)"])
+            }
+        }
+    }
+}

@@ -1,0 +1,38 @@
+import DeliveryRules
+import PushModel
+import Store
+
+/// What the running delivery is bounded by. The defaults are the product's; the roof reads them from the settings.
+package struct DeliverySettings: Sendable {
+    package var dispatcher: DispatcherSettings
+    package var suspicion: SuspicionRule
+    /// How often suspicions are looked at, and what has outlived its retention is swept.
+    package var upkeepEvery: Duration
+    /// Ids read at once while an audience is cut.
+    package var sliceIDsMax: Int
+    /// Pushes in a parcel: the unit of leasing and settling. Larger repeats more after a crash, smaller commits more.
+    package var parcelMembersMax: Int
+    /// How long a refused credential keeps its lane shut, before one more try.
+    package var credentialBlock: Duration
+
+    package init(
+        dispatcher: DispatcherSettings = DispatcherSettings(),
+        suspicion: SuspicionRule = SuspicionRule(window: .seconds(600), shareMax: 0.2, sampleMin: 50),
+        upkeepEvery: Duration = .seconds(15), sliceIDsMax: Int = 20_000, parcelMembersMax: Int = 5_000,
+        credentialBlock: Duration = .seconds(60)
+    ) {
+        precondition(parcelMembersMax > 0 && sliceIDsMax >= parcelMembersMax)
+        self.dispatcher = dispatcher
+        self.suspicion = suspicion
+        self.upkeepEvery = upkeepEvery
+        self.sliceIDsMax = sliceIDsMax
+        self.parcelMembersMax = parcelMembersMax
+        self.credentialBlock = credentialBlock
+    }
+}
+
+package enum ParcelFormats {
+    /// What this program writes into parcels and messages, and what it can read. A process leases no other.
+    package static let current: Int16 = 1
+    package static let known: [Int16] = [1]
+}

@@ -1,0 +1,213 @@
+import DeliveryRules
+import Logging
+import PushModel
+import Reactor
+import Store
+import Synchronization
+import Transport
+
+/// What a lane is opened with: decided by who keeps the credentials, in the roof's wiring.
+package struct LaneCredential: Sendable {
+    package let id: CredentialID
+    package let settings: LaneSettings
+    /// For registrations that name no topic: the credential's only one.
+    package let onlyTopic: String?
+
+    package init(id: CredentialID, settings: LaneSettings, onlyTopic: String?) {
+        self.id = id
+        self.settings = settings
+        self.onlyTopic = onlyTopic
+    }
+}
+
+/// Where lanes get their credentials from; floor 4's rooms meet only in the roof, which implements this.
+package protocol LaneCredentials: Sendable {
+    /// The active credential that covers the route; nil where there is none, or where the provider refused it and the
+    /// pause after that is not over. Asked once a poll and route: answers from memory.
+    func credential(for route: ReadyRoute) async -> LaneCredential?
+    /// The credential was refused: shared with the other processes, so that none knocks again before `pause` is over.
+    func block(_ credential: CredentialID, reason: String, for pause: Duration) async
+    /// The provider token that this credential signs was refused as too old.
+    func providerTokenExpired(_ credential: CredentialID) async
+    /// False where it was retired or deleted: its lane closes.
+    func isActive(_ credential: CredentialID) async -> Bool
+}
+
+/// Opens lanes on demand and keeps them. The engine submits through it; lanes tell it when they can't send.
+package actor LaneKeeper {
+    private let credentials: any LaneCredentials
+    private let loops: [ReactorLoop]
+    private let log: Logger
+    private let credentialBlock: Duration
+    private var topics: [RouteID: String] = [:]
+    /// Looked up from any thread; changed on this actor only.
+    private let open = Mutex<[LaneKey: OpenLane]>([:])
+    private var laneChanged: (@Sendable (LaneKey, Bool) async -> Void)?
+    private var routesChanged: (@Sendable () async -> Void)?
+
+    package init(
+        credentials: any LaneCredentials, loops: [ReactorLoop], credentialBlock: Duration, log: Logger
+    ) {
+        precondition(!loops.isEmpty)
+        self.credentials = credentials
+        self.loops = loops
+        self.credentialBlock = credentialBlock
+        self.log = log
+    }
+
+    struct OpenLane: Sendable {
+        let lane: Lane
+        let onlyTopic: String?
+        let watch: LaneWatch
+    }
+
+    /// Whom to tell that a lane can, or can't, send; and that routes may lead elsewhere now.
+    func tell(
+        laneChanged: @escaping @Sendable (LaneKey, Bool) async -> Void,
+        routesChanged: @escaping @Sendable () async -> Void
+    ) {
+        self.laneChanged = laneChanged
+        self.routesChanged = routesChanged
+    }
+
+    /// Lanes of credentials that nobody uses any more finish what they have, and close.
+    func closeUnused() async {
+        let keys = open.withLock { $0.keys.sorted() }
+        for key in keys where await !credentials.isActive(key.credential) {
+            let lane = open.withLock { $0.removeValue(forKey: key) }
+            await lane?.lane.drain()
+        }
+    }
+
+    func lane(for route: ReadyRoute) async -> LaneKey? {
+        guard let credential = await credentials.credential(for: route) else { return nil }
+        let key = LaneKey(credential.id)
+        topics[route.route] = route.topic.isEmpty ? credential.onlyTopic : route.topic
+        if let lane = opened(key) {
+            if lane.watch.reopen() { lane.lane.retry() }
+        } else {
+            openLane(key, credential)
+        }
+        return key
+    }
+
+    /// The `apns-topic` for a route's pushes; nil where neither the registration nor the credential names one.
+    func topic(for route: RouteID, on key: LaneKey) -> String? { topics[route] ?? opened(key)?.onlyTopic }
+
+    nonisolated func submit(_ batch: PushBatch, _ name: LeaseName, on key: LaneKey, sink: any AnswerSink) async {
+        guard let lane = opened(key)?.lane else {
+            // Closed since: nothing was sent.
+            let answers = batch.requests.map { Answer(tag: $0.tag, kind: .unsent(.withdrawn)) }
+            sink.deliver(AnswerBatch(ticket: name.ticket, answers: answers, bytes: []))
+            return
+        }
+        lane.submit(batch, ticket: name.ticket, sink: sink)
+    }
+
+    nonisolated func extend(_ name: LeaseName, on key: LaneKey, until: MonotonicInstant) {
+        opened(key)?.lane.extend(name.ticket, noStreamAfter: until)
+    }
+
+    nonisolated func withdraw(_ name: LeaseName, on key: LaneKey) {
+        opened(key)?.lane.withdraw(name.ticket)
+    }
+
+    nonisolated func heed(_ consequence: LaneConsequence, on key: LaneKey) {
+        Task { await act(on: consequence, key) }
+    }
+
+    func drain() async {
+        let keys = open.withLock { $0.keys.sorted() }
+        for key in keys { await opened(key)?.lane.drain() }
+    }
+
+    private nonisolated func opened(_ key: LaneKey) -> OpenLane? { open.withLock { $0[key] } }
+
+    private func openLane(_ key: LaneKey, _ credential: LaneCredential) {
+        let watch = LaneWatch(key: key, keeper: self)
+        let loop = loops[Int(UInt64(bitPattern: key.credential.value) % UInt64(loops.count))]
+        let lane = Lane(credential.settings, on: loop, observer: watch)
+        open.withLock { $0[key] = OpenLane(lane: lane, onlyTopic: credential.onlyTopic, watch: watch) }
+        lane.warmUp()
+    }
+
+    private func act(on consequence: LaneConsequence, _ key: LaneKey) async {
+        switch consequence {
+        case .providerTokenExpired:
+            await credentials.providerTokenExpired(key.credential)
+            opened(key)?.lane.replaceConnections()
+        case .credentialRefused:
+            await shut(key, "refused by an answer")
+        case .alarm(let alarm):
+            log.error(
+                "The provider's answers need attention",
+                metadata: ["credential": "\(key.credential.value)", "about": "\(alarm)"])
+        }
+    }
+
+    /// One refusal shuts the lane for everybody; after the pause the route resolves again, and one dial tries.
+    private func shut(_ key: LaneKey, _ reason: String) async {
+        guard let lane = opened(key), lane.watch.shut() else { return }
+        log.error(
+            "The provider refuses a credential: its pushes wait",
+            metadata: ["credential": "\(key.credential.value)", "reason": "\(reason)"])
+        await credentials.block(key.credential, reason: reason, for: credentialBlock)
+        await routesChanged?()
+    }
+
+    func note(_ key: LaneKey, canSend: Bool, _ event: LaneEvent) async {
+        log.info(
+            canSend ? "A lane can send" : "A lane can't send",
+            metadata: ["credential": "\(key.credential.value)", "event": "\(event)"])
+        await laneChanged?(key, canSend)
+    }
+
+    func note(_ key: LaneKey, _ event: LaneEvent) async {
+        if case .credentialRefused(let reason) = event {
+            await shut(key, reason)
+            return
+        }
+        log.notice("Lane", metadata: ["credential": "\(key.credential.value)", "event": "\(event)"])
+    }
+}
+
+/// Stands between a lane's thread and the keeper.
+final class LaneWatch: LaneObserver, Sendable {
+    private let key: LaneKey
+    private unowned let keeper: LaneKeeper
+    private let shutFlag = Mutex(false)
+
+    init(key: LaneKey, keeper: LaneKeeper) {
+        self.key = key
+        self.keeper = keeper
+    }
+
+    /// True for the first to shut it.
+    func shut() -> Bool {
+        shutFlag.withLock { isShut in
+            defer { isShut = true }
+            return !isShut
+        }
+    }
+
+    /// True where it was shut.
+    func reopen() -> Bool {
+        shutFlag.withLock { isShut in
+            defer { isShut = false }
+            return isShut
+        }
+    }
+
+    func laneChanged(canSend: Bool, because event: LaneEvent) {
+        Task { [key, keeper] in await keeper.note(key, canSend: canSend, event) }
+    }
+
+    func laneNoted(_ event: LaneEvent) {
+        Task { [key, keeper] in await keeper.note(key, event) }
+    }
+}
+
+extension LeaseName {
+    /// Unique among the unanswered batches of a lane: a parcel's epoch rises with each lease.
+    var ticket: BatchTicket { BatchTicket(UInt64(bitPattern: parcel.value) << 20 ^ UInt64(UInt32(bitPattern: epoch))) }
+}

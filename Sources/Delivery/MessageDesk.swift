@@ -1,0 +1,81 @@
+import APNs
+import Encodings
+import JSON
+import PushModel
+import Reactor
+import Store
+
+/// Where messages are handed in: checks that every provider could take them, writes them durably, wakes the planner.
+package struct MessageDesk: Sendable {
+    /// Unfinished messages of one app; above it, new ones are told to come back later (P8).
+    private let backlogMax: Int
+    /// More installations than this named in one message make it a bulk message.
+    private static let transactionalMax = 100
+
+    private let store: MessageStore
+    private let steps: (any StepListener)?
+    private let accepted: @Sendable () -> Void
+
+    package init(
+        store: MessageStore, backlogMax: Int, steps: (any StepListener)?, accepted: @escaping @Sendable () -> Void
+    ) {
+        precondition(backlogMax > 0)
+        self.store = store
+        self.backlogMax = backlogMax
+        self.steps = steps
+        self.accepted = accepted
+    }
+
+    /// What the door found wrong with a message, or that it is in.
+    package enum Reply: Sendable, Equatable {
+        case accepted(MessageID)
+        /// The same request came before: its answer, byte for byte.
+        case replayed([UInt8])
+        case mismatch
+        case refused(APNsContentFault)
+        case backlogFull
+    }
+
+    /// Committed when this returns `.accepted` (P1).
+    ///
+    /// `answer` makes the bytes that a repetition of the request will get.
+    package func accept(
+        _ content: MessageContent, audience: Audience, app: AppID, idempotency: IdempotencyClaim?,
+        answer: @Sendable (MessageID) -> [UInt8]
+    ) async throws(StoreFault) -> Reply {
+        steps?.reached(.messageRead)
+        let id = MessageID(UUIDv7.make(at: Clocks.wallNow(), random: (Entropy.uint64(), Entropy.uint64())))
+        let notification: APNsNotification
+        do { notification = try APNsNotification.compile(content, message: id) } catch { return .refused(error) }
+        let message = NewMessage(
+            id: id, app: app, format: ParcelFormats.current, urgency: urgency(of: audience),
+            kind: notification.tokenKind, badge: content.badge, lifetime: content.options.lifetime,
+            content: StoredContent.encode(content), audience: audience,
+            idempotency: idempotency.map { IdempotentAnswer(claim: $0, answer: answer(id)) })
+        if try await store.openMessages(of: app, atMost: backlogMax) >= backlogMax { return .backlogFull }
+        switch try await store.accept(message) {
+        case .accepted:
+            steps?.reached(.messageCommitted)
+            accepted()
+            return .accepted(id)
+        case .replayed(let bytes): return .replayed(bytes)
+        case .mismatch: return .mismatch
+        }
+    }
+
+    package func account(_ id: MessageID, app: AppID) async throws(StoreFault) -> MessageAccount? {
+        try await store.account(app: app, id: id)
+    }
+
+    /// Newest first.
+    package func list(app: AppID, before: MessageID?, limit: Int) async throws(StoreFault) -> [MessageAccount] {
+        try await store.list(app: app, before: before, limit: limit)
+    }
+
+    private func urgency(of audience: Audience) -> MessageUrgency {
+        switch audience {
+        case .all: .bulk
+        case .installations(let names): names.count <= Self.transactionalMax ? .transactional : .bulk
+        }
+    }
+}

@@ -1,0 +1,51 @@
+import APNs
+import JSON
+import PushModel
+import Store
+
+/// A message as delivery needs it: compiled once, shared by all its parcels here.
+struct ShelvedMessage: Sendable {
+    let id: MessageID
+    let expiresAt: WallInstant
+    /// nil: what is stored can't be compiled. The door checks every message, so that is our fault, and alarms.
+    let notification: APNsNotification?
+
+    var isRepeatable: Bool { notification?.mayRepeat ?? true }
+}
+
+/// Compiled messages, the latest used kept. Content is read from the database once per process and message.
+actor MessageShelf {
+    /// A compiled message is a few kilobytes; this many broadcasts at once on one process are plenty.
+    private static let shelvedMax = 256
+
+    private let store: MessageStore
+    /// The latest used last.
+    private var shelved: [ShelvedMessage] = []
+
+    init(store: MessageStore) {
+        self.store = store
+    }
+
+    func message(_ id: MessageID) async throws(StoreFault) -> ShelvedMessage {
+        if let place = shelved.firstIndex(where: { $0.id == id }) {
+            let message = shelved.remove(at: place)
+            shelved.append(message)
+            return message
+        }
+        guard let stored = try await store.content(id) else { throw .damaged("message_contents") }
+        let message = Self.compile(stored)
+        if !shelved.contains(where: { $0.id == id }) {
+            if shelved.count >= Self.shelvedMax { shelved.removeFirst() }
+            shelved.append(message)
+        }
+        return message
+    }
+
+    private static func compile(_ stored: StoredMessage) -> ShelvedMessage {
+        var notification: APNsNotification?
+        if let content = try? StoredContent.decode(stored.content) {
+            notification = try? APNsNotification.compile(content, message: stored.id)
+        }
+        return ShelvedMessage(id: stored.id, expiresAt: stored.expiresAt, notification: notification)
+    }
+}

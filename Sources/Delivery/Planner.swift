@@ -1,0 +1,64 @@
+import Logging
+import PushModel
+import Store
+
+/// Cuts accepted messages into parcels, a slice at a time, as long as there is something to cut.
+///
+/// Any number of planners run beside each other: the database hands each slice to one of them.
+actor Planner {
+    private let store: MessageStore
+    private let settings: DeliverySettings
+    private let bell: Doorbell
+    private let steps: (any StepListener)?
+    private let log: Logger
+    /// Told after each slice: parcels are waiting.
+    private let parcelsWait: @Sendable () async -> Void
+
+    init(
+        store: MessageStore, settings: DeliverySettings, bell: Doorbell, steps: (any StepListener)?, log: Logger,
+        parcelsWait: @escaping @Sendable () async -> Void
+    ) {
+        self.store = store
+        self.settings = settings
+        self.bell = bell
+        self.steps = steps
+        self.log = log
+        self.parcelsWait = parcelsWait
+    }
+
+    func run() async {
+        for await _ in bell.rings {
+            while !Task.isCancelled, await planOne() {}
+        }
+    }
+
+    /// True where there may be more. After a fault the safety net rings again.
+    private func planOne() async -> Bool {
+        do {
+            let reply = try await store.planSlice(
+                idsMax: settings.sliceIDsMax, parcelMembersMax: settings.parcelMembersMax,
+                knownFormats: ParcelFormats.known)
+            guard case .planned(let slice) = reply else { return false }
+            steps?.reached(.sliceCommitted)
+            if !slice.routes.isEmpty { await parcelsWait() }
+            return true
+        } catch {
+            log.warning("Planning waits for the database", metadata: ["fault": "\(error)"])
+            return false
+        }
+    }
+}
+
+/// Rings that melt into one while nobody listens; one listener.
+package struct Doorbell: Sendable {
+    let rings: AsyncStream<Void>
+    private let button: AsyncStream<Void>.Continuation
+
+    package init() {
+        (rings, button) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    }
+
+    package func ring() { button.yield() }
+
+    package func remove() { button.finish() }
+}

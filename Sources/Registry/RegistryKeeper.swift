@@ -1,0 +1,88 @@
+import PushModel
+import Store
+
+/// The registry as the API sees it: apps, devices, badges, feedback.
+///
+/// Registrations of many requests share a commit; each is answered only after it.
+package struct RegistryKeeper: Sendable {
+    private let store: RegistryStore
+    private let feedbackStore: FeedbackStore
+    private let committer: GroupCommitter
+
+    package init(stores: Stores, committer: GroupCommitter) {
+        store = stores.registry
+        feedbackStore = stores.feedback
+        self.committer = committer
+    }
+
+    // Apps.
+
+    package func createApp(slug: String, name: String) async throws(StoreFault) -> AppRecord {
+        try await store.createApp(slug: slug, name: name)
+    }
+
+    package func apps(after: AppID?, limit: Int) async throws(StoreFault) -> [AppRecord] {
+        try await store.apps(after: after, limit: limit)
+    }
+
+    package func app(slug: String) async throws(StoreFault) -> AppRecord? {
+        try await store.app(slug: slug)
+    }
+
+    // Devices.
+
+    package func register(
+        _ registration: DeviceRegistration, app: AppID
+    ) async throws(StoreFault) -> RegisteredDevice {
+        try await committer.register(registration, app: app).get()
+    }
+
+    /// In the order given; one that fails hurts no neighbour.
+    package func register(
+        _ registrations: [DeviceRegistration], app: AppID
+    ) async -> [Result<RegisteredDevice, StoreFault>] {
+        await committer.register(registrations, app: app)
+    }
+
+    /// Every kind of the installation, ordered by kind; empty: unknown.
+    package func devices(app: AppID, installation: String) async throws(StoreFault) -> [DeviceRecord] {
+        try await store.devices(app: app, installation: installation)
+    }
+
+    /// False: there was none.
+    package func unregister(app: AppID, installation: String) async throws(StoreFault) -> Bool {
+        try await store.removeDevice(app: app, installation: installation) > 0
+    }
+
+    // Badges. nil: unknown device.
+
+    package func badge(app: AppID, installation: String) async throws(StoreFault) -> Int32? {
+        try await store.badge(app: app, installation: installation)
+    }
+
+    package func setBadge(_ badge: Int32, app: AppID, installation: String) async throws(StoreFault) -> Int32? {
+        try await store.setBadge(badge, app: app, installation: installation)
+    }
+
+    /// Never goes below zero.
+    package func consumeBadge(_ count: Int32, app: AppID, installation: String) async throws(StoreFault) -> Int32? {
+        try await store.consumeBadge(count, app: app, installation: installation)
+    }
+
+    /// The same, once per idempotency key; `answer` turns the outcome into the bytes that a repetition gets.
+    package func consumeBadge(
+        _ count: Int32, app: AppID, installation: String, idempotency: IdempotencyClaim,
+        answer: @escaping @Sendable (Int32?) -> [UInt8]
+    ) async throws(StoreFault) -> OnceReply {
+        try await store.consumeBadge(
+            count, app: app, installation: installation, kind: .alert, idempotency: idempotency, answer: answer)
+    }
+
+    // Feedback, oldest first.
+
+    package func feedback(
+        app: AppID, after cursor: FeedbackCursor?, limit: Int
+    ) async throws(StoreFault) -> FeedbackPage {
+        try await feedbackStore.page(app: app, after: cursor, limit: limit)
+    }
+}

@@ -1,0 +1,94 @@
+import PushModel
+import TLS
+
+/// Where a lane leads, as whom, and its bounds.
+package struct LaneSettings: Sendable {
+    /// "api.push.apple.com": resolved anew before each dial, verified in the certificate, sent as SNI and :authority.
+    package var host: String
+    package var port: UInt16
+    package var tls: TLSContext
+    /// nil: the client certificate in `tls` speaks for us.
+    package var authorization: (any AuthorizationSource)?
+    package var proxy: ProxySettings?
+    /// More connections than this are never open or being dialled.
+    package var connectionsMax = 8
+    /// One until the peer has accepted a provider token; a certificate connection starts with the peer's SETTINGS.
+    package var streamsAtStart = 1
+    /// From the stream's opening to the whole answer.
+    package var requestDeadline: Duration = .seconds(20)
+    /// TCP, TLS and SETTINGS together.
+    package var dialDeadline: Duration = .seconds(10)
+    /// A connection beyond the warm one closes after this much idleness.
+    package var idleClose: Duration = .seconds(300)
+    package var pingAfter: Duration = .seconds(60)
+    package var pingDeadline: Duration = .seconds(10)
+    package var backoffFloor: Duration = .seconds(1)
+    package var backoffCeiling: Duration = .seconds(60)
+    /// Requests that no connection could take within this are answered `.unsent(.unreachable)`.
+    package var unreachableAfter: Duration = .seconds(10)
+
+    package init(
+        host: String, port: UInt16, tls: TLSContext, authorization: (any AuthorizationSource)? = nil,
+        proxy: ProxySettings? = nil
+    ) {
+        self.host = host
+        self.port = port
+        self.tls = tls
+        self.authorization = authorization
+        self.proxy = proxy
+    }
+}
+
+/// An HTTP proxy that is asked to CONNECT.
+package struct ProxySettings: Sendable {
+    package let host: String
+    package let port: UInt16
+    /// The value of `proxy-authorization`, a secret.
+    package let authorization: [UInt8]?
+
+    package init(host: String, port: UInt16, authorization: [UInt8]? = nil) {
+        self.host = host
+        self.port = port
+        self.authorization = authorization
+    }
+}
+
+/// The value of the `authorization` header, and which signing of it this is: rising, so that connections that used an
+/// older one can be told apart.
+package struct Authorization: Sendable, CustomStringConvertible {
+    package let value: [UInt8]
+    package let generation: UInt64
+
+    package init(value: [UInt8], generation: UInt64) {
+        self.value = value
+        self.generation = generation
+    }
+
+    package var description: String { "authorization #\(generation)" }
+}
+
+/// Who keeps the provider token fresh. `current` is asked on the lane's thread for each round of requests.
+package protocol AuthorizationSource: Sendable {
+    /// nil: there is none yet; requests wait, within `unreachableAfter`.
+    var current: Authorization? { get }
+}
+
+/// What a lane tells of itself. Called on its thread; must not block.
+package protocol LaneObserver: AnyObject, Sendable {
+    /// Whether requests may be handed over: false from the moment its breaker opens, true when it may be tried again.
+    func laneChanged(canSend: Bool, because: LaneEvent)
+    /// Something for the log and the alarms.
+    func laneNoted(_ event: LaneEvent)
+}
+
+package enum LaneEvent: Sendable, Equatable {
+    case connected
+    case dialFailed(TransportFault, detail: String)
+    case tlsRefused(detail: String)
+    /// The peer said goodbye; `reason` is the word in its debug data, if it can be read.
+    case goAway(reason: String?)
+    /// The peer refused our certificate or key by GOAWAY: dialling again would be the same.
+    case credentialRefused(reason: String)
+    case pingUnanswered
+    case recovered
+}

@@ -1,0 +1,63 @@
+import HTTP2
+import PushModel
+
+/// Requests that leave together on one lane: one parcel's pushes, or a part of them.
+///
+/// Flat on purpose: shared header fields once, then one byte array with every path, id and body, and where each lies.
+/// Immutable; any thread.
+package struct PushBatch: Sendable {
+    /// A header field that all requests of the batch carry.
+    package struct SharedField: Sendable {
+        package let name: [UInt8]
+        package let value: [UInt8]
+        /// Whether the value may enter the connection's compression table.
+        package let isIndexed: Bool
+
+        package init(name: [UInt8], value: [UInt8], isIndexed: Bool) {
+            self.name = name
+            self.value = value
+            self.isIndexed = isIndexed
+        }
+    }
+
+    package struct Request: Sendable {
+        /// Comes back with the answer.
+        package let tag: Int32
+        package let path: ByteRange
+        /// The value of the provider's id header (`apns-id`); empty where there is none.
+        package let id: ByteRange
+        package let body: ByteRange
+
+        @inlinable package init(tag: Int32, path: ByteRange, id: ByteRange, body: ByteRange) {
+            self.tag = tag
+            self.path = path
+            self.id = id
+            self.body = body
+        }
+    }
+
+    /// The name of the header that carries each request's `id`.
+    package let idHeader: [UInt8]
+    package let sharedFields: [SharedField]
+    package let bytes: [UInt8]
+    package let requests: [Request]
+    /// No stream is opened later than this: what has none by then is answered `.withdrawn`. `Lane.extend` moves it.
+    package let noStreamAfter: MonotonicInstant
+
+    package init(
+        idHeader: [UInt8], sharedFields: [SharedField], bytes: [UInt8], requests: [Request],
+        noStreamAfter: MonotonicInstant
+    ) {
+        self.idHeader = idHeader
+        self.sharedFields = sharedFields
+        self.bytes = bytes
+        self.requests = requests
+        self.noStreamAfter = noStreamAfter
+    }
+}
+
+/// Names a batch on its lane: chosen by who submits, unique there while any of its requests is unanswered.
+package struct BatchTicket: Hashable, Sendable {
+    package let value: UInt64
+    package init(_ value: UInt64) { self.value = value }
+}
