@@ -21,10 +21,10 @@ import COpenSSL
     convenience init(pem: [UInt8], _ part: Part) throws(SigningError) {
         ERR_clear_error()
         defer { ERR_clear_error() }
-        guard pem.count <= KeyOwner.pemBytesMax, let bio = unsafe BIO_new_mem_buf(pem, Int32(pem.count)) else {
-            throw .keyUnreadable
-        }
+        guard pem.count <= KeyOwner.pemBytesMax, let bio = unsafe BIO_new(BIO_s_mem()) else { throw .keyUnreadable }
         defer { unsafe BIO_free_all(bio) }
+        unsafe shim_BIO_set_mem_eof_means_end(bio)
+        guard unsafe BIO_write(bio, pem, Int32(pem.count)) == pem.count else { throw .keyUnreadable }
         // An empty password: for a nil one OpenSSL would ask on the terminal.
         var password: [UInt8] = [0]
         let key =

@@ -71,6 +71,7 @@ package struct CertificateAuthority: Sendable {
         try draft.issue(as: identity.leaf)
         try draft.add(NID_basic_constraints, "critical,CA:FALSE")
         try draft.add(NID_key_usage, "critical,digitalSignature")
+        try draft.add(NID_authority_key_identifier, "keyid:always", authority: identity.leaf)
         try draft.add(NID_ext_key_usage, "serverAuth,clientAuth")
         if !names.isEmpty { try draft.add(NID_subject_alt_name, Self.alternativeNames(names)) }
         for (oid, value) in apple?.encoded ?? [] { try draft.add(oid: oid, value) }
@@ -125,9 +126,11 @@ private struct CertificateDraft {
         guard unsafe X509_set_issuer_name(certificate.pointer, name) == 1 else { throw ErrorQueue.asLibraryError }
     }
 
-    func add(_ nid: Int32, _ value: String) throws(TLSError) {
+    /// - Parameter authority: whose key an authority key identifier names.
+    func add(_ nid: Int32, _ value: String, authority: CertificateHandle? = nil) throws(TLSError) {
         var context = unsafe X509V3_CTX()
-        unsafe X509V3_set_ctx(&context, certificate.pointer, certificate.pointer, nil, nil, 0)
+        let issuer = unsafe authority?.pointer ?? certificate.pointer
+        unsafe X509V3_set_ctx(&context, issuer, certificate.pointer, nil, nil, 0)
         let made = unsafe X509V3_EXT_nconf_nid(nil, &context, nid, value)
         defer { unsafe X509_EXTENSION_free(made) }
         guard unsafe made != nil, unsafe X509_add_ext(certificate.pointer, made, -1) == 1 else {

@@ -68,14 +68,13 @@ extension TLSIdentity {
         if let key = unsafe PEM_read_bio_PrivateKey(bio.pointer, nil, nil, &terminated) {
             return unsafe KeyHandle(adopting: key)
         }
-        switch ErrorQueue.drainLast() {
-        case let entry where entry.library == ERR_LIB_PEM && entry.reason == PEM_R_NO_START_LINE:
-            throw .identity(mentionsPEM(pem) ? .keyMissing : .unreadable)
-        case let entry where entry.library == ERR_LIB_PEM && entry.reason == PEM_R_BAD_PASSWORD_READ:
-            throw .identity(.wrongPassword)
-        default:
-            throw .identity(mentionsEncryption(pem) ? .wrongPassword : .unreadable)
+        ErrorQueue.clear()
+        // OpenSSL's own words differ with the kind of key; the text itself says what it holds.
+        if pem.contains(word: "ENCRYPTED") { throw .identity(.wrongPassword) }
+        if pem.contains(word: "PRIVATE KEY-----") || !pem.contains(word: "-----BEGIN ") {
+            throw .identity(.unreadable)
         }
+        throw .identity(.keyMissing)
     }
 
     static func readCertificates(_ pem: [UInt8]) throws(TLSError) -> [CertificateHandle] {
@@ -90,9 +89,6 @@ extension TLSIdentity {
         guard last.library == ERR_LIB_PEM, last.reason == PEM_R_NO_START_LINE else { throw .identity(.unreadable) }
         return certificates
     }
-
-    private static func mentionsPEM(_ text: [UInt8]) -> Bool { text.contains(word: "-----BEGIN ") }
-    private static func mentionsEncryption(_ text: [UInt8]) -> Bool { text.contains(word: "ENCRYPTED") }
 }
 
 extension [UInt8] {

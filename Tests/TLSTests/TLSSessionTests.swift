@@ -1,0 +1,240 @@
+import PushModel
+import TLS
+import Testing
+
+@Suite("A TLS conversation")
+struct TLSSessionTests {
+    @Test("agrees on TLS 1.3 and h2, and carries bytes both ways")
+    func plain() throws {
+        let house = try House()
+        let conversation = try Conversation(house.clientContext(), .server(identity: house.server))
+        try conversation.settle()
+        #expect(conversation.client.state == .open)
+        #expect(conversation.server.state == .open)
+        #expect(conversation.client.alpn == "h2")
+        #expect(conversation.server.alpn == "h2")
+        #expect(conversation.client.version == "TLSv1.3")
+        try conversation.client.write(Array("POST".utf8).span)
+        try conversation.server.write(Array("200".utf8).span)
+        try conversation.settle()
+        #expect(try readAll(conversation.server) == Array("POST".utf8))
+        #expect(try readAll(conversation.client) == Array("200".utf8))
+    }
+
+    @Test("takes megabytes in one write and keeps their order", arguments: [1_000_003, 16_384, 1])
+    func large(count: Int) throws {
+        let house = try House()
+        let conversation = try Conversation(house.clientContext(), .server(identity: house.server))
+        try conversation.settle()
+        let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+        try conversation.client.write(bytes.span)
+        try conversation.settle()
+        #expect(try readAll(conversation.server) == bytes)
+    }
+
+    @Test("survives a wire that delivers one byte at a time")
+    func dripping() throws {
+        let house = try House()
+        var conversation = try Conversation(house.clientContext(), .server(identity: house.server))
+        conversation.chunk = 1
+        try conversation.settle()
+        try conversation.client.write([1, 2, 3].span)
+        try conversation.settle()
+        #expect(try readAll(conversation.server) == [1, 2, 3])
+    }
+
+    @Test("ends politely, after what was said before")
+    func ends() throws {
+        let house = try House()
+        let conversation = try Conversation(house.clientContext(), .server(identity: house.server))
+        try conversation.settle()
+        try conversation.server.write([9].span)
+        conversation.server.close()
+        try conversation.carry(from: conversation.server, to: conversation.client)
+        var buffer = [UInt8](repeating: 0, count: 16)
+        #expect(try conversation.client.read(into: &buffer) == .bytes(1))
+        #expect(try conversation.client.read(into: &buffer) == .ended)
+        #expect(conversation.client.state == .ended)
+    }
+
+    @Test("accepts a client that offers no protocol, as Apple does, and refuses one that offers only others")
+    func protocols() throws {
+        let house = try House()
+        let silent = try Conversation(house.clientContext(alpn: []), .server(identity: house.server))
+        try silent.settle()
+        #expect(silent.client.state == .open)
+        #expect(silent.server.alpn == nil)
+        let other = try Conversation(house.clientContext(alpn: ["http/1.1"]), .server(identity: house.server))
+        #expect(other.clientFailure() == .noSharedProtocol)
+    }
+}
+
+@Suite("A client that verifies")
+struct VerificationTests {
+    private func failure(_ server: TLSIdentity, trusting authority: [UInt8], as name: String) throws -> TLSError? {
+        let client = try TLSContext.client(trust: .only(pem: authority))
+        return try Conversation(client, .server(identity: server), serverName: name).clientFailure()
+    }
+
+    @Test(
+        "believes names and addresses that the certificate carries",
+        arguments: ["api.push.apple.com", "127.0.0.1", "[::1]"])
+    func good(name: String) throws {
+        let house = try House()
+        #expect(try failure(house.server, trusting: house.authority.pem, as: name) == nil)
+    }
+
+    @Test("says that the names differ", arguments: ["api.sandbox.push.apple.com", "127.0.0.2", "push.apple.com"])
+    func name(name: String) throws {
+        let house = try House()
+        #expect(try failure(house.server, trusting: house.authority.pem, as: name) == .verification(.nameMismatch))
+    }
+
+    @Test("says that it knows no issuer")
+    func stranger() throws {
+        let house = try House()
+        let other = try CertificateAuthority(validity: century)
+        #expect(
+            try failure(house.server, trusting: other.pem, as: "api.push.apple.com") == .verification(.unknownIssuer))
+    }
+
+    @Test("says that the certificate stands for itself")
+    func selfSigned() throws {
+        let identity = try TLSIdentity(pem: Fixtures.selfSigned)
+        let house = try House()
+        #expect(
+            try failure(identity, trusting: house.authority.pem, as: "com.example") == .verification(.selfSigned))
+    }
+
+    @Test("says that the certificate has expired, or does not hold yet")
+    func dates() throws {
+        let house = try House()
+        let subject = CertificateSubject(commonName: "api.push.apple.com")
+        let past = CertificateValidity(from: longAgo, until: longAgo + .seconds(86_400))
+        let future = CertificateValidity(from: century.until + .seconds(-86_400), until: century.until)
+        let expired = try house.authority.issue(subject, names: ["api.push.apple.com"], validity: past)
+        let early = try house.authority.issue(subject, names: ["api.push.apple.com"], validity: future)
+        let trust = house.authority.pem
+        #expect(try failure(expired, trusting: trust, as: "api.push.apple.com") == .verification(.expired))
+        #expect(try failure(early, trusting: trust, as: "api.push.apple.com") == .verification(.notYetValid))
+    }
+
+    @Test("does not believe the test authority by the system's roots")
+    func systemRoots() throws {
+        let house = try House()
+        let conversation = try Conversation(.client(trust: .system()), .server(identity: house.server))
+        #expect(conversation.clientFailure() != nil)
+        let taught = try Conversation(
+            .client(trust: .system(and: house.authority.pem)), .server(identity: house.server))
+        #expect(taught.clientFailure() == nil)
+    }
+
+    @Test("refuses trust that is no certificate")
+    func trust() {
+        #expect(throws: TLSError.trustUnreadable) { try TLSTrust.only(pem: Array("hello".utf8)) }
+    }
+}
+
+@Suite("A server that asks for certificates")
+struct ClientCertificateTests {
+    private func apple(_ house: House) throws -> TLSIdentity {
+        try house.authority.issue(
+            CertificateSubject(
+                commonName: "Apple Push Services: com.example.app", userID: "com.example.app",
+                organizationalUnit: "TEAMID1234"),
+            validity: century, apple: AppleExtensions(topics: ["com.example.app", "com.example.app.voip"]))
+    }
+
+    @Test("reads the topic of the one that it is shown")
+    func shown() throws {
+        let house = try House()
+        let conversation = try Conversation(
+            house.clientContext(identity: apple(house)),
+            .server(identity: house.server, clientCertificates: .requested))
+        try conversation.settle()
+        let certificate = try #require(conversation.server.peerCertificate)
+        #expect(certificate.userID == "com.example.app")
+        #expect(certificate.organizationalUnit == "TEAMID1234")
+        #expect(certificate.apple.topics == ["com.example.app", "com.example.app.voip"])
+    }
+
+    @Test("lets in who shows none, or one of a stranger, where it only asks")
+    func requested() throws {
+        let house = try House()
+        let stranger = try House()
+        let none = try Conversation(
+            house.clientContext(), .server(identity: house.server, clientCertificates: .requested))
+        try none.settle()
+        #expect(none.server.peerCertificate == nil)
+        let strange = try Conversation(
+            house.clientContext(identity: apple(stranger)),
+            .server(identity: house.server, clientCertificates: .requested))
+        try strange.settle()
+        #expect(strange.server.peerCertificate?.userID == "com.example.app")
+    }
+
+    @Test("refuses both where it insists")
+    func required() throws {
+        let house = try House()
+        let stranger = try House()
+        let server = try TLSContext.server(
+            identity: house.server, clientCertificates: .required(.only(pem: house.authority.pem)))
+        #expect(try Conversation(house.clientContext(), server).clientFailure() == .alert(.certificateRequired))
+        let strange = try Conversation(house.clientContext(identity: apple(stranger)), server).clientFailure()
+        guard case .alert = strange else {
+            Issue.record("expected an alert, got \(String(describing: strange))")
+            return
+        }
+        #expect(try Conversation(house.clientContext(identity: apple(house)), server).clientFailure() == nil)
+    }
+}
+
+@Suite("A TLS session that is fed what is not TLS")
+struct TLSGarbageTests {
+    @Test("says so")
+    func http() throws {
+        let house = try House()
+        let client = try TLSSession(house.clientContext(), serverName: "api.push.apple.com")
+        try client.advance()
+        #expect(throws: TLSError.self) { try client.feed(Array("HTTP/1.1 400 Bad Request\r\n\r\n".utf8).span) }
+        let server = try TLSSession(.server(identity: house.server))
+        #expect(throws: TLSError.self) { try server.feed(Array("GET / HTTP/1.1\r\n\r\n".utf8).span) }
+        #expect(server.state == .ended)
+    }
+
+    @Test("never traps on a conversation with a byte changed anywhere", arguments: 0..<300)
+    func mutated(seed: Int) throws {
+        let house = try Self.house.get()
+        let conversation = try Conversation(house.clientContext(), .server(identity: house.server))
+        var chance = UInt64(seed) &* 0x9e37_79b9_7f4a_7c15 | 1
+        func next(_ bound: Int) -> Int {
+            chance ^= chance << 13
+            chance ^= chance >> 7
+            chance ^= chance << 17
+            return Int(chance % UInt64(bound))
+        }
+        try conversation.client.advance()
+        var victim = next(6)
+        do throws(TLSError) {
+            for _ in 0..<6 {
+                for (from, to) in [
+                    (conversation.client, conversation.server), (conversation.server, conversation.client),
+                ] {
+                    var wire: [UInt8] = []
+                    from.takeCiphertext(into: &wire)
+                    if wire.isEmpty { continue }
+                    if victim == 0 { wire[next(wire.count)] ^= UInt8(1 + next(255)) }
+                    victim -= 1
+                    try to.feed(wire.span)
+                    var buffer = [UInt8](repeating: 0, count: 1_024)
+                    _ = try to.read(into: &buffer)
+                    if to.state == .open { try to.write([1, 2, 3].span) }
+                }
+            }
+        } catch {
+            #expect(!error.description.isEmpty)
+        }
+    }
+
+    private static let house = Result { try House() }
+}
