@@ -1,14 +1,12 @@
-/// The sorted ids of a parcel's members as bytes, in whichever of three forms is smallest.
+/// The sorted ids of a parcel's members as bytes, in whichever of three forms is smallest; never over 8 bytes an id.
 ///
-/// A form byte, then: deltas, the first id and each step to the next in groups of seven bits, lowest first, the high
-/// bit meaning "more follows" (dense ids take a byte each); or fixed, eight bytes an id, highest first; or bits, the
-/// first id as a delta and then one bit for each id from it to the last. Never more than 8 bytes an id, plus the form.
+/// The first byte tells the form. Below 0x80, fixed: eight bytes an id, highest first (ids are not negative, so the
+/// first bit is free). 0x81, deltas: the first id and each step to the next in groups of seven bits, lowest first, the
+/// high bit meaning "more follows"; dense ids take a byte each. 0x82, bits: the first id as such a number, then a bit
+/// for each id from it to the last.
 package enum MemberList {
-    enum Form: UInt8 {
-        case deltas = 1
-        case fixed = 2
-        case bits = 3
-    }
+    private static let deltasForm: UInt8 = 0x81
+    private static let bitsForm: UInt8 = 0x82
 
     /// More would be no parcel of ours: a bound against bytes that lie.
     package static let membersMax = 1 << 24
@@ -22,21 +20,22 @@ package enum MemberList {
             previous = id
         }
         let deltas = encodeDeltas(ids)
-        if let bits = encodeBits(ids, ifShorterThan: deltas.count) { return bits }
-        return deltas.count <= 1 + 8 * ids.count ? deltas : encodeFixed(ids)
+        if let bits = encodeBits(ids, ifShorterThan: min(deltas.count, 8 * ids.count)) { return bits }
+        return deltas.count <= 8 * ids.count ? deltas : encodeFixed(ids)
     }
 
     package static func decode(_ bytes: [UInt8]) throws(MemberListFault) -> [Int64] {
-        guard let first = bytes.first, let form = Form(rawValue: first) else { throw .unknownForm }
-        return switch form {
-        case .deltas: try decodeDeltas(bytes)
-        case .fixed: try decodeFixed(bytes)
-        case .bits: try decodeBits(bytes)
+        switch bytes.first {
+        case nil: []
+        case deltasForm: try decodeDeltas(bytes)
+        case bitsForm: try decodeBits(bytes)
+        case .some(let form) where form < 0x80: try decodeFixed(bytes)
+        case .some: throw .unknownForm
         }
     }
 
     private static func encodeDeltas(_ ids: [Int64]) -> [UInt8] {
-        var bytes = [Form.deltas.rawValue]
+        var bytes = [deltasForm]
         bytes.reserveCapacity(ids.count * 2 + 10)
         var previous: Int64 = 0
         for id in ids {
@@ -63,8 +62,8 @@ package enum MemberList {
     }
 
     private static func encodeFixed(_ ids: [Int64]) -> [UInt8] {
-        var bytes = [Form.fixed.rawValue]
-        bytes.reserveCapacity(1 + 8 * ids.count)
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(8 * ids.count)
         for id in ids {
             for shift in stride(from: 56, through: 0, by: -8) {
                 bytes.append(UInt8(truncatingIfNeeded: id >> Int64(shift)))
@@ -74,10 +73,10 @@ package enum MemberList {
     }
 
     private static func decodeFixed(_ bytes: [UInt8]) throws(MemberListFault) -> [Int64] {
-        guard (bytes.count - 1).isMultiple(of: 8) else { throw .endsEarly }
+        guard bytes.count.isMultiple(of: 8) else { throw .endsEarly }
         var ids: [Int64] = []
         var previous: Int64 = -1
-        for start in stride(from: 1, to: bytes.count, by: 8) {
+        for start in stride(from: 0, to: bytes.count, by: 8) {
             guard ids.count < membersMax else { throw .tooMany }
             var id: Int64 = 0
             for byte in bytes[start..<start + 8] { id = id << 8 | Int64(byte) }
@@ -90,7 +89,7 @@ package enum MemberList {
 
     private static func encodeBits(_ ids: [Int64], ifShorterThan bound: Int) -> [UInt8]? {
         guard let first = ids.first, let last = ids.last, (last - first) / 8 < bound else { return nil }
-        var bytes = [Form.bits.rawValue]
+        var bytes = [bitsForm]
         append(UInt64(first), to: &bytes)
         var bitmap = MemberBitmap(count: Int(last - first) + 1)
         for id in ids { bitmap[Int(id - first)] = true }

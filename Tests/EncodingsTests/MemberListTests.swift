@@ -14,7 +14,7 @@ struct MemberListTests {
     func roundTrip(ids: [Int64]) throws {
         let bytes = MemberList.encode(ids)
         #expect(try MemberList.decode(bytes) == ids)
-        #expect(bytes.count <= 1 + 8 * ids.count)
+        #expect(bytes.count <= 8 * ids.count)
     }
 
     @Test("is small where ids are dense")
@@ -43,7 +43,7 @@ struct MemberListTests {
             var bytes = (0..<Int.random(in: 0...40, using: &generator)).map { _ in
                 UInt8.random(in: 0...255, using: &generator)
             }
-            if !bytes.isEmpty { bytes[0] = UInt8.random(in: 0...4, using: &generator) }
+            if !bytes.isEmpty { bytes[0] = [0, 0x12, 0x81, 0x82, 0x83][Int.random(in: 0..<5, using: &generator)] }
             guard let ids = try? MemberList.decode(bytes) else { continue }
             #expect(zip(ids, ids.dropFirst()).allSatisfy { $0 < $1 }, "seed \(seed)")
             #expect(ids.allSatisfy { $0 >= 0 }, "seed \(seed)")
@@ -52,17 +52,21 @@ struct MemberListTests {
 
     @Test("is refused for the right reason")
     func reasons() {
-        #expect(throws: MemberListFault.unknownForm) { try MemberList.decode([]) }
-        #expect(throws: MemberListFault.unknownForm) { try MemberList.decode([9]) }
-        #expect(throws: MemberListFault.endsEarly) { try MemberList.decode([1, 0x80]) }
+        #expect(throws: MemberListFault.unknownForm) { try MemberList.decode([0x83]) }
+        #expect(throws: MemberListFault.endsEarly) { try MemberList.decode([0x81, 0x80]) }
+        #expect(throws: MemberListFault.endsEarly) { try MemberList.decode([0x82]) }
+        #expect(throws: MemberListFault.endsEarly) { try MemberList.decode([0, 0, 0]) }
         #expect(throws: MemberListFault.numberTooLong) {
-            try MemberList.decode([1] + [UInt8](repeating: 0xff, count: 10))
+            try MemberList.decode([0x81] + [UInt8](repeating: 0xff, count: 10))
         }
-        #expect(throws: MemberListFault.notRising) { try MemberList.decode([1, 5, 0]) }
-        #expect(throws: MemberListFault.endsEarly) { try MemberList.decode([2, 0, 0]) }
+        #expect(throws: MemberListFault.notRising) { try MemberList.decode([0x81, 5, 0]) }
         #expect(throws: MemberListFault.notRising) {
-            try MemberList.decode([1] + [UInt8](repeating: 0xff, count: 8) + [0x7f, 1])
+            try MemberList.decode([0x81] + [UInt8](repeating: 0xff, count: 8) + [0x7f, 1])
         }
+        #expect(throws: MemberListFault.notRising) {
+            try MemberList.decode([0x82] + [UInt8](repeating: 0xff, count: 8) + [0x7f, 1])
+        }
+        #expect(throws: MemberListFault.notRising) { try MemberList.decode([UInt8](repeating: 0, count: 16)) }
     }
 }
 

@@ -1,0 +1,61 @@
+import JSON
+import PushModel
+
+/// Why a message's content has no form that APNs would take. The sender's to change.
+package enum APNsContentFault: Error, Equatable, Sendable {
+    case pushTypeNotOffered(PushType)
+    /// Counted with the widest badge.
+    case payloadTooLarge(bytes: Int, bytesMax: Int)
+    case badCollapseID(bytes: Int)
+    case priorityNotAllowed(PushType)
+    case reservedKey(JSONPointer)
+    case notForBackground(JSONPointer)
+    case nothingToShow
+    case badgeTwice
+    case wrongValue(JSONPointer, expected: String)
+
+    /// A stable word, published in docs/errors.md.
+    package var code: String {
+        switch self {
+        case .pushTypeNotOffered: "not_supported"
+        case .payloadTooLarge: "payload_too_large"
+        case .badCollapseID: "invalid_collapse_id"
+        case .priorityNotAllowed: "priority_not_allowed"
+        case .reservedKey: "reserved_key"
+        case .notForBackground: "not_for_background"
+        case .nothingToShow: "nothing_to_show"
+        case .badgeTwice: "badge_twice"
+        case .wrongValue: "invalid_value"
+        }
+    }
+
+    /// Where in the message.
+    package var pointer: JSONPointer {
+        switch self {
+        case .pushTypeNotOffered: .root / "options" / "push_type"
+        case .payloadTooLarge, .nothingToShow: .root
+        case .badCollapseID: .root / "options" / "collapse_id"
+        case .priorityNotAllowed: .root / "options" / "priority"
+        case .badgeTwice: .root / "apns" / "aps" / "badge"
+        case .reservedKey(let pointer), .notForBackground(let pointer), .wrongValue(let pointer, _): pointer
+        }
+    }
+
+    /// For people. Quotes nothing of the content.
+    package var detail: String {
+        switch self {
+        case .pushTypeNotOffered(let type): "Push type \(type.name) is not offered yet."
+        case .payloadTooLarge(let bytes, let bytesMax):
+            "The APNs payload would have \(bytes) bytes; APNs takes at most \(bytesMax)."
+        case .badCollapseID(let bytes):
+            "A collapse id has 1 to \(APNsLimits.collapseIDBytesMax) bytes, no control characters, and no blanks at "
+                + "its ends; this one has \(bytes) bytes."
+        case .priorityNotAllowed(let type): "A push of type \(type.name) cannot have this priority."
+        case .reservedKey: "This name belongs to a provider; it cannot be used in data."
+        case .notForBackground: "A background push shows nothing: it has data only."
+        case .nothingToShow: "An alert push needs a notification, a badge or a sound."
+        case .badgeTwice: "The badge is given twice, in badge and in apns.aps.badge: badge alone is kept count of."
+        case .wrongValue(_, let expected): "Expected here: \(expected)."
+        }
+    }
+}

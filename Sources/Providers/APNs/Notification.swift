@@ -1,0 +1,96 @@
+import Encodings
+import JSON
+import PushModel
+
+/// A message in APNs' form, compiled once: what is left is one number and one path a push.
+package struct APNsNotification: Equatable, Sendable {
+    package let pushType: PushType
+    /// The value of `apns-priority`.
+    package let priority: UInt8
+    /// The sender's, or the message id as 32 digits, so that a repeated push replaces itself on the device (P4).
+    ///
+    /// Background pushes carry it too: they show nothing, but APNs then holds one of a repeated pair, not two.
+    package let collapseID: [UInt8]
+    package let isNowOrNever: Bool
+    /// Whether a push whose answer was lost may be sent again (P4).
+    package let mayRepeat: Bool
+    /// Which of an installation's tokens it goes to.
+    package let tokenKind: TokenKind
+    package let payload: CompiledAPNsPayload
+
+    /// Throws what the sender has to change. The same content compiles the same at every attempt.
+    package static func compile(
+        _ content: MessageContent, message: MessageID
+    ) throws(APNsContentFault) -> APNsNotification {
+        let row = APNsPushTypes.row(for: content.options.pushType)
+        guard row.isOffered else { throw .pushTypeNotOffered(row.type) }
+        let (payload, isActivityStart) = try APNsPayloadCompiler.compile(content, row)
+        return APNsNotification(
+            pushType: row.type, priority: try priority(content.options.priority, row),
+            collapseID: try collapseID(content.options.collapseID, message),
+            isNowOrNever: content.options.ttlSeconds == 0,
+            mayRepeat: row.repeats == .always || (row.repeats == .unlessActivityStart && !isActivityStart),
+            tokenKind: row.tokenKind, payload: payload)
+    }
+
+    private static func priority(
+        _ wish: PushPriority?, _ row: APNsPushTypeRow
+    ) throws(APNsContentFault) -> UInt8 {
+        guard let wish else { return row.priorities[0] }
+        let value: UInt8 = wish == .high ? 10 : 5
+        guard row.priorities.contains(value) else { throw .priorityNotAllowed(row.type) }
+        return value
+    }
+
+    private static func collapseID(_ wish: String?, _ message: MessageID) throws(APNsContentFault) -> [UInt8] {
+        guard let wish else {
+            var digits: [UInt8] = []
+            Hexadecimal.append(message.value.high, to: &digits)
+            Hexadecimal.append(message.value.low, to: &digits)
+            return digits
+        }
+        let bytes = Array(wish.utf8)
+        // A header's value: no control characters, and no blanks at its ends, which HTTP may take away.
+        let isClean = bytes.allSatisfy { $0 >= 0x20 && $0 != 0x7f } && bytes.first != 0x20 && bytes.last != 0x20
+        guard !bytes.isEmpty, bytes.count <= APNsLimits.collapseIDBytesMax, isClean else {
+            throw .badCollapseID(bytes: bytes.count)
+        }
+        return bytes
+    }
+}
+
+/// A payload's bytes around the one number that differs from device to device.
+package struct CompiledAPNsPayload: Equatable, Sendable {
+    /// The whole payload where there is no hole; else up to where the badge stands.
+    package let head: [UInt8]
+    /// The comma, if one is due, and the badge's name. Empty: no hole.
+    package let badgeLead: [UInt8]
+    package let tail: [UInt8]
+
+    package var hasBadgeHole: Bool { !badgeLead.isEmpty }
+
+    /// With the widest badge.
+    package var bytesMax: Int {
+        head.count + tail.count + (hasBadgeHole ? badgeLead.count + APNsLimits.badgeDigitsMax : 0)
+    }
+
+    /// Without a badge the member is left out whole. A payload without a hole takes no badge.
+    package func append(badge: Int32?, to buffer: inout [UInt8]) {
+        buffer.append(contentsOf: head)
+        if let badge, hasBadgeHole {
+            buffer.append(contentsOf: badgeLead)
+            Self.append(max(0, badge), to: &buffer)
+        }
+        buffer.append(contentsOf: tail)
+    }
+
+    /// Decimal digits without a String between.
+    private static func append(_ number: Int32, to buffer: inout [UInt8]) {
+        var divisor: Int32 = 1
+        while number / divisor >= 10 { divisor *= 10 }
+        while divisor > 0 {
+            buffer.append(UInt8(ascii: "0") + UInt8(number / divisor % 10))
+            divisor /= 10
+        }
+    }
+}

@@ -1,0 +1,50 @@
+import Encodings
+import JSON
+import PushModel
+
+/// A signed provider token (JWT, ES256). A secret: whoever has it sends in the team's name for an hour.
+package struct ProviderToken: Equatable, Sendable, CustomStringConvertible {
+    /// "header.claims.signature", ASCII.
+    package let text: [UInt8]
+    /// The claim `iat`: its age is counted from here, not from when we got hold of it.
+    package let issuedAt: WallInstant
+
+    package init(text: [UInt8], issuedAt: WallInstant) {
+        self.text = text
+        self.issuedAt = issuedAt
+    }
+
+    package var description: String { "provider token issued at \(issuedAt.secondsSince1970)" }
+
+    /// The value of the header `authorization`.
+    package var authorization: [UInt8] { Array("bearer ".utf8) + text }
+}
+
+/// The text of a provider token. Signing happens elsewhere: this room has no keys.
+package enum ProviderTokenText {
+    /// What is signed with ES256: header and claims, as base64url, joined by a point.
+    package static func signingInput(identity: APNsKeyIdentity, issuedAt: WallInstant) -> [UInt8] {
+        var header = JSONWriter()
+        header.beginObject()
+        header.member("alg", "ES256")
+        header.member("kid", identity.keyID)
+        header.endObject()
+        var claims = JSONWriter()
+        claims.beginObject()
+        claims.member("iss", identity.teamID)
+        claims.member("iat", issuedAt.secondsSince1970)
+        claims.endObject()
+        return Base64.urlEncode(header.bytes) + [UInt8(ascii: ".")] + Base64.urlEncode(claims.bytes)
+    }
+
+    /// `signature`: R and S, 32 bytes each.
+    package static func assemble(
+        signingInput: [UInt8], signature: [UInt8], issuedAt: WallInstant
+    ) -> ProviderToken {
+        precondition(signature.count == 64, "ES256 signs with R and S of 32 bytes")
+        // `iat` has whole seconds: the age is counted from what APNs reads.
+        return ProviderToken(
+            text: signingInput + [UInt8(ascii: ".")] + Base64.urlEncode(signature),
+            issuedAt: WallInstant(secondsSince1970: issuedAt.secondsSince1970))
+    }
+}

@@ -1,0 +1,92 @@
+import PushModel
+
+/// When a key's provider token is used, and when the next one is fetched. Decides; the caller signs and stores.
+///
+/// APNs takes a token for 60 minutes after its `iat`, and no new one within 20 minutes of the last. All processes share
+/// one token a key through the database, so "renew" means: take one from there that is young enough, else sign.
+package struct ProviderTokenCache: Equatable, Sendable {
+    /// From here on the next one is fetched, while this one still serves.
+    package static let renewalAge: Duration = .seconds(50 * 60)
+    /// From here on it is not used: a minute before APNs would refuse it.
+    package static let ageMax: Duration = .seconds(59 * 60)
+    /// Sooner, APNs answers `TooManyProviderTokenUpdates`.
+    package static let renewalsApartMin: Duration = .seconds(20 * 60)
+    /// Another process's clock may be ahead of ours by this much; more, and one of the two is wrong.
+    package static let clockSkewMax: Duration = .seconds(10 * 60)
+    /// After a renewal that failed.
+    package static let failurePause: Duration = .seconds(5)
+
+    package enum Next: Equatable, Sendable {
+        case use(ProviderToken)
+        /// Use it, and fetch the next: one issued after `staleBefore`.
+        case useAndRenew(ProviderToken, staleBefore: WallInstant)
+        /// None to use until one issued after `staleBefore` is fetched.
+        case renew(staleBefore: WallInstant)
+        /// None to use, and nothing to be done before this instant; nil while a renewal is under way.
+        case wait(until: WallInstant?)
+    }
+
+    private var current: ProviderToken?
+    /// APNs called the current one too old, whatever its age by our clock.
+    private var isRefused = false
+    /// A renewal is under way: there is one at a time.
+    private var isRenewing = false
+    private var pausedUntil: WallInstant?
+
+    package init() {}
+
+    /// Asked before each batch. A renewal that it asks for has to end in `adopt` or `renewalFailed`.
+    package mutating func next(now: WallInstant) -> Next {
+        guard let token = current else { return renewal(staleBefore: now - Self.renewalAge, now, elseUse: nil) }
+        let age = now - token.issuedAt
+        if isRefused {
+            let earliest = token.issuedAt + Self.renewalsApartMin
+            // An issue time ahead of our clock must not keep us waiting longer than the rule itself would.
+            let until = min(earliest, now + Self.renewalsApartMin)
+            return now < until ? .wait(until: until) : renewal(staleBefore: token.issuedAt, now, elseUse: nil)
+        }
+        if age < .zero - Self.clockSkewMax || age >= Self.ageMax {
+            return renewal(staleBefore: now - Self.renewalAge, now, elseUse: nil)
+        }
+        if age < Self.renewalAge { return .use(token) }
+        return renewal(staleBefore: now - Self.renewalAge, now, elseUse: token)
+    }
+
+    private mutating func renewal(staleBefore: WallInstant, _ now: WallInstant, elseUse token: ProviderToken?) -> Next {
+        if isRenewing { return token.map { .use($0) } ?? .wait(until: nil) }
+        // A pause that ends beyond its own length means that the clock stepped back.
+        if let pausedUntil, now < pausedUntil, pausedUntil <= now + Self.failurePause {
+            return token.map { .use($0) } ?? .wait(until: pausedUntil)
+        }
+        isRenewing = true
+        return token.map { .useAndRenew($0, staleBefore: staleBefore) } ?? .renew(staleBefore: staleBefore)
+    }
+
+    /// A renewal ended well. The token may be another process's.
+    package mutating func adopt(_ token: ProviderToken) {
+        isRenewing = false
+        pausedUntil = nil
+        if token != current { isRefused = false }
+        current = token
+    }
+
+    package mutating func renewalFailed(now: WallInstant) {
+        isRenewing = false
+        pausedUntil = now + Self.failurePause
+    }
+
+    /// `ExpiredProviderToken` was answered to this token. True if it was young by our clock: then the clock is wrong,
+    /// here or where the token was signed, and somebody should look at it.
+    package mutating func refusedAsExpired(_ token: ProviderToken, now: WallInstant) -> Bool {
+        // An old connection's answer to a token that was replaced meanwhile says nothing new.
+        guard token == current else { return false }
+        isRefused = true
+        return now - token.issuedAt < Self.renewalAge
+    }
+}
+
+extension WallInstant {
+    fileprivate static func - (instant: WallInstant, duration: Duration) -> WallInstant {
+        instant + (.zero - duration)
+    }
+}

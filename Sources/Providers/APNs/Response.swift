@@ -1,0 +1,101 @@
+import PushModel
+
+/// From APNs' answer to what it means. Bodies are a stranger's: whatever they hold, the status still counts.
+package enum APNsResponse {
+    /// A documented error body has about 60 bytes. What is longer is not read on.
+    package static let bodyBytesMax = 1_024
+
+    /// `retryAfter`: the header of that name, where there was one.
+    package static func classify(status: Int, body: Span<UInt8>, retryAfter: Duration? = nil) -> APNsVerdict {
+        // The common path: nothing to read.
+        if (200..<300).contains(status) {
+            return APNsVerdict(outcome: .accepted, connection: .keep, alarm: nil)
+        }
+        guard (100..<600).contains(status) else {
+            return APNsVerdict(outcome: .unknown(.protocolViolation), connection: .close, alarm: nil)
+        }
+        let error = APNsErrorBody(reading: body)
+        let word = error.reasonBytes.flatMap { knownRow(status, body.extracting($0)) }
+        let row = word ?? APNsRejections.row(forStatus: status, hasReason: error.reasonBytes != nil)
+        let reason = word?.reason ?? unknownReason(status, body, error.reasonBytes)
+        return APNsVerdict(
+            outcome: outcome(row, reason, since: status == 410 ? error.timestamp : nil, retryAfter),
+            connection: row.connection, alarm: row.alarm)
+    }
+
+    private static func outcome(
+        _ row: APNsReasonRow, _ reason: String, since: WallInstant?, _ retryAfter: Duration?
+    ) -> Outcome {
+        switch row.meaning {
+        case .rejected(let fault):
+            return .rejected(Rejection(fault: fault, reason: reason, invalidSince: since))
+        case .deferred(let why):
+            // The later of the two: APNs may know better than our table, never worse.
+            let after =
+                switch (row.after, retryAfter) {
+                case (let floor?, let asked?): max(floor, asked)
+                case (let floor, let asked): floor ?? asked
+                }
+            return .deferred(after: after, why)
+        }
+    }
+
+    /// A known reason keeps its meaning on another status too, except that nothing but a 410 retires at once.
+    private static func knownRow(_ status: Int, _ reason: Span<UInt8>) -> APNsReasonRow? {
+        guard let row = APNsRejections.rows.first(where: { $0.reason.isSpelled(reason) }) else { return nil }
+        if row.meaning == .rejected(.tokenUnregistered), status != 410 {
+            return APNsReasonRow(
+                status: status, reason: row.reason, meaning: .rejected(.tokenSuspect), after: nil, connection: .keep,
+                alarm: nil)
+        }
+        return row
+    }
+
+    /// A word of APNs' that we do not know yet is kept if it looks like one of its words, which have letters only: what
+    /// else could stand there might be an echo of a token or payload.
+    private static func unknownReason(_ status: Int, _ body: Span<UInt8>, _ range: Range<Int>?) -> String {
+        let wordBytesMax = 48
+        guard let range, range.count <= wordBytesMax else { return "status_\(status)" }
+        var word: [UInt8] = []
+        for index in range {
+            let byte = body[index]
+            let isLetter = (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
+            guard isLetter || byte == UInt8(ascii: " ") else { return "status_\(status)" }
+            word.append(byte)
+        }
+        return String(decoding: word, as: UTF8.self)
+    }
+}
+
+/// What a GOAWAY's debug data says about why APNs closes a connection. Never has to be there, never has to parse.
+package enum APNsGoAway: Equatable, Sendable {
+    case ordinary
+    case providerTokenExpired
+    /// Reconnecting at once would only be refused again.
+    case credentialRefused(reason: String)
+}
+
+extension APNsResponse {
+    package static func classifyGoAway(debugData: Span<UInt8>) -> APNsGoAway {
+        guard let range = APNsErrorBody(reading: debugData).reasonBytes,
+            let row = APNsRejections.rows.first(where: { $0.reason.isSpelled(debugData.extracting(range)) })
+        else { return .ordinary }
+        switch row.meaning {
+        case .deferred(.credentialRefused): return .credentialRefused(reason: row.reason)
+        case .deferred(.providerTokenExpired): return .providerTokenExpired
+        case .deferred, .rejected: return .ordinary
+        }
+    }
+}
+
+extension String {
+    fileprivate func isSpelled(_ bytes: Span<UInt8>) -> Bool {
+        guard utf8.count == bytes.count else { return false }
+        var index = 0
+        for byte in utf8 {
+            if bytes[index] != byte { return false }
+            index += 1
+        }
+        return true
+    }
+}

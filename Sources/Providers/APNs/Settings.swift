@@ -1,0 +1,71 @@
+import PushModel
+
+/// Where APNs is.
+package struct APNsEndpoint: Hashable, Sendable {
+    package let host: String
+    package let port: UInt16
+
+    package init(host: String, port: UInt16) {
+        self.host = host
+        self.port = port
+    }
+
+    /// The environment is a property of the device token: there is no third host to try.
+    package static func apple(_ environment: PushEnvironment) -> APNsEndpoint {
+        switch environment {
+        case .production: APNsEndpoint(host: "api.push.apple.com", port: 443)
+        case .sandbox: APNsEndpoint(host: "api.sandbox.push.apple.com", port: 443)
+        }
+    }
+
+    /// From a setting: "https://host" or "https://host:port", IPv6 in brackets; nothing behind but a slash.
+    package init?(url: String) {
+        let prefix = "https://"
+        guard url.hasPrefix(prefix) else { return nil }
+        var rest = url.dropFirst(prefix.count)
+        if rest.last == "/" { rest.removeLast() }
+        var port: UInt16 = 443
+        let isBracketed = rest.first == "["
+        if let colon = rest.lastIndex(of: ":"), !isBracketed || rest[..<colon].last == "]" {
+            guard let number = UInt16(rest[rest.index(after: colon)...]), number > 0 else { return nil }
+            port = number
+            rest = rest[..<colon]
+        }
+        if isBracketed {
+            guard rest.last == "]" else { return nil }
+            rest = rest.dropFirst().dropLast()
+        }
+        let isName = rest.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"):
+                true
+            case UInt8(ascii: ":"): isBracketed
+            default: false
+            }
+        }
+        guard !rest.isEmpty, isName else { return nil }
+        self.init(host: String(rest), port: port)
+    }
+}
+
+/// Who signs provider tokens: a key of a team.
+package struct APNsKeyIdentity: Hashable, Sendable {
+    package let keyID: String
+    package let teamID: String
+
+    /// Both have ten capital letters and digits; nil otherwise.
+    package init?(keyID: String, teamID: String) {
+        guard Self.isTenLong(keyID), Self.isTenLong(teamID) else { return nil }
+        self.keyID = keyID
+        self.teamID = teamID
+    }
+
+    private static func isTenLong(_ text: String) -> Bool {
+        text.utf8.count == 10
+            && text.utf8.allSatisfy {
+                (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0)
+                    || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0)
+            }
+    }
+}

@@ -1,0 +1,85 @@
+/// A topic that a certificate may send to, and the services that Apple lists for it ("app", "voip", "complication").
+package struct APNsTopic: Equatable, Sendable {
+    package let name: String
+    package let services: [String]
+
+    package init(name: String, services: [String]) {
+        self.name = name
+        self.services = services
+    }
+}
+
+/// The topic list in a provider certificate: extension 1.2.840.113635.100.6.3.6 (and .4 for VoIP).
+///
+/// One SEQUENCE of pairs: `UTF8String topic`, `SEQUENCE { UTF8String service, … }`. Any service word is accepted.
+/// Source: the structure as pushy's fixtures and other parsers have it; Apple does not document it.
+package enum APNsTopicList {
+    /// Apple's certificates have a handful; a bound against bytes that lie.
+    private static let topicsMax = 1_000
+
+    /// nil for anything else than that structure.
+    package static func parse(der: [UInt8]) -> [APNsTopic]? {
+        var outer = DERReader(der[...])
+        guard var list = outer.contents(of: .sequence), outer.isAtEnd else { return nil }
+        var topics: [APNsTopic] = []
+        while !list.isAtEnd {
+            guard topics.count < topicsMax, let name = list.text(), var inner = list.contents(of: .sequence) else {
+                return nil
+            }
+            var services: [String] = []
+            while !inner.isAtEnd {
+                guard let service = inner.text() else { return nil }
+                services.append(service)
+            }
+            topics.append(APNsTopic(name: name, services: services))
+        }
+        return topics
+    }
+
+    /// What a certificate may send to. A list is complete where there is one: the subject's UID is never added to it.
+    package static func usableTopics(list: [APNsTopic]?, subjectUID: String?) -> [String] {
+        guard let list, !list.isEmpty else { return subjectUID.map { [$0] } ?? [] }
+        return list.map(\.name)
+    }
+}
+
+/// Just enough DER: definite lengths, low tags.
+private struct DERReader {
+    enum Tag: UInt8 {
+        case utf8String = 0x0c
+        case printableString = 0x13
+        case ia5String = 0x16
+        case sequence = 0x30
+    }
+
+    private var rest: ArraySlice<UInt8>
+    var isAtEnd: Bool { rest.isEmpty }
+
+    init(_ bytes: ArraySlice<UInt8>) { rest = bytes }
+
+    mutating func contents(of tag: Tag) -> DERReader? {
+        guard rest.first == tag.rawValue else { return nil }
+        rest = rest.dropFirst()
+        guard let length = length(), length <= rest.count else { return nil }
+        let contents = rest.prefix(length)
+        rest = rest.dropFirst(length)
+        return DERReader(contents)
+    }
+
+    mutating func text() -> String? {
+        for tag in [Tag.utf8String, .printableString, .ia5String] {
+            if let contents = contents(of: tag) { return String(validating: contents.rest, as: UTF8.self) }
+        }
+        return nil
+    }
+
+    private mutating func length() -> Int? {
+        guard let first = rest.popFirst() else { return nil }
+        if first < 0x80 { return Int(first) }
+        let count = Int(first & 0x7f)
+        guard (1...3).contains(count), rest.count >= count else { return nil }
+        var length = 0
+        for _ in 0..<count { length = length << 8 | Int(rest.removeFirst()) }
+        return length
+    }
+}

@@ -1,0 +1,298 @@
+import APNs
+import JSON
+import PushModel
+import Testing
+
+private let message = MessageID(UniversalID(high: 0x0192_f3a4_b5c6_7d8e, low: 0x8f01_2345_6789_0abc))
+
+private func json(_ text: String) throws -> JSONText { JSONText(try JSONReader.read(Array(text.utf8))) }
+
+private func compile(_ content: MessageContent) throws(APNsContentFault) -> APNsNotification {
+    try APNsNotification.compile(content, message: message)
+}
+
+private func payload(_ content: MessageContent, badge: Int32? = nil) throws -> String {
+    var bytes: [UInt8] = []
+    try compile(content).payload.append(badge: badge, to: &bytes)
+    return String(decoding: bytes, as: UTF8.self)
+}
+
+private func fault(_ content: MessageContent) -> APNsContentFault? {
+    do throws(APNsContentFault) {
+        _ = try compile(content)
+        return nil
+    } catch { return error }
+}
+
+@Suite("An alert for APNs")
+struct AlertPayloadTests {
+    @Test("has the notification in aps and the sender's data beside it, in order")
+    func commonPart() throws {
+        let content = MessageContent(
+            notification: NotificationText(title: "Carillon", subtitle: "Noon", body: "Twelve o'clock"),
+            sound: "default",
+            data: [
+                DataMember(name: "z", json: try json("1.50")), DataMember(name: "a", json: try json(#"{"b":[null]}"#)),
+            ])
+        #expect(
+            try payload(content)
+                == #"{"aps":{"alert":{"title":"Carillon","subtitle":"Noon","body":"Twelve o'clock"},"sound":"default"},"#
+                + #""z":1.50,"a":{"b":[null]}}"#)
+    }
+
+    @Test("has a hole where the badge goes, with its comma, or nothing at all")
+    func badgeHole() throws {
+        let notification = NotificationText(body: "Hi")
+        for badge in [BadgeChange.increment, .value(7)] {
+            let content = MessageContent(notification: notification, badge: badge)
+            #expect(try payload(content, badge: 3) == #"{"aps":{"alert":{"body":"Hi"},"badge":3}}"#)
+            #expect(try payload(content, badge: nil) == #"{"aps":{"alert":{"body":"Hi"}}}"#)
+            #expect(try payload(MessageContent(badge: badge), badge: 0) == #"{"aps":{"badge":0}}"#)
+            #expect(try payload(MessageContent(badge: badge), badge: nil) == #"{"aps":{}}"#)
+        }
+        #expect(
+            try payload(MessageContent(notification: notification), badge: 3) == #"{"aps":{"alert":{"body":"Hi"}}}"#)
+    }
+
+    @Test("has the badge's digits exactly", arguments: [0, 1, 9, 10, 99, 100, 1_000_000_007, .max] as [Int32])
+    func digits(badge: Int32) throws {
+        let content = MessageContent(badge: .increment)
+        #expect(try payload(content, badge: badge) == #"{"aps":{"badge":\#(badge)}}"#)
+        #expect(try compile(content).payload.bytesMax == #"{"aps":{"badge":2147483647}}"#.utf8.count)
+    }
+
+    @Test("takes the sender's apns object over the common part, member by member")
+    func overrides() throws {
+        let content = MessageContent(
+            notification: NotificationText(title: "Carillon", body: "Noon"), badge: .increment, sound: "default",
+            data: [DataMember(name: "article", json: try json("42"))],
+            apns: try json(
+                #"{"aps":{"interruption-level":"time-sensitive","sound":null,"alert":{"body":"Midi"},"x-new":[1]},"#
+                    + #""article":"43","own":true}"#))
+        #expect(
+            try payload(content, badge: 5)
+                == #"{"aps":{"alert":{"title":"Carillon","body":"Midi"},"interruption-level":"time-sensitive","#
+                + #""x-new":[1],"badge":5},"article":"43","own":true}"#)
+    }
+
+    @Test("may have its badge from the apns object, which then is a plain member")
+    func literalBadge() throws {
+        let content = MessageContent(apns: try json(#"{"aps":{"badge":4}}"#))
+        #expect(try payload(content, badge: 9) == #"{"aps":{"badge":4}}"#)
+        #expect(try !compile(content).payload.hasBadgeHole)
+        #expect(fault(MessageContent(badge: .increment, apns: content.apns)) == .badgeTwice)
+    }
+
+    @Test("needs something to show")
+    func nothingToShow() throws {
+        #expect(fault(MessageContent()) == .nothingToShow)
+        #expect(fault(MessageContent(notification: NotificationText())) == .nothingToShow)
+        #expect(fault(MessageContent(data: [DataMember(name: "a", json: try json("1"))])) == .nothingToShow)
+        #expect(fault(MessageContent(badge: .value(0))) == nil)
+        #expect(fault(MessageContent(sound: "default")) == nil)
+        #expect(fault(MessageContent(apns: try json(#"{"aps":{"alert":"Hi"}}"#))) == nil)
+    }
+
+    @Test("may not be larger than APNs takes, counted with the widest badge")
+    func size() throws {
+        func content(bytes: Int) -> MessageContent {
+            let frame = #"{"aps":{"alert":{"body":""},"badge":2147483647}}"#.utf8.count
+            return MessageContent(
+                notification: NotificationText(body: String(repeating: "x", count: bytes - frame)), badge: .increment)
+        }
+        #expect(fault(content(bytes: 4_096)) == nil)
+        #expect(fault(content(bytes: 4_097)) == .payloadTooLarge(bytes: 4_097, bytesMax: 4_096))
+        let huge = JSONText(bytes: Array("\"\(String(repeating: "x", count: 30_000))\"".utf8))
+        #expect(fault(MessageContent(data: [DataMember(name: "a", json: huge)]))?.code == "payload_too_large")
+    }
+
+    @Test("may not carry aps among its data")
+    func reservedKey() throws {
+        let content = MessageContent(badge: .increment, data: [DataMember(name: "aps", json: try json("{}"))])
+        #expect(fault(content) == .reservedKey(.root / "data" / "aps"))
+    }
+}
+
+@Suite("The keys of aps")
+struct PayloadKeysTests {
+    @Test(
+        "pass where their value has the documented type",
+        arguments: [
+            #"{"alert":"Hi"}"#,
+            #"{"alert":{"title-loc-key":"T","title-loc-args":["a"],"loc-args":[],"launch-image":"x"}}"#,
+            #"{"badge":0}"#, #"{"sound":{"critical":1,"name":"default","volume":0.5}}"#, #"{"thread-id":"t"}"#,
+            #"{"category":"c"}"#, #"{"content-available":1}"#, #"{"mutable-content":1}"#, #"{"target-content-id":"w"}"#,
+            #"{"interruption-level":"passive"}"#, #"{"relevance-score":1}"#, #"{"relevance-score":0.25}"#,
+            #"{"filter-criteria":"f"}"#, #"{"timestamp":1.5}"#, #"{"url-args":[]}"#, #"{"unheard-of":{"a":[1]}}"#,
+            #"{"alert":{"unheard-of":1}}"#,
+        ])
+    func pass(aps: String) throws {
+        let content = MessageContent(sound: "default", apns: try json(#"{"aps":\#(aps)}"#))
+        #expect(fault(content) == nil)
+    }
+
+    @Test(
+        "are refused at their place where it has another",
+        arguments: [
+            (#"{"alert":1}"#, "/apns/aps/alert"), (#"{"alert":{"title":1}}"#, "/apns/aps/alert/title"),
+            (#"{"alert":{"title":{"loc-key":"a"}}}"#, "/apns/aps/alert/title"),
+            (#"{"alert":{"loc-args":[1]}}"#, "/apns/aps/alert/loc-args"), (#"{"badge":-1}"#, "/apns/aps/badge"),
+            (#"{"badge":1.5}"#, "/apns/aps/badge"), (#"{"badge":"1"}"#, "/apns/aps/badge"),
+            (#"{"badge":4294967296}"#, "/apns/aps/badge"), (#"{"sound":true}"#, "/apns/aps/sound"),
+            (#"{"sound":{"volume":2}}"#, "/apns/aps/sound/volume"), (#"{"thread-id":1}"#, "/apns/aps/thread-id"),
+            (#"{"content-available":true}"#, "/apns/aps/content-available"),
+            (#"{"mutable-content":2}"#, "/apns/aps/mutable-content"),
+            (#"{"interruption-level":"loud"}"#, "/apns/aps/interruption-level"),
+            (#"{"relevance-score":1.1}"#, "/apns/aps/relevance-score"), (#"{"timestamp":"1"}"#, "/apns/aps/timestamp"),
+            (#"{"url-args":"a"}"#, "/apns/aps/url-args"), (#"{"attributes":[]}"#, "/apns/aps/attributes"),
+            ("null", "/apns/aps"), ("[]", "/apns/aps"),
+        ])
+    func refused(aps: String, pointer: String) throws {
+        let content = MessageContent(sound: "default", apns: try json(#"{"aps":\#(aps)}"#))
+        #expect(fault(content)?.code == "invalid_value")
+        #expect(fault(content)?.pointer.description == pointer)
+    }
+}
+
+@Suite("A background push for APNs")
+struct BackgroundPayloadTests {
+    private func content(apns: String? = nil, _ change: (inout MessageContent) -> Void = { _ in }) throws
+        -> MessageContent
+    {
+        var content = MessageContent(
+            data: [DataMember(name: "sync", json: try json("7"))], options: MessageOptions(pushType: .background),
+            apns: try apns.map(json))
+        change(&content)
+        return content
+    }
+
+    @Test("has its one flag, and data")
+    func payloadIsFlagAndData() throws {
+        #expect(try payload(content()) == #"{"aps":{"content-available":1},"sync":7}"#)
+        #expect(try payload(content(apns: #"{"own":1}"#)) == #"{"aps":{"content-available":1},"sync":7,"own":1}"#)
+        #expect(try compile(content()).priority == 5)
+    }
+
+    @Test("shows nothing, makes no noise, counts nothing, and is in no hurry")
+    func refuses() throws {
+        #expect(
+            fault(try content { $0.notification = NotificationText(body: "a") })?.pointer.description == "/notification"
+        )
+        #expect(fault(try content { $0.badge = .increment })?.pointer.description == "/badge")
+        #expect(fault(try content { $0.sound = "default" })?.pointer.description == "/sound")
+        #expect(
+            fault(try content(apns: #"{"aps":{"alert":"a"}}"#)) == .notForBackground(.root / "apns" / "aps" / "alert"))
+        #expect(fault(try content(apns: #"{"aps":{"content-available":0}}"#))?.code == "invalid_value")
+        #expect(fault(try content(apns: #"{"aps":{"content-available":null}}"#))?.code == "invalid_value")
+        #expect(fault(try content { $0.options.priority = .high }) == .priorityNotAllowed(.background))
+        #expect(fault(try content { $0.options.priority = .normal }) == nil)
+    }
+}
+
+@Suite("The headers of a push")
+struct HeaderTests {
+    private let expiresAt = WallInstant(microseconds: 1_796_126_403_999_999)
+
+    private func headers(_ options: MessageOptions, topic: String = "com.example.app", pushes: Int = 1) throws
+        -> [String]
+    {
+        let sound = options.pushType == .alert ? "default" : nil
+        return try compile(MessageContent(sound: sound, options: options))
+            .headers(topic: topic, expiresAt: expiresAt, pushes: pushes).map {
+                String(decoding: $0.name, as: UTF8.self) + ": " + String(decoding: $0.value, as: UTF8.self)
+            }
+    }
+
+    @Test("say type, topic, priority, expiration in seconds, and a collapse id made from the message")
+    func alert() throws {
+        #expect(
+            try headers(MessageOptions()) == [
+                "apns-topic: com.example.app", "apns-push-type: alert", "apns-priority: 10",
+                "apns-expiration: 1796126403", "apns-collapse-id: 0192f3a4b5c67d8e8f01234567890abc",
+            ])
+        #expect(try headers(MessageOptions(priority: .normal)).contains("apns-priority: 5"))
+        #expect(
+            try headers(MessageOptions(pushType: .background))[1...2] == [
+                "apns-push-type: background", "apns-priority: 5",
+            ])
+    }
+
+    @Test("say 0 for now or never, and leave an unknown topic to the certificate")
+    func nowOrNever() throws {
+        #expect(try headers(MessageOptions(ttlSeconds: 0)).contains("apns-expiration: 0"))
+        #expect(try headers(MessageOptions(), topic: "").allSatisfy { !$0.hasPrefix("apns-topic") })
+    }
+
+    @Test("take the sender's collapse id, up to 64 bytes of it")
+    func collapseID() throws {
+        #expect(try headers(MessageOptions(collapseID: "noon")).contains("apns-collapse-id: noon"))
+        let longest = String(repeating: "é", count: 32)
+        #expect(try headers(MessageOptions(collapseID: longest)).contains("apns-collapse-id: " + longest))
+        for bad in ["", longest + "x", "a\nb", "a\u{7f}", " a", "a ", "\u{0}"] {
+            let content = MessageContent(sound: "x", options: MessageOptions(collapseID: bad))
+            #expect(fault(content) == .badCollapseID(bytes: bad.utf8.count))
+        }
+    }
+
+    @Test("are put into the peer's header table where they repeat")
+    func indexing() throws {
+        let notification = try compile(MessageContent(sound: "x"))
+        let single = notification.headers(topic: "com.example.app", expiresAt: expiresAt, pushes: 1)
+        #expect(single.map(\.isIndexed) == [true, true, true, false, false])
+        let batch = notification.headers(topic: "com.example.app", expiresAt: expiresAt, pushes: 5_000)
+        #expect(batch.filter { !$0.isIndexed }.isEmpty)
+    }
+
+    @Test("go with a path in hexadecimal and a name of 36 bytes")
+    func pathAndID() {
+        var buffer: [UInt8] = []
+        APNsRequest.appendPath(token: [0x00, 0xab, 0xff], to: &buffer)
+        #expect(String(decoding: buffer, as: UTF8.self) == "/3/device/00abff")
+        buffer.removeAll()
+        APNsRequest.appendID(message: message, registration: RegistrationID(42), to: &buffer)
+        #expect(String(decoding: buffer, as: UTF8.self) == "a2ec8746-0aee-83fb-add4-74caae4f2afb")
+    }
+}
+
+@Suite("The table of push types")
+struct PushTypeTableTests {
+    @Test("repeats a lost answer only where the device shows it once")
+    func repeats() throws {
+        for type in PushType.allCases {
+            let expected: RepeatRule =
+                switch type {
+                case .voip, .pushToTalk: .never
+                case .liveActivity: .unlessActivityStart
+                default: .always
+                }
+            #expect(APNsPushTypes.row(for: type).repeats == expected, "\(type.name)")
+        }
+        #expect(try compile(MessageContent(sound: "x")).mayRepeat)
+    }
+
+    @Test("offers alert and background, and refuses the others by name")
+    func offered() {
+        for type in PushType.allCases {
+            let content = MessageContent(options: MessageOptions(pushType: type))
+            let isRefused = fault(content) == .pushTypeNotOffered(type)
+            #expect(isRefused == !(type == .alert || type == .background), "\(type.name)")
+        }
+    }
+
+    @Test(
+        "makes topics by suffix, and gives a type the priorities that it may have",
+        arguments: [
+            (PushType.alert, "com.example.app", [10, 5]), (.background, "com.example.app", [5]),
+            (.voip, "com.example.app.voip", [10]), (.complication, "com.example.app.complication", [10, 5]),
+            (.fileProvider, "com.example.app.pushkit.fileprovider", [10, 5]),
+            (.liveActivity, "com.example.app.push-type.liveactivity", [10, 5]),
+            (.pushToTalk, "com.example.app.voip-ptt", [10]), (.location, "com.example.app.location-query", [10, 5]),
+            (.widgets, "com.example.app.push-type.widgets", [10, 5]),
+            (.controls, "com.example.app.push-type.controls", [10, 5]),
+        ] as [(PushType, String, [UInt8])])
+    func topics(type: PushType, topic: String, priorities: [UInt8]) {
+        #expect(APNsPushTypes.topic(bundleID: "com.example.app", type: type) == topic)
+        #expect(APNsPushTypes.row(for: type).priorities == priorities)
+        #expect(APNsPushTypes.row(for: type).payloadBytesMax == (type == .voip ? 5_120 : 4_096))
+    }
+}

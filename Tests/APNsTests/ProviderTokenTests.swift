@@ -1,0 +1,131 @@
+import APNs
+import Encodings
+import JSON
+import PushModel
+import Testing
+
+private let start = WallInstant(secondsSince1970: 1_796_126_400)
+
+private func minutes(_ count: Int64) -> Duration { .seconds(count * 60) }
+
+private func token(_ name: String = "a", at instant: WallInstant = start) -> ProviderToken {
+    ProviderToken(text: Array(name.utf8), issuedAt: instant)
+}
+
+@Suite("A provider token's text")
+struct ProviderTokenTextTests {
+    @Test("says key, team and time, and carries R and S after the point")
+    func text() throws {
+        let identity = try #require(APNsKeyIdentity(keyID: "ABCDE12345", teamID: "TEAMID1234"))
+        let issuedAt = WallInstant(microseconds: 1_796_126_400_999_999)
+        let input = ProviderTokenText.signingInput(identity: identity, issuedAt: issuedAt)
+        let parts = input.split(separator: UInt8(ascii: "."))
+        #expect(Base64.urlDecode(parts[0]) == Array(#"{"alg":"ES256","kid":"ABCDE12345"}"#.utf8))
+        #expect(Base64.urlDecode(parts[1]) == Array(#"{"iss":"TEAMID1234","iat":1796126400}"#.utf8))
+        let token = ProviderTokenText.assemble(
+            signingInput: input, signature: [UInt8](repeating: 0xff, count: 64), issuedAt: issuedAt)
+        #expect(token.text.count == 184)
+        #expect(token.authorization.count == 191)
+        #expect(token.issuedAt == WallInstant(secondsSince1970: 1_796_126_400))
+        #expect(!token.description.contains("eyJ"))
+    }
+
+    @Test(
+        "needs a key id and a team id of ten letters",
+        arguments: ["", "ABCDE1234", "ABCDE123456", "abcde12345", "ABCDE 1234", "ABCDE1234\""])
+    func identities(id: String) {
+        #expect(APNsKeyIdentity(keyID: id, teamID: "TEAMID1234") == nil)
+        #expect(APNsKeyIdentity(keyID: "TEAMID1234", teamID: id) == nil)
+    }
+}
+
+@Suite("The provider token of a key")
+struct ProviderTokenCacheTests {
+    private func cacheHolding(_ first: ProviderToken = token()) -> ProviderTokenCache {
+        var cache = ProviderTokenCache()
+        _ = cache.next(now: start)
+        cache.adopt(first)
+        return cache
+    }
+
+    private func expect(
+        _ cache: inout ProviderTokenCache, at now: WallInstant, _ expected: ProviderTokenCache.Next,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) {
+        let next = cache.next(now: now)
+        #expect(next == expected, sourceLocation: sourceLocation)
+    }
+
+    private func expectRefusal(
+        _ cache: inout ProviderTokenCache, of token: ProviderToken, at now: WallInstant, isYoung: Bool,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) {
+        let wasYoung = cache.refusedAsExpired(token, now: now)
+        #expect(wasYoung == isYoung, sourceLocation: sourceLocation)
+    }
+
+    @Test("is fetched by one at a time")
+    func firstOne() {
+        var cache = ProviderTokenCache()
+        expect(&cache, at: start, .renew(staleBefore: start + minutes(-50)))
+        expect(&cache, at: start, .wait(until: nil))
+        cache.adopt(token())
+        expect(&cache, at: start, .use(token()))
+    }
+
+    @Test("is renewed from 50 minutes on while it serves, and is not used in its last minute")
+    func ages() {
+        var cache = cacheHolding()
+        expect(&cache, at: start + .seconds(50 * 60 - 1), .use(token()))
+        expect(&cache, at: start + minutes(50), .useAndRenew(token(), staleBefore: start))
+        expect(&cache, at: start + minutes(51), .use(token()))
+        expect(&cache, at: start + minutes(59), .wait(until: nil))
+        let next = token("b", at: start + minutes(50))
+        cache.adopt(next)
+        expect(&cache, at: start + minutes(59), .use(next))
+    }
+
+    @Test("is fetched again a pause after a failure, and serves meanwhile while it may")
+    func failures() {
+        var cache = cacheHolding()
+        _ = cache.next(now: start + minutes(50))
+        cache.renewalFailed(now: start + minutes(50))
+        expect(&cache, at: start + minutes(50) + .seconds(4), .use(token()))
+        expect(&cache, at: start + minutes(50) + .seconds(5), .useAndRenew(token(), staleBefore: start + .seconds(5)))
+        cache.renewalFailed(now: start + minutes(59))
+        expect(&cache, at: start + minutes(59), .wait(until: start + minutes(59) + .seconds(5)))
+        expect(&cache, at: start + minutes(60), .renew(staleBefore: start + minutes(10)))
+    }
+
+    @Test("is replaced where APNs calls it too old")
+    func refused() {
+        var cache = cacheHolding()
+        let now = start + minutes(55)
+        expectRefusal(&cache, of: token(), at: now, isYoung: false)
+        expect(&cache, at: now, .renew(staleBefore: start))
+        cache.adopt(token("b", at: now))
+        expect(&cache, at: now, .use(token("b", at: now)))
+        // Late answers from old connections speak of the old one.
+        expectRefusal(&cache, of: token(), at: now, isYoung: false)
+        expect(&cache, at: now, .use(token("b", at: now)))
+    }
+
+    @Test("is not replaced within 20 minutes, and a young one that is refused tells of a wrong clock")
+    func clockSkew() {
+        var cache = cacheHolding()
+        expectRefusal(&cache, of: token(), at: start + minutes(1), isYoung: true)
+        expect(&cache, at: start + minutes(1), .wait(until: start + minutes(20)))
+        expect(&cache, at: start + minutes(20), .renew(staleBefore: start))
+        cache.adopt(token())
+        // The database had none younger: still the refused one.
+        expect(&cache, at: start + minutes(20), .renew(staleBefore: start))
+    }
+
+    @Test("is used when another process's clock is a little ahead, not when it is far ahead")
+    func clocksDiffer() {
+        var near = cacheHolding(token(at: start + minutes(9)))
+        expect(&near, at: start, .use(token(at: start + minutes(9))))
+        var far = cacheHolding(token(at: start + minutes(30)))
+        expect(&far, at: start, .renew(staleBefore: start + minutes(-50)))
+    }
+}

@@ -1,0 +1,194 @@
+import APNs
+import PushModel
+import Testing
+
+private func verdict(_ status: Int, _ body: String = "", retryAfter: Duration? = nil) -> APNsVerdict {
+    verdict(status, Array(body.utf8), retryAfter: retryAfter)
+}
+
+private func verdict(_ status: Int, _ body: [UInt8], retryAfter: Duration? = nil) -> APNsVerdict {
+    APNsResponse.classify(status: status, body: body.span, retryAfter: retryAfter)
+}
+
+private func fault(_ verdict: APNsVerdict) -> RejectionFault? {
+    if case .rejected(let rejection) = verdict.outcome { rejection.fault } else { nil }
+}
+
+@Suite("An answer of APNs")
+struct ResponseTests {
+    @Test(
+        "means what the table of reasons says",
+        arguments: [
+            (400, "BadCollapseId", "message", "keep"), (400, "BadDeviceToken", "tokenSuspect", "keep"),
+            (400, "BadExpirationDate", "message", "keep"), (400, "BadMessageId", "ours", "keep"),
+            (400, "BadPriority", "message", "keep"), (400, "BadTopic", "message", "keep"),
+            (400, "DeviceTokenNotForTopic", "tokenSuspect", "keep"), (400, "DuplicateHeaders", "ours", "keep"),
+            (400, "IdleTimeout", "providerBusy", "close"), (400, "InvalidPushType", "message", "keep"),
+            (400, "MissingDeviceToken", "ours", "keep"), (400, "MissingTopic", "credentialRefused", "keep"),
+            (400, "PayloadEmpty", "ours", "keep"), (400, "TopicDisallowed", "credentialRefused", "keep"),
+            (403, "BadCertificate", "credentialRefused", "close"),
+            (403, "BadCertificateEnvironment", "credentialRefused", "close"),
+            (403, "ExpiredProviderToken", "providerTokenExpired", "close"),
+            (403, "Forbidden", "credentialRefused", "close"),
+            (403, "InvalidProviderToken", "credentialRefused", "close"),
+            (403, "MissingProviderToken", "credentialRefused", "close"),
+            (403, "UnrelatedKeyIdInToken", "providerTokenExpired", "close"),
+            (403, "BadEnvironmentKeyIdInToken", "credentialRefused", "close"),
+            (403, "BadEnvironmentKeyInToken", "credentialRefused", "close"), (404, "BadPath", "ours", "keep"),
+            (405, "MethodNotAllowed", "ours", "keep"), (410, "Unregistered", "tokenUnregistered", "keep"),
+            (410, "ExpiredToken", "tokenUnregistered", "keep"), (413, "PayloadTooLarge", "message", "keep"),
+            (429, "TooManyProviderTokenUpdates", "laneThrottled", "keep"),
+            (429, "TooManyRequests", "deviceThrottled", "keep"), (500, "InternalServerError", "providerBusy", "keep"),
+            (503, "ServiceUnavailable", "providerBusy", "keep"), (503, "Service Unavailable", "providerBusy", "keep"),
+            (503, "Shutdown", "providerBusy", "replace"),
+        ])
+    func documented(status: Int, reason: String, meaning: String, connection: String) {
+        let verdict = verdict(status, #"{"reason":"\#(reason)"}"#)
+        switch verdict.outcome {
+        case .rejected(let rejection):
+            #expect("\(rejection.fault)" == meaning)
+            #expect(rejection.reason == reason)
+        case .deferred(_, let why): #expect("\(why)" == meaning)
+        case .accepted, .unsent, .unknown: Issue.record("\(verdict.outcome)")
+        }
+        #expect("\(verdict.connection)" == connection)
+    }
+
+    @Test("with 200 is accepted, without a look at its body")
+    func accepted() {
+        #expect(verdict(200).outcome == .accepted)
+        #expect(verdict(200, #"{"reason":"BadDeviceToken"}"#).outcome == .accepted)
+    }
+
+    @Test("says since when a token is dead, in milliseconds")
+    func timestamp() {
+        let expected = Outcome.rejected(
+            Rejection(
+                fault: .tokenUnregistered, reason: "Unregistered",
+                invalidSince: WallInstant(microseconds: 1_700_000_000_123_000)))
+        #expect(verdict(410, #"{"reason":"Unregistered","timestamp":1700000000123}"#).outcome == expected)
+        #expect(
+            verdict(410, #" { "timestamp" : 1700000000123 , "x":{"reason":"no"} , "reason" : "Unregistered" } "#)
+                .outcome == expected)
+        // A time beside any other refusal is none of the token's.
+        #expect(
+            verdict(400, #"{"reason":"BadDeviceToken","timestamp":1700000000123}"#).outcome
+                == .rejected(Rejection(fault: .tokenSuspect, reason: "BadDeviceToken")))
+    }
+
+    @Test(
+        "with a time that is none keeps the verdict and drops the time",
+        arguments: [
+            "-1", "1.5e12", "99999999999999999999", "null", "\"1700000000123\"", "[1]", "1700000000123.5",
+        ])
+    func badTimestamp(time: String) {
+        #expect(
+            verdict(410, #"{"reason":"Unregistered","timestamp":\#(time)}"#).outcome
+                == .rejected(Rejection(fault: .tokenUnregistered, reason: "Unregistered")))
+    }
+
+    @Test(
+        "in words that we do not know is judged by its status",
+        arguments: [
+            (400, "message"), (401, "credentialRefused"), (403, "credentialRefused"), (404, "ours"), (405, "ours"),
+            (410, "tokenUnregistered"), (413, "message"), (418, "message"), (429, "laneThrottled"),
+            (500, "providerBusy"),
+            (502, "providerBusy"), (599, "providerBusy"), (302, "ours"),
+        ])
+    func unknownReason(status: Int, meaning: String) {
+        switch verdict(status, #"{"reason":"InventedTomorrow"}"#).outcome {
+        case .rejected(let rejection):
+            #expect("\(rejection.fault)" == meaning)
+            #expect(rejection.reason == "InventedTomorrow")
+        case .deferred(_, let why): #expect("\(why)" == meaning)
+        case .accepted, .unsent, .unknown: Issue.record("not judged")
+        }
+    }
+
+    @Test("retires a token at once only as a 410 that gives a reason")
+    func retiresOnlyOn410() {
+        #expect(fault(verdict(400, #"{"reason":"Unregistered","timestamp":1700000000123}"#)) == .tokenSuspect)
+        #expect(fault(verdict(410, "")) == .tokenSuspect)
+        #expect(fault(verdict(410, "<html>Gone</html>")) == .tokenSuspect)
+        #expect(fault(verdict(410, #"{"reason":"BadDeviceToken"}"#)) == .tokenSuspect)
+        #expect(verdict(410, #"{"reason":"TopicDisallowed"}"#).outcome == .deferred(after: nil, .credentialRefused))
+        for status in 300..<600 where status != 410 {
+            for reason in ["Unregistered", "ExpiredToken", "Whatever", ""] {
+                #expect(fault(verdict(status, #"{"reason":"\#(reason)"}"#)) != .tokenUnregistered)
+            }
+        }
+    }
+
+    @Test(
+        "never keeps what may be an echo of a secret",
+        arguments: [
+            "0123456789abcdef", "a1", "Bad\\u0041", "Bad-Token", "Wort mit ä", "", String(repeating: "a", count: 49),
+        ])
+    func reasonsAreWords(reason: String) {
+        guard case .rejected(let rejection) = verdict(400, #"{"reason":"\#(reason)"}"#).outcome else {
+            Issue.record("not rejected")
+            return
+        }
+        #expect(rejection.reason == "status_400")
+    }
+
+    @Test("with a status that HTTP does not have is no answer", arguments: [-1, 0, 99, 600, 1_000])
+    func noStatus(status: Int) {
+        #expect(verdict(status).outcome == .unknown(.protocolViolation))
+        #expect(verdict(status).connection == .close)
+    }
+
+    @Test("is waited on for the longer of our floor and Retry-After")
+    func retryAfter() {
+        let busy = #"{"reason":"ServiceUnavailable"}"#
+        #expect(verdict(503, busy).outcome == .deferred(after: .seconds(10), .providerBusy))
+        #expect(verdict(503, busy, retryAfter: .seconds(1)).outcome == .deferred(after: .seconds(10), .providerBusy))
+        #expect(verdict(503, busy, retryAfter: .seconds(90)).outcome == .deferred(after: .seconds(90), .providerBusy))
+        #expect(verdict(503, #"{"reason":"Shutdown"}"#).outcome == .deferred(after: nil, .providerBusy))
+        #expect(
+            verdict(503, #"{"reason":"Shutdown"}"#, retryAfter: .seconds(5)).outcome
+                == .deferred(after: .seconds(5), .providerBusy))
+    }
+
+    @Test("made of noise is judged by its status and traps nothing", arguments: 1...40 as ClosedRange<UInt64>)
+    func noise(seed: UInt64) {
+        var generator = SeededGenerator(seed: seed)
+        let letters = Array(#"{}[]:,"\ reasontimestamp0123456789.eE-"#.utf8) + [0, 0xff]
+        for _ in 0..<500 {
+            let body = (0..<Int.random(in: 0...80, using: &generator)).map { _ in
+                letters[Int.random(in: 0..<letters.count, using: &generator)]
+            }
+            let status = Int.random(in: 300...599, using: &generator)
+            if status != 410 { #expect(fault(verdict(status, body)) != .tokenUnregistered) }
+            _ = APNsResponse.classifyGoAway(debugData: body.span)
+        }
+    }
+
+    @Test("cut short anywhere is judged all the same")
+    func truncated() {
+        let whole = Array(#"{"timestamp":1700000000123,"a":["x\"]"],"reason":"BadDeviceToken"}"#.utf8)
+        for count in 0...whole.count {
+            #expect(fault(verdict(400, Array(whole[..<count]))) == (count < whole.count - 1 ? .message : .tokenSuspect))
+        }
+        #expect(fault(verdict(400, whole)) == .tokenSuspect)
+    }
+}
+
+@Suite("The goodbye of a connection")
+struct GoAwayTests {
+    @Test(
+        "tells a refused credential from an ordinary end",
+        arguments: [
+            (
+                #"{"reason":"BadCertificateEnvironment"}"#,
+                APNsGoAway.credentialRefused(reason: "BadCertificateEnvironment")
+            ),
+            (#"{"reason":"BadCertificate","timestamp":1}"#, .credentialRefused(reason: "BadCertificate")),
+            (#"{"reason":"ExpiredProviderToken"}"#, .providerTokenExpired), (#"{"reason":"Shutdown"}"#, .ordinary),
+            (#"{"reason":"IdleTimeout"}"#, .ordinary), (#"{"reason":"BadDeviceToken"}"#, .ordinary), ("", .ordinary),
+            ("graceful shutdown", .ordinary), (#"{"reason":"#, .ordinary),
+        ])
+    func reasons(debugData: String, meaning: APNsGoAway) {
+        #expect(APNsResponse.classifyGoAway(debugData: Array(debugData.utf8).span) == meaning)
+    }
+}

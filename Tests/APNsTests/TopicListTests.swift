@@ -1,0 +1,77 @@
+import APNs
+import Encodings
+import PushModel
+import Testing
+
+@Suite("The topic list of a certificate")
+struct TopicListTests {
+    private static let sample =
+        "30640c0f636f6d2e6578616d706c652e61707030050c036170700c14636f6d2e6578616d706c652e6170702e766f697030060c04"
+        + "766f69700c1c636f6d2e6578616d706c652e6170702e636f6d706c69636174696f6e300e0c0c636f6d706c69636174696f6e"
+
+    @Test("has topics and their services")
+    func sample() throws {
+        let der = try #require(Hexadecimal.decode(Self.sample))
+        #expect(
+            APNsTopicList.parse(der: der) == [
+                APNsTopic(name: "com.example.app", services: ["app"]),
+                APNsTopic(name: "com.example.app.voip", services: ["voip"]),
+                APNsTopic(name: "com.example.app.complication", services: ["complication"]),
+            ])
+    }
+
+    @Test("is refused wherever it is cut or changed in its frame, and traps nothing")
+    func damaged() throws {
+        let der = try #require(Hexadecimal.decode(Self.sample))
+        for count in 0..<der.count { #expect(APNsTopicList.parse(der: Array(der[..<count])) == nil) }
+        #expect(APNsTopicList.parse(der: der + [0]) == nil)
+        for index in der.indices {
+            for byte in [0x00, 0x30, 0x7f, 0x80, 0x84, 0xff] as [UInt8] {
+                var changed = der
+                changed[index] = byte
+                _ = APNsTopicList.parse(der: changed)
+            }
+        }
+    }
+
+    @Test("may be long")
+    func longForm() throws {
+        let name = [UInt8](repeating: UInt8(ascii: "a"), count: 200)
+        let pair = [0x0c, 0x81, 200] + name + [0x30, 0x00]
+        let length = pair.count * 2
+        let der: [UInt8] = [0x30, 0x82, UInt8(length / 256), UInt8(length % 256)] + pair + pair
+        #expect(APNsTopicList.parse(der: der)?.count == 2)
+    }
+
+    @Test("is the whole of what a certificate may send to; without one, the subject's id is")
+    func usable() {
+        let list = [APNsTopic(name: "com.example.app.voip", services: ["voip"])]
+        #expect(APNsTopicList.usableTopics(list: list, subjectUID: "com.example.app") == ["com.example.app.voip"])
+        #expect(APNsTopicList.usableTopics(list: nil, subjectUID: "com.example.app") == ["com.example.app"])
+        #expect(APNsTopicList.usableTopics(list: nil, subjectUID: nil) == [])
+    }
+}
+
+@Suite("The place of APNs")
+struct EndpointTests {
+    @Test(
+        "is read from a setting",
+        arguments: [
+            ("https://api.push.apple.com", "api.push.apple.com", 443), ("https://127.0.0.1:2197/", "127.0.0.1", 2_197),
+            ("https://[::1]:8443", "::1", 8_443), ("https://[::1]", "::1", 443),
+        ] as [(String, String, UInt16)])
+    func reads(url: String, host: String, port: UInt16) {
+        #expect(APNsEndpoint(url: url) == APNsEndpoint(host: host, port: port))
+    }
+
+    @Test(
+        "is refused in any other form",
+        arguments: [
+            "", "api.push.apple.com", "http://api.push.apple.com", "https://", "https://:443", "https://host:0",
+            "https://host:65536", "https://host:x", "https://host/path", "https://user@host", "https://[::1",
+            "https://::1",
+        ])
+    func refuses(url: String) {
+        #expect(APNsEndpoint(url: url) == nil)
+    }
+}
