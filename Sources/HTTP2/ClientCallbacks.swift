@@ -9,7 +9,6 @@ enum ClientCallbacks {
         unsafe nghttp2_session_callbacks_set_on_header_callback(callbacks, onHeader)
         unsafe nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, onBody)
         unsafe nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, onFrameReceived)
-        unsafe nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, onFrameSent)
         unsafe nghttp2_session_callbacks_set_on_frame_not_send_callback(callbacks, onFrameNotSent)
         unsafe nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, onStreamClosed)
         return unsafe callbacks
@@ -56,17 +55,6 @@ enum ClientCallbacks {
         case NGHTTP2_GOAWAY.rawValue:
             unsafe notes.pointee.goAway(frame.pointee.goaway)
         default: break
-        }
-        return 0
-    }
-
-    private static let onFrameSent: nghttp2_on_frame_send_callback = { _, frame, user in
-        guard let notes = unsafe ClientCallbacks.notes(user), let frame = unsafe frame else { return 0 }
-        let header = unsafe frame.pointee.hd
-        if UInt32(header.type) == NGHTTP2_HEADERS.rawValue {
-            unsafe notes.pointee.highestSentStreamID = header.stream_id
-        } else if UInt32(header.type) == NGHTTP2_GOAWAY.rawValue {
-            unsafe notes.pointee.goAwaySent = HTTP2ErrorCode(rawValue: frame.pointee.goaway.error_code)
         }
         return 0
     }

@@ -1,4 +1,5 @@
 import CNGHTTP2
+import Glibc
 
 /// One open request.
 @unsafe struct ClientSlot {
@@ -13,6 +14,9 @@ import CNGHTTP2
     var bodyHasBegun = false
     var headerBytes = 0
     var requestRead = 0
+    /// The header list's bytes, until its block is encoded: when it leaves, and not before.
+    var header = unsafe SlotBuffer()
+    var fields: [HeaderList.Field] = []
     var request = unsafe SlotBuffer()
     /// Kept header values, then the body.
     var reply = unsafe SlotBuffer()
@@ -41,10 +45,12 @@ import CNGHTTP2
         unsafe events.reserveCapacity(64)
     }
 
-    mutating func begin(tag: UInt64, body: Span<UInt8>) -> Int {
+    mutating func begin(tag: UInt64, _ headers: HeaderList, body: Span<UInt8>) -> Int {
         let place = unsafe slots.take()
         let slot = unsafe slots.base + place
         unsafe slot.pointee.tag = tag
+        unsafe headers.bytes.withUnsafeBufferPointer { unsafe slot.pointee.header.append($0.baseAddress, $0.count) }
+        unsafe slot.pointee.fields.append(contentsOf: headers.fields)
         unsafe body.withUnsafeBufferPointer { unsafe slot.pointee.request.append($0.baseAddress, $0.count) }
         return place
     }
@@ -64,6 +70,8 @@ import CNGHTTP2
         unsafe slot.pointee.isCancelled = false
         unsafe slot.pointee.headerBytes = 0
         unsafe slot.pointee.requestRead = 0
+        unsafe slot.pointee.header.forget()
+        unsafe slot.pointee.fields.removeAll(keepingCapacity: true)
         unsafe slot.pointee.request.forget()
         unsafe slot.pointee.forgetReply()
         unsafe slots.giveBack(place)
@@ -163,6 +171,7 @@ import CNGHTTP2
 
     mutating func deallocate() {
         for place in unsafe 0..<slots.usedCount {
+            unsafe (slots.base + place).pointee.header.free()
             unsafe (slots.base + place).pointee.request.free()
             unsafe (slots.base + place).pointee.reply.free()
         }
@@ -202,9 +211,13 @@ extension ByteRange {
 extension UnsafeBufferPointer<UInt8> {
     func isText(_ text: StaticString) -> Bool {
         guard count == text.utf8CodeUnitCount, let base = baseAddress else { return false }
-        let other = unsafe text.utf8Start
-        for place in 0..<count where unsafe base[place] != other[place] { return false }
-        return true
+        return unsafe memcmp(base, text.utf8Start, count) == 0
+    }
+
+    /// Whether the bytes at `other`, at least as many, are the same.
+    func holds(_ other: UnsafePointer<UInt8>) -> Bool {
+        guard let base = baseAddress else { return true }
+        return unsafe memcmp(base, other, count) == 0
     }
 
     /// A status: three digits, or 0.

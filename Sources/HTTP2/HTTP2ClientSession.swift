@@ -5,10 +5,10 @@ import CNGHTTP2
 /// Owned by one thread. The round: `submitRequest` while `mayOpen`; `takeOutput` and write it; `receive` what arrived;
 /// then `nextEvent` until nil. When the connection is gone, `connectionLost()` ends every open request.
 @safe package final class HTTP2ClientSession {
-    private let native: NativeSession
+    let native: NativeSession
     /// Freed in `deinit`; `nghttp2_session_del`, which follows it, calls no callback.
-    private let notes: UnsafeMutablePointer<ClientNotes>
-    private var fields: [nghttp2_nv] = unsafe []
+    let notes: UnsafeMutablePointer<ClientNotes>
+    var encoder = HeaderEncoder()
     private var eventsRead = 0
     private var isLeaving = false
 
@@ -65,19 +65,16 @@ import CNGHTTP2
             throw unsafe native.isBroken || isLeaving || notes.pointee.goAwayReceived || streamIDsLeft == 0
                 ? .requestsNotAllowed : .streamLimitReached
         }
-        let place = unsafe notes.pointee.begin(tag: tag, body: body)
+        guard headers.blockBytesMax <= HTTP2ClientSession.headerBlockBytesMax else { throw .headersTooLong }
+        let place = unsafe notes.pointee.begin(tag: tag, headers, body: body)
         var provider = unsafe nghttp2_data_provider()
         unsafe provider.source.fd = Int32(place)
         unsafe provider.read_callback = ClientCallbacks.readBody
-        // The very first request brings the names of unindexed fields into the compression table; their values,
-        // which differ each time, stay out from then on.
-        let isFirst = unsafe nghttp2_session_get_next_stream_id(native.pointer) == 1
-        let hasBody = !body.isEmpty
-        let streamID = unsafe headers.withFields(&fields, indexesAll: isFirst) { fields in
+        // nghttp2 gets one field, which stands for the list: `takeOutput` puts the real block in its place.
+        let streamID = unsafe StandIn.withField { field in
             unsafe withUnsafePointer(to: &provider) { provider in
                 unsafe nghttp2_submit_request(
-                    native.pointer, nil, fields.baseAddress, fields.count, hasBody ? provider : nil,
-                    SlotMark.pointer(place))
+                    native.pointer, nil, field, 1, body.isEmpty ? nil : provider, SlotMark.pointer(place))
             }
         }
         guard streamID > 0 else {
@@ -112,11 +109,6 @@ import CNGHTTP2
 
     /// Throws where the peer broke the protocol beyond a GOAWAY; then call `connectionLost()`.
     package func receive(_ bytes: Span<UInt8>) throws(HTTP2Fault) { try native.receive(bytes) }
-
-    /// Appends frames until `output` holds `bytesMax`, exceeding it by at most one frame (16 KiB).
-    package func takeOutput(into output: inout [UInt8], atMost bytesMax: Int) throws(HTTP2Fault) {
-        try native.takeOutput(into: &output, atMost: bytesMax)
-    }
 
     package func submitPing(_ payload: UInt64) throws(HTTP2Fault) { try native.ping(payload) }
 
@@ -162,27 +154,5 @@ private enum ClientSessionMaker {
         try unsafe nghttp2_session_client_new2(&session, callbacks, notes, option).orThrow()
         guard let session = unsafe session else { throw .library(.outOfMemory) }
         return unsafe session
-    }
-}
-
-extension HeaderList {
-    /// nghttp2's form of the list, in an array that is reused. nghttp2 copies names and values.
-    func withFields<Result>(
-        _ scratch: inout [nghttp2_nv], indexesAll: Bool, _ body: (UnsafeBufferPointer<nghttp2_nv>) -> Result
-    ) -> Result {
-        unsafe scratch.removeAll(keepingCapacity: true)
-        return unsafe bytes.withUnsafeBufferPointer { buffer in
-            if let base = unsafe UnsafeMutablePointer(mutating: buffer.baseAddress) {
-                for field in fields {
-                    let flags = field.isIndexed || indexesAll ? NGHTTP2_NV_FLAG_NONE : NGHTTP2_NV_FLAG_NO_INDEX
-                    unsafe scratch.append(
-                        nghttp2_nv(
-                            name: base + Int(field.name.start), value: base + Int(field.value.start),
-                            namelen: Int(field.name.count), valuelen: Int(field.value.count),
-                            flags: UInt8(flags.rawValue)))
-                }
-            }
-            return unsafe scratch.withUnsafeBufferPointer { unsafe body($0) }
-        }
     }
 }

@@ -4,6 +4,8 @@ package enum HTTP2Fault: Error, Equatable, Sendable {
     case requestsNotAllowed
     /// As many streams are open as the peer, or our own bound, allows. Later ones may pass.
     case streamLimitReached
+    /// The header fields don't fit in one frame (`HeaderList.blockBytesMax`).
+    case headersTooLong
     /// The stream is closed, or never was.
     case streamUnknown
     /// The peer broke the protocol beyond repair; or the library refuses an argument. The session is over.

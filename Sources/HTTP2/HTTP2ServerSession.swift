@@ -52,7 +52,7 @@ import CNGHTTP2
         unsafe provider.source.fd = Int32(place)
         unsafe provider.read_callback = ServerCallbacks.readBody
         let hasBody = !body.isEmpty
-        try unsafe headers.withFields(&fields, indexesAll: false) { fields in
+        try unsafe headers.withFields(&fields) { fields in
             unsafe withUnsafePointer(to: &provider) { provider in
                 unsafe nghttp2_submit_response(
                     native.pointer, streamID, fields.baseAddress, fields.count, hasBody ? provider : nil)

@@ -68,6 +68,11 @@ package struct HeaderList: Equatable, Sendable {
         fields[place].value = ByteRange(start: start, count: bytes.count - start)
     }
 
+    /// What the list takes in a frame at most: each field spelled out, with its two lengths and its index.
+    var blockBytesMax: Int {
+        fields.reduce(0) { $0 + Int($1.name.count) + Int($1.value.count) + 12 }
+    }
+
     package mutating func removeAll() {
         bytes.removeAll(keepingCapacity: true)
         fields.removeAll(keepingCapacity: true)

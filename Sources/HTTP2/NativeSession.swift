@@ -29,17 +29,21 @@ import CNGHTTP2
     /// Many frames in one gathering: a frame is begun only below `bytesMax`, so that `output` may end up one frame
     /// (16 KiB) longer.
     func takeOutput(into output: inout [UInt8], atMost bytesMax: Int) throws(HTTP2Fault) {
-        while output.count < bytesMax {
-            guard !isBroken else { return }
-            var frame: UnsafePointer<UInt8>?
-            let count = unsafe nghttp2_session_mem_send(pointer, &frame)
-            if count < 0 {
-                isBroken = true
-                throw .library(LibraryCode(rawValue: Int32(truncatingIfNeeded: count)))
-            }
-            guard count > 0, let frame = unsafe frame else { return }
-            unsafe output.append(contentsOf: UnsafeBufferPointer(start: frame, count: count))
+        while output.count < bytesMax, let frame = unsafe try nextFrame() {
+            unsafe output.append(contentsOf: frame)
         }
+    }
+
+    /// The next frame to leave (or the client's preface), valid until the next call. nil: nothing to say.
+    func nextFrame() throws(HTTP2Fault) -> UnsafeBufferPointer<UInt8>? {
+        guard !isBroken else { return nil }
+        var frame: UnsafePointer<UInt8>?
+        let count = unsafe nghttp2_session_mem_send(pointer, &frame)
+        if count < 0 {
+            isBroken = true
+            throw .library(LibraryCode(rawValue: Int32(truncatingIfNeeded: count)))
+        }
+        return unsafe count > 0 ? UnsafeBufferPointer(start: frame, count: count) : nil
     }
 
     func ping(_ payload: UInt64) throws(HTTP2Fault) {
