@@ -1,15 +1,17 @@
 /// Bytes as lower-case hexadecimal digits.
 package enum Hexadecimal {
     package static func append(_ bytes: Span<UInt8>, to text: inout [UInt8]) {
-        for index in bytes.indices { append(bytes[index], to: &text) }
+        text.append(addingCapacity: bytes.count * 2) { (digits: inout OutputSpan<UInt8>) in
+            for index in bytes.indices { append(bytes[index], to: &digits) }
+        }
     }
 
     package static func append(_ bytes: [UInt8], to text: inout [UInt8]) { append(bytes.span, to: &text) }
 
     /// Sixteen digits, the most significant first.
     package static func append(_ word: UInt64, to text: inout [UInt8]) {
-        for shift in stride(from: 56, through: 0, by: -8) {
-            append(UInt8(truncatingIfNeeded: word >> UInt64(shift)), to: &text)
+        text.append(addingCapacity: 16) { (digits: inout OutputSpan<UInt8>) in
+            append(word, bits: 64, to: &digits)
         }
     }
 
@@ -40,15 +42,27 @@ package enum Hexadecimal {
 
     package static func decode(_ text: String) -> [UInt8]? { decode(text.utf8) }
 
+    /// The word's lowest bits, a digit for each four.
     @inline(__always)
-    static func append(_ byte: UInt8, to text: inout [UInt8]) {
+    static func append(_ word: UInt64, bits: UInt64, to text: inout OutputSpan<UInt8>) {
+        var shift = bits
+        while shift > 0 {
+            shift -= 4
+            text.append(digit(UInt8(truncatingIfNeeded: word >> shift & 0x0f)))
+        }
+    }
+
+    @inline(__always)
+    static func append(_ byte: UInt8, to text: inout OutputSpan<UInt8>) {
         text.append(digit(byte >> 4))
         text.append(digit(byte & 0x0f))
     }
 
+    /// Without a branch: digits of a token are as good as random, and a processor guesses half of them wrong.
     @inline(__always)
     static func digit(_ value: UInt8) -> UInt8 {
-        value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
+        let isLetter = (value &+ 6) >> 4
+        return value &+ UInt8(ascii: "0") &+ isLetter &* 39
     }
 
     static func value(of digit: UInt8) -> UInt8? {

@@ -5,14 +5,16 @@ package enum UUIDText {
     package static let bytes = 36
 
     package static func append(_ id: UniversalID, to text: inout [UInt8]) {
-        for shift in stride(from: 56, through: 0, by: -8) {
-            Hexadecimal.append(UInt8(truncatingIfNeeded: id.high >> UInt64(shift)), to: &text)
-            if shift == 32 || shift == 16 { text.append(UInt8(ascii: "-")) }
-        }
-        text.append(UInt8(ascii: "-"))
-        for shift in stride(from: 56, through: 0, by: -8) {
-            Hexadecimal.append(UInt8(truncatingIfNeeded: id.low >> UInt64(shift)), to: &text)
-            if shift == 48 { text.append(UInt8(ascii: "-")) }
+        text.append(addingCapacity: bytes) { (digits: inout OutputSpan<UInt8>) in
+            Hexadecimal.append(id.high >> 32, bits: 32, to: &digits)
+            digits.append(UInt8(ascii: "-"))
+            Hexadecimal.append(id.high >> 16, bits: 16, to: &digits)
+            digits.append(UInt8(ascii: "-"))
+            Hexadecimal.append(id.high, bits: 16, to: &digits)
+            digits.append(UInt8(ascii: "-"))
+            Hexadecimal.append(id.low >> 48, bits: 16, to: &digits)
+            digits.append(UInt8(ascii: "-"))
+            Hexadecimal.append(id.low, bits: 48, to: &digits)
         }
     }
 

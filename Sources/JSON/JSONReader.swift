@@ -232,7 +232,7 @@ extension JSONReader {
 /// The names of one object so far. Few are compared one by one; many are hashed, or a stranger makes us quadratic.
 private struct SeenNames {
     private static let fewMax = 16
-    private var hashed: Set<[UInt8]> = []
+    private var hashed: Set<[UInt8]> = []  // lookup only
 
     /// False if the name was there before.
     mutating func add(_ name: String, among members: [JSONMember]) -> Bool {

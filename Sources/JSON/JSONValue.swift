@@ -91,8 +91,9 @@ package enum JSONNumber: Hashable, Sendable {
     /// nil for NaN and the infinities, which JSON cannot say.
     package init?(_ double: Double) {
         guard double.isFinite else { return nil }
-        if let integer = Int64(exactly: double), double.sign == .plus || integer != 0 {
-            self = .whole(integer)
+        // Not `Int64(exactly:)`: it would need the C library's mathematics.
+        if double.magnitude < 0x1p63, Double(Int64(double)) == double, double != 0 || double.sign == .plus {
+            self = .whole(Int64(double))
         } else {
             self = .literal(double.description)
         }

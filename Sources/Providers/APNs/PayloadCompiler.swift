@@ -62,7 +62,7 @@ enum APNsPayloadCompiler {
 
     private static func overrides(_ content: MessageContent) throws(APNsContentFault) -> JSONValue {
         let pointer = JSONPointer.root / "apns"
-        guard let text = content.apns else { return [:] }
+        guard let text = content.apns else { return .object(JSONObject()) }
         let patch = try value(of: text, at: pointer)
         guard let object = patch.object else { throw .wrongValue(pointer, expected: "an object") }
         if let aps = object["aps"] {
