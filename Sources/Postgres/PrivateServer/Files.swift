@@ -1,0 +1,121 @@
+import Glibc
+
+/// Files and folders by the kernel's calls; a failure names the path and says why.
+enum Files {
+    static func failure(_ path: String) -> PrivateServerError {
+        let reason = unsafe strerror(errno).map { unsafe String(cString: $0) }
+        return .folderUnusable(path: path, reason: reason ?? "error \(errno)")
+    }
+
+    static func exists(_ path: String) -> Bool {
+        var status = stat()
+        return unsafe lstat(path, &status) == 0
+    }
+
+    /// Of what a link leads to.
+    static func status(_ path: String) -> stat? {
+        var status = stat()
+        return unsafe stat(path, &status) == 0 ? status : nil
+    }
+
+    static func statusOfLink(_ path: String) -> stat? {
+        var status = stat()
+        return unsafe lstat(path, &status) == 0 ? status : nil
+    }
+
+    /// With every folder above it. What exists stays as it is.
+    static func makeFolders(_ path: String, mode: mode_t) throws(PrivateServerError) {
+        var partial = path.hasPrefix("/") ? "" : "."
+        for part in path.split(separator: "/") {
+            partial += "/" + part
+            if unsafe mkdir(partial, mode) != 0 && errno != EEXIST { throw failure(partial) }
+        }
+        guard let status = status(path), status.st_mode & S_IFMT == S_IFDIR else { throw failure(path) }
+    }
+
+    /// Absolute, without links.
+    static func realPath(_ path: String) throws(PrivateServerError) -> String {
+        guard let resolved = unsafe realpath(path, nil) else { throw failure(path) }
+        defer { unsafe free(resolved) }
+        return unsafe String(cString: resolved)
+    }
+
+    static func linkTarget(_ path: String) -> String? {
+        let buffer = unsafe [UInt8](unsafeUninitializedCapacity: 4_096) { bytes, count in
+            let room = unsafe UnsafeMutableRawPointer(bytes.baseAddress)?.assumingMemoryBound(to: CChar.self)
+            count = unsafe room.map { unsafe max(0, readlink(path, $0, bytes.count)) } ?? 0
+        }
+        return buffer.isEmpty ? nil : String(decoding: buffer, as: UTF8.self)
+    }
+
+    /// nil where it can't be read. For small files.
+    static func read(_ path: String) -> [UInt8]? {
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var content: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: 65_536)
+        while content.count < bytesReadMax {
+            let count = unsafe Glibc.read(descriptor, &chunk, chunk.count)
+            if count <= 0 { break }
+            content.append(contentsOf: chunk[..<count])
+        }
+        return content
+    }
+
+    private static let bytesReadMax = 1 << 24
+
+    static func readText(_ path: String) -> String? { read(path).map { String(decoding: $0, as: UTF8.self) } }
+
+    /// Whole or not at all: into a file beside it, to disk, then renamed.
+    static func write(_ text: String, to path: String, mode: mode_t, owner: ServerAccount) throws(PrivateServerError) {
+        let draft = path + ".new"
+        let descriptor = unsafe open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode)
+        guard descriptor >= 0 else { throw failure(draft) }
+        defer { close(descriptor) }
+        try append(text, to: descriptor, draft)
+        try owner.own(draft)
+        guard fsync(descriptor) == 0, unsafe rename(draft, path) == 0 else { throw failure(path) }
+    }
+
+    private static func append(_ text: String, to descriptor: Int32, _ path: String) throws(PrivateServerError) {
+        var rest = Array(text.utf8)[...]
+        while !rest.isEmpty {
+            let count = unsafe rest.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            guard count > 0 else { throw failure(path) }
+            rest = rest.dropFirst(count)
+        }
+    }
+
+    static func names(in folder: String) -> [String] {
+        guard let stream = unsafe opendir(folder) else { return [] }
+        defer { unsafe closedir(stream) }
+        var names: [String] = []
+        while let entry = unsafe readdir(stream) {
+            let name = unsafe withUnsafeBytes(of: entry.pointee.d_name) { bytes in
+                unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if name != "." && name != ".." { names.append(name) }
+        }
+        return names.sorted()
+    }
+
+    /// With everything in it; links are removed, not followed.
+    static func removeTree(_ path: String) throws(PrivateServerError) {
+        guard let status = statusOfLink(path) else { return }
+        if status.st_mode & S_IFMT == S_IFDIR {
+            for name in names(in: path) { try removeTree(path + "/" + name) }
+            guard unsafe rmdir(path) == 0 else { throw failure(path) }
+        } else {
+            guard unsafe unlink(path) == 0 else { throw failure(path) }
+        }
+    }
+
+    /// A rename survives a crash of the machine only once its folder is on disk.
+    static func syncFolder(_ path: String) throws(PrivateServerError) {
+        let descriptor = unsafe open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw failure(path) }
+        defer { close(descriptor) }
+        guard fsync(descriptor) == 0 else { throw failure(path) }
+    }
+}

@@ -1,0 +1,56 @@
+import Glibc
+
+/// A server's postmaster.pid: who it is, where its socket is, whether it takes connections.
+///
+/// Source: PostgreSQL 15, pidfile.h.
+struct PostmasterFile: Equatable, Sendable {
+    let process: pid_t
+    let socketFolder: String
+    let isReady: Bool
+
+    init?(parsing text: String) {
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+        guard let first = lines.first, let process = pid_t(first), process > 0 else { return nil }
+        self.process = process
+        socketFolder = lines.count > 4 ? String(lines[4]) : ""
+        isReady = lines.count > 7 && lines[7].hasPrefix("ready")
+    }
+
+    static func path(in folder: String) -> String { folder + "/postmaster.pid" }
+
+    init?(in folder: String) {
+        guard let text = Files.readText(PostmasterFile.path(in: folder)) else { return nil }
+        self.init(parsing: text)
+    }
+
+    /// Whether the process lives and is the server of this folder, and not another that got its number since.
+    func isServing(_ folder: String) -> Bool {
+        guard isAlive else { return false }
+        // A server changes into its folder. Where the kernel doesn't let us see that (root in a container, without
+        // the right to trace), the command that we started it with tells.
+        if let current = Files.linkTarget("/proc/\(process)/cwd") { return current == folder }
+        guard let command = Files.read("/proc/\(process)/cmdline") else { return false }
+        return command.split(separator: 0).contains { $0.elementsEqual(folder.utf8) }
+    }
+
+    /// A zombie is dead: it only waits for its parent to take note.
+    var isAlive: Bool {
+        guard kill(process, 0) == 0 || errno == EPERM else { return false }
+        guard let status = Files.readText("/proc/\(process)/stat"), let end = status.lastIndex(of: ")") else {
+            return false
+        }
+        return !status[end...].dropFirst(2).hasPrefix("Z")
+    }
+
+    /// Makes a stale file harmless where the kernel has given its number to another program: PostgreSQL would take
+    /// that for a running server. The rest of the file stays, since PostgreSQL finds by it whether processes of the
+    /// old server still use its shared memory.
+    static func disown(in folder: String, _ account: ServerAccount) throws(PrivateServerError) {
+        guard let text = Files.readText(path(in: folder)) else { return }
+        let rest = text.split(separator: "\n", omittingEmptySubsequences: false).dropFirst().joined(separator: "\n")
+        try Files.write("\(numberNobodyHas)\n" + rest, to: path(in: folder), mode: 0o600, owner: account)
+    }
+
+    /// One beyond the kernel's PID_MAX_LIMIT.
+    private static let numberNobodyHas = 4_194_305
+}

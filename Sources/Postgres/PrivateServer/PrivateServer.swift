@@ -1,0 +1,48 @@
+import Reactor
+
+/// The PostgreSQL that comes with the gateway: kept in its data folder, reached over a Unix socket, run as an
+/// unprivileged user. It outlives us when we are killed, and is adopted by the next start.
+package actor PrivateServer {
+    private let dataFolder: String
+    private var running: ServerStarter.Running?
+
+    /// - Parameter dataFolder: any path; made where it is absent. The server's files lie in its folder `postgres`.
+    package init(dataFolder: String) { self.dataFolder = dataFolder }
+
+    /// Makes the server's folder once, and starts the server, or adopts one that runs there. May take seconds, and
+    /// minutes after a crash of the machine. A second call finds the server running, or starts it again.
+    package func start() async throws(PrivateServerError) -> PostgresSettings {
+        // Our child, killed by somebody: as a zombie it would pass for a running server.
+        if let running { _ = ChildProcess.reap(running.process) }
+        let dataFolder = self.dataFolder
+        let running = try await PrivateServer.blocking { () throws(PrivateServerError) in
+            try ServerStarter(dataFolder: dataFolder).start()
+        }
+        self.running = running
+        return PostgresSettings(socketFolder: running.socketFolder, user: "carillon", database: "carillon")
+    }
+
+    /// Stops the server that `start()` has started or adopted; otherwise does nothing.
+    package func stop() async {
+        guard let running else { return }
+        self.running = nil
+        let dataFolder = self.dataFolder
+        // Where the lock can't be taken another process is at it: the server is theirs.
+        _ = try? await PrivateServer.blocking { () throws(PrivateServerError) in
+            try ServerStarter(dataFolder: dataFolder).stop(running)
+        }
+    }
+
+    /// The postmaster's process id, while it is known to run.
+    package var processID: Int32? { running?.process }
+
+    private static func blocking<Answer: Sendable>(
+        _ work: @escaping @Sendable () throws(PrivateServerError) -> Answer
+    ) async throws(PrivateServerError) -> Answer {
+        do {
+            return try await BlockingPool.shared.run(work)
+        } catch {
+            throw error as? PrivateServerError ?? .didNotStart("too much blocking work waits")
+        }
+    }
+}

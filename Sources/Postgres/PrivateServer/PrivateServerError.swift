@@ -1,0 +1,38 @@
+/// Why there is no private PostgreSQL: one line each, for the person who starts the gateway.
+package enum PrivateServerError: Error, Equatable, Sendable {
+    /// Neither below /usr/lib/postgresql nor in PATH, or older than 15.
+    case programsMissing
+    /// The folder was made by another major version.
+    case versionMissing(String)
+    /// We are root, and there is no user to run PostgreSQL as, or no program to become that user with.
+    case accountMissing
+    /// A file or folder could not be made, read or owned. The call's name and its errno.
+    case folderUnusable(path: String, reason: String)
+    /// The program's own last line.
+    case initdbFailed(String)
+    case didNotStart(String)
+    /// Still recovering, or stuck.
+    case startTookTooLong
+    /// Another process has been starting or stopping the same server for too long.
+    case folderBusy(path: String)
+}
+
+extension PrivateServerError: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .programsMissing:
+            "PostgreSQL 15 or newer was not found: install it (Debian: apt install postgresql), or give the URL of a "
+                + "database in CARILLON_DATABASE_URL"
+        case .versionMissing(let version):
+            "the data folder was made by PostgreSQL \(version): install that version "
+                + "(Debian: apt install postgresql-\(version))"
+        case .accountMissing:
+            "PostgreSQL does not run as root: create a user named postgres, and install setpriv (package util-linux)"
+        case .folderUnusable(let path, let reason): "\(path): \(reason)"
+        case .initdbFailed(let line): "initdb failed: \(line)"
+        case .didNotStart(let line): "PostgreSQL did not start: \(line)"
+        case .startTookTooLong: "PostgreSQL has not become ready in time; its log stands beside its folder"
+        case .folderBusy(let path): "another process keeps \(path) locked"
+        }
+    }
+}

@@ -1,0 +1,171 @@
+import Glibc
+import Reactor
+
+/// The places of one private server: its data, its log, its lock, its socket.
+struct ServerFolder: Sendable {
+    /// The gateway's data folder: absolute, without links.
+    let dataFolder: String
+
+    var entry: String { dataFolder + "/postgres" }
+    var log: String { dataFolder + "/postgres.log" }
+    private var lock: String { dataFolder + "/postgres.lock" }
+
+    init(dataFolder: String) throws(PrivateServerError) {
+        try Files.makeFolders(dataFolder, mode: 0o711)
+        self.dataFolder = try Files.realPath(dataFolder)
+    }
+
+    /// The server's own folder; nil where there is none yet.
+    var home: String? {
+        guard Files.exists(entry + "/PG_VERSION") else { return nil }
+        return try? Files.realPath(entry)
+    }
+
+    /// The major version that made it.
+    func version(_ home: String) throws(PrivateServerError) -> Int {
+        let text = Files.readText(home + "/PG_VERSION") ?? ""
+        guard let version = Int(text.prefix { $0.isNumber }) else {
+            throw .folderUnusable(path: home, reason: "holds no PostgreSQL data")
+        }
+        return version
+    }
+
+    /// One process starts or stops the server at a time. The lock goes with its descriptor, so a killed owner
+    /// leaves none behind.
+    func locked<Answer>(
+        _ work: () throws(PrivateServerError) -> Answer
+    ) throws(PrivateServerError) -> Answer {
+        let descriptor = unsafe open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw Files.failure(lock) }
+        defer { close(descriptor) }
+        for _ in 0..<ServerFolder.lockAttemptsMax {
+            if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return try work() }
+            usleep(ServerFolder.lockPauseMicroseconds)
+        }
+        throw .folderBusy(path: dataFolder)
+    }
+
+    private static let lockPauseMicroseconds: UInt32 = 50_000
+    /// As long as a slow start takes: five minutes.
+    private static let lockAttemptsMax = 6_000
+}
+
+// Making the server's folder.
+extension ServerFolder {
+    /// Runs initdb in a folder beside, and renames: an interrupted one leaves nothing that looks finished.
+    func create(_ programs: ServerPrograms, _ account: ServerAccount) throws(PrivateServerError) -> String {
+        let place = try choosePlace(account)
+        let draft = place + "/postgres.new"
+        try Files.removeTree(draft)
+        guard unsafe mkdir(draft, 0o700) == 0 else { throw Files.failure(draft) }
+        try account.own(draft)
+        let arguments = [
+            "--pgdata=\(draft)", "--username=carillon", "--auth=trust", "--encoding=UTF8", "--locale=C",
+            "--no-instructions",
+        ]
+        try run(account.command(programs.initdb, arguments), input: nil)
+        try Files.write(ServerConfiguration.hostRules, to: draft + "/pg_hba.conf", mode: 0o600, owner: account)
+        try includeOurs(draft, account)
+        try createDatabase(draft, programs, account)
+        let home = place + "/postgres"
+        guard unsafe rename(draft, home) == 0 else { throw Files.failure(home) }
+        try Files.syncFolder(place)
+        if place != dataFolder {
+            _ = unsafe unlink(entry)
+            guard unsafe symlink(home, entry) == 0 else { throw Files.failure(entry) }
+            try Files.syncFolder(dataFolder)
+        }
+        return try Files.realPath(home)
+    }
+
+    /// The data folder itself, unless we are root and the server's user can't walk there (a data folder below
+    /// /root): then a folder of its own below /var/lib, with a link in ours.
+    private func choosePlace(_ account: ServerAccount) throws(PrivateServerError) -> String {
+        if let status = Files.status(dataFolder), geteuid() == 0 {
+            // Leave to pass through; what lies in it keeps its own modes.
+            _ = unsafe chmod(dataFolder, status.st_mode & 0o7777 | 0o011)
+        }
+        if account.reaches(dataFolder) { return dataFolder }
+        let place = "/var/lib/carillon/" + String(Entropy.uint64(), radix: 36)
+        try Files.makeFolders(place, mode: 0o711)
+        guard account.reaches(place) else {
+            throw .folderUnusable(path: dataFolder, reason: "is closed to the user that PostgreSQL has to run as")
+        }
+        return place
+    }
+
+    private func includeOurs(_ home: String, _ account: ServerAccount) throws(PrivateServerError) {
+        let path = home + "/postgresql.conf"
+        guard let text = Files.readText(path) else { throw Files.failure(path) }
+        let include = "\ninclude_if_exists = '\(ServerConfiguration.fileName)'\n"
+        try Files.write(text + include, to: path, mode: 0o600, owner: account)
+    }
+
+    /// In single-user mode, before anyone can connect.
+    private func createDatabase(
+        _ home: String, _ programs: ServerPrograms, _ account: ServerAccount
+    ) throws(PrivateServerError) {
+        let statement = home + "/create-database.sql"
+        try Files.write("CREATE DATABASE carillon\n", to: statement, mode: 0o600, owner: account)
+        let input = unsafe open(statement, O_RDONLY | O_CLOEXEC)
+        guard input >= 0 else { throw Files.failure(statement) }
+        defer {
+            close(input)
+            unsafe unlink(statement)
+        }
+        let arguments = ["--single", "-D", home, "-c", "exit_on_error=true", "postgres"]
+        try run(account.command(programs.postgres, arguments), input: input)
+    }
+
+    private func run(_ command: [String], input: Int32?) throws(PrivateServerError) {
+        let log = try openLog()
+        defer { close(log) }
+        guard let process = ChildProcess.spawn(command, input: input, log: log) else {
+            throw .initdbFailed("can't be started")
+        }
+        guard ChildProcess.wait(process) == 0 else { throw .initdbFailed(lastLogLine()) }
+    }
+
+    /// Begun anew at each start: what it holds is about this one.
+    func openLog() throws(PrivateServerError) -> Int32 {
+        let descriptor = unsafe open(log, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw Files.failure(log) }
+        return descriptor
+    }
+
+    /// The last line that complains, or simply the last.
+    func lastLogLine() -> String {
+        let lines = (Files.readText(log) ?? "").split(separator: "\n")
+        let complaint = lines.last { line in
+            ["FATAL:", "PANIC:", "error:", "fatal:"].contains { word in
+                line.split(separator: " ").contains { $0 == word }
+            }
+        }
+        return String((complaint ?? lines.last ?? "it said nothing").prefix(300))
+    }
+}
+
+// The socket's folder.
+extension ServerFolder {
+    /// Short, since a socket's path is limited to 107 bytes, and the same at each start, so that none are left over.
+    static func socketFolder(_ home: String, _ account: ServerAccount) throws(PrivateServerError) -> String {
+        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+        for byte in home.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
+        let name = "/carillon-\(account.user)-" + String(hash, radix: 36)
+        for place in ["/tmp", "/var/tmp", "/dev/shm"] {
+            // Somebody else may sit on the name: the next one, then the next place.
+            for suffix in ["", "-2", "-3"] where isOurs(place + name + suffix, account) {
+                return place + name + suffix
+            }
+        }
+        throw .folderUnusable(path: "/tmp" + name, reason: "can't be made, or belongs to another user")
+    }
+
+    private static func isOurs(_ folder: String, _ account: ServerAccount) -> Bool {
+        if unsafe mkdir(folder, 0o700) == 0 { return (try? account.own(folder)) != nil }
+        guard let status = Files.statusOfLink(folder), status.st_mode & S_IFMT == S_IFDIR else { return false }
+        guard status.st_uid == account.user else { return false }
+        if status.st_mode & 0o077 == 0 { return true }
+        return unsafe chmod(folder, 0o700) == 0
+    }
+}

@@ -1,0 +1,113 @@
+import Glibc
+import PushModel
+import Reactor
+
+/// Starts, adopts and stops one private server. Blocking: runs on the blocking pool only.
+struct ServerStarter: Sendable {
+    /// A server that is running.
+    struct Running: Sendable {
+        let home: String
+        let process: pid_t
+        let socketFolder: String
+    }
+
+    let folder: ServerFolder
+
+    init(dataFolder: String) throws(PrivateServerError) { folder = try ServerFolder(dataFolder: dataFolder) }
+
+    /// Recovery after a crash of the machine replays up to `max_wal_size`.
+    private static let startMax: Duration = .seconds(300)
+    /// Processes of a server that was killed notice it within moments, and let go of its shared memory.
+    private static let orphansMax: Duration = .seconds(30)
+    private static let stopMax: Duration = .seconds(60)
+    private static let pollMicroseconds: UInt32 = 20_000
+
+    func start() throws(PrivateServerError) -> Running { try folder.locked(startLocked) }
+
+    private func startLocked() throws(PrivateServerError) -> Running {
+        let existing = folder.home
+        let account = try ServerAccount.choose(owning: existing)
+        if let existing, let running = try adopt(existing) { return running }
+        var version: Int?
+        if let existing { version = try folder.version(existing) }
+        let programs = try ServerPrograms.find(version: version)
+        let home: String
+        if let existing { home = existing } else { home = try folder.create(programs, account) }
+        return try launch(home, programs, account)
+    }
+
+    /// A server that survived us, by its pid file.
+    private func adopt(_ home: String) throws(PrivateServerError) -> Running? {
+        guard let file = PostmasterFile(in: home), file.isServing(home) else { return nil }
+        let limit = Clocks.monotonicNow() + ServerStarter.startMax
+        while Clocks.monotonicNow() < limit {
+            guard let file = PostmasterFile(in: home), file.isServing(home) else { return nil }
+            if file.isReady { return Running(home: home, process: file.process, socketFolder: file.socketFolder) }
+            usleep(ServerStarter.pollMicroseconds)
+        }
+        throw .startTookTooLong
+    }
+
+    private func launch(
+        _ home: String, _ programs: ServerPrograms, _ account: ServerAccount
+    ) throws(PrivateServerError) -> Running {
+        let buffers = ServerConfiguration.sharedBuffersMegabytes()
+        try Files.write(
+            ServerConfiguration.text(sharedBuffersMegabytes: buffers), to: home + "/" + ServerConfiguration.fileName,
+            mode: 0o600, owner: account)
+        let socketFolder = try ServerFolder.socketFolder(home, account)
+        let command = account.command(
+            programs.postgres, ["-D", home, "-c", "unix_socket_directories=\(socketFolder)"])
+        let orphansLimit = Clocks.monotonicNow() + ServerStarter.orphansMax
+        while true {
+            if PostmasterFile(in: home)?.isAlive == true { try PostmasterFile.disown(in: home, account) }
+            if let running = try attempt(command, home, socketFolder) { return running }
+            let complaint = folder.lastLogLine()
+            guard complaint.contains("shared memory block"), Clocks.monotonicNow() < orphansLimit else {
+                throw .didNotStart(complaint)
+            }
+            usleep(ServerStarter.pollMicroseconds * 10)
+        }
+    }
+
+    /// nil: the server has ended again; its log says why.
+    private func attempt(
+        _ command: [String], _ home: String, _ socketFolder: String
+    ) throws(PrivateServerError) -> Running? {
+        let log = try folder.openLog()
+        let started = ChildProcess.spawn(command, log: log)
+        close(log)
+        guard let process = started else { throw .didNotStart("\(command[0]) can't be started") }
+        let limit = Clocks.monotonicNow() + ServerStarter.startMax
+        while Clocks.monotonicNow() < limit {
+            if ChildProcess.reap(process) { return nil }
+            if let file = PostmasterFile(in: home), file.process == process, file.isReady {
+                return Running(home: home, process: process, socketFolder: socketFolder)
+            }
+            usleep(ServerStarter.pollMicroseconds)
+        }
+        throw .startTookTooLong
+    }
+
+    /// Sessions are ended, everything is written: the next start needs no recovery.
+    func stop(_ running: Running) throws(PrivateServerError) { try folder.locked { stopLocked(running) } }
+
+    private func stopLocked(_ running: Running) {
+        for signal in [SIGINT, SIGQUIT] {
+            guard isRunning(running) else { return }
+            kill(running.process, signal)
+            let limit = Clocks.monotonicNow() + ServerStarter.stopMax
+            while Clocks.monotonicNow() < limit {
+                if !isRunning(running) { return }
+                usleep(ServerStarter.pollMicroseconds)
+            }
+        }
+    }
+
+    /// Where the server is our child and has ended, the kernel's table is told.
+    private func isRunning(_ running: Running) -> Bool {
+        _ = ChildProcess.reap(running.process)
+        guard let file = PostmasterFile(in: running.home), file.process == running.process else { return false }
+        return file.isServing(running.home)
+    }
+}
