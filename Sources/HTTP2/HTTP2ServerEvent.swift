@@ -23,6 +23,14 @@ package struct HTTP2Request: Sendable {
 }
 
 package struct HTTP2ServerSettings: Sendable {
+    package enum KeptFields: Sendable {
+        case all
+        /// `apns-id`, and what tells a request that is no push (`:method` other than POST, `:path` not below `/3/`).
+        /// Requests are not checked against HTTP's rules either: for a server that only has to be fast.
+        case pushIdentity
+    }
+
+    package var keptFields = KeptFields.all
     /// Announced in the first SETTINGS.
     package var streamLimit: UInt32 = 1_000
     /// What is kept of a request's body; more is counted and dropped.

@@ -15,7 +15,7 @@ import CNGHTTP2
         let notes = UnsafeMutablePointer<ServerNotes>.allocate(capacity: 1)
         unsafe notes.initialize(to: ServerNotes(settings: settings))
         do {
-            unsafe native = NativeSession(adopting: try ServerSessionMaker.make(notes))
+            unsafe native = NativeSession(adopting: try ServerSessionMaker.make(settings, notes))
         } catch {
             unsafe notes.pointee.deallocate()
             unsafe notes.deinitialize(count: 1)
@@ -141,13 +141,16 @@ import CNGHTTP2
 @available(*, unavailable) extension HTTP2ServerSession: Sendable {}
 
 private enum ServerSessionMaker {
-    static func make(_ notes: UnsafeMutablePointer<ServerNotes>) throws(HTTP2Fault) -> OpaquePointer {
+    static func make(
+        _ settings: HTTP2ServerSettings, _ notes: UnsafeMutablePointer<ServerNotes>
+    ) throws(HTTP2Fault) -> OpaquePointer {
         guard let callbacks = unsafe ServerCallbacks.make() else { throw .library(.outOfMemory) }
         defer { unsafe nghttp2_session_callbacks_del(callbacks) }
         var option: OpaquePointer?
         try unsafe nghttp2_option_new(&option).orThrow()
         defer { unsafe nghttp2_option_del(option) }
         unsafe nghttp2_option_set_no_closed_streams(option, 1)
+        unsafe nghttp2_option_set_no_http_messaging(option, settings.keptFields == .pushIdentity ? 1 : 0)
         var session: OpaquePointer?
         try unsafe nghttp2_session_server_new2(&session, callbacks, notes, option).orThrow()
         guard let session = unsafe session else { throw .library(.outOfMemory) }

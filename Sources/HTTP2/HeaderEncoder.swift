@@ -31,7 +31,7 @@
     private static let dynamicIndexMin = 62
 
     deinit {
-        for unsafeentry in unsafe entries { unsafe entry.bytes.deallocate() }
+        for place in unsafe entries.indices { unsafe entries[place].bytes.deallocate() }
     }
 
     /// The table shrinks or grows at the start of the next block, as nghttp2 announced there.

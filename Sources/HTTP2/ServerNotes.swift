@@ -43,6 +43,7 @@ import CNGHTTP2
         let slot = unsafe slots.base + place
         unsafe slot.pointee.headerBytes += name.count + value.count + 32
         guard unsafe slot.pointee.headerBytes <= settings.requestHeaderBytesMax else { return false }
+        guard unsafe settings.keptFields == .all || name.isKept(value) else { return true }
         let start = unsafe slot.pointee.header.count
         unsafe slot.pointee.header.append(name.baseAddress, name.count)
         unsafe slot.pointee.header.append(value.baseAddress, value.count)
@@ -117,6 +118,17 @@ import CNGHTTP2
             unsafe (slots.base + place).pointee.response.free()
         }
         unsafe slots.deallocate()
+    }
+}
+
+extension UnsafeBufferPointer<UInt8> {
+    /// Of a field's name: whether a server that keeps only what identifies a push keeps this.
+    fileprivate func isKept(_ value: UnsafeBufferPointer<UInt8>) -> Bool {
+        switch count {
+        case 7: unsafe isText("apns-id") || (isText(":method") && !value.isText("POST"))
+        case 5: unsafe isText(":path") && !value.prefix(3).elementsEqual("/3/".utf8)
+        default: false
+        }
     }
 }
 
