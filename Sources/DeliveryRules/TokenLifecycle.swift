@@ -1,0 +1,183 @@
+import PushModel
+
+/// What a registration, and what a provider's word, do to a stored registration (P5).
+///
+/// The registry's SQL and the simulated store both follow these decisions; races are theirs to settle (row locks,
+/// compare-and-set), the meaning stands here.
+package enum TokenLifecycle {
+    /// Decides one registration.
+    ///
+    /// - Parameters:
+    ///   - existing: the row of the same installation and kind, if there is one.
+    ///   - holder: another live row of the app that has the incoming token.
+    ///   - incoming: what the backend says, with the route that it names.
+    package static func register(
+        existing: StoredRegistration?, holder: StoredRegistration?, incoming: IncomingRegistration
+    ) -> RegistrationDecision {
+        guard let existing else {
+            let row = StoredRegistration(creating: incoming)
+            return RegistrationDecision(
+                change: holder == nil ? .created : .moved, row: row, isWideRowChanged: true, formerHolder: holder?.robbed)
+        }
+        if let known = existing.asOf, let said = incoming.registration.asOf, said < known {
+            return RegistrationDecision(change: .stale, row: existing, isWideRowChanged: false, formerHolder: nil)
+        }
+        let row = existing.merged(with: incoming)
+        return RegistrationDecision(
+            change: change(from: existing, to: row, holder: holder), row: row,
+            isWideRowChanged: !row.hasSameWideRow(as: existing) || incoming.registration.attributes != .keep,
+            formerHolder: holder?.robbed, liftsSuspicion: existing.state == .suspected,
+            replacedGeneration: row.hasSameToken(as: existing) ? nil : existing.generation)
+    }
+
+    private static func change(
+        from existing: StoredRegistration, to row: StoredRegistration, holder: StoredRegistration?
+    ) -> RegistrationChange {
+        if holder != nil { return .moved }
+        if !row.hasSameToken(as: existing) { return .replaced }
+        return row.hasSameWideRow(as: existing) ? .unchanged : .refreshed
+    }
+}
+
+/// A registration together with the route that it names.
+package struct IncomingRegistration: Equatable, Sendable {
+    /// `attributes` is `.keep` where the same ones are stored already: only the database knows when two are the same.
+    package var registration: DeviceRegistration
+    package let route: RouteID
+
+    package init(registration: DeviceRegistration, route: RouteID) {
+        self.registration = registration
+        self.route = route
+    }
+}
+
+/// The columns of a stored registration that decisions look at.
+package struct StoredRegistration: Equatable, Sendable {
+    /// nil: not written yet.
+    package var id: RegistrationID?
+    package var installation: String
+    package var kind: TokenKind
+    package var route: RouteID
+    package var provider: Provider
+    package var token: DeviceToken
+    package var state: RegistrationState
+    package var generation: TokenGeneration
+    package var user: String?
+    package var locale: String?
+    package var timeZone: String?
+    package var appVersion: String?
+    package var tags: [String]
+    /// When the backend learned what is stored.
+    package var asOf: WallInstant?
+
+    package init(
+        id: RegistrationID?, installation: String, kind: TokenKind, route: RouteID, provider: Provider,
+        token: DeviceToken, state: RegistrationState, generation: TokenGeneration, user: String?, locale: String?,
+        timeZone: String?, appVersion: String?, tags: [String], asOf: WallInstant?
+    ) {
+        self.id = id
+        self.installation = installation
+        self.kind = kind
+        self.route = route
+        self.provider = provider
+        self.token = token
+        self.state = state
+        self.generation = generation
+        self.user = user
+        self.locale = locale
+        self.timeZone = timeZone
+        self.appVersion = appVersion
+        self.tags = tags
+        self.asOf = asOf
+    }
+
+    init(creating incoming: IncomingRegistration) {
+        let said = incoming.registration
+        self.init(
+            id: nil, installation: said.installation, kind: said.kind, route: incoming.route, provider: said.provider,
+            token: said.token, state: .active, generation: TokenGeneration(1), user: said.user.applied(to: nil),
+            locale: said.locale.applied(to: nil), timeZone: said.timeZone.applied(to: nil),
+            appVersion: said.appVersion.applied(to: nil), tags: said.tags.applied(to: []) ?? [], asOf: said.asOf)
+    }
+
+    /// The token as the provider knows it. Tokens of two providers may be equal by chance.
+    package func hasSameToken(as other: StoredRegistration) -> Bool {
+        provider == other.provider && token == other.token
+    }
+
+    func hasSameWideRow(as other: StoredRegistration) -> Bool {
+        var twin = self
+        // The one column that is not in the wide row.
+        twin.asOf = other.asOf
+        return twin == other
+    }
+
+    /// The row after its app said so. Registering again makes a doubted or retired token live: the app just got it
+    /// from the provider.
+    func merged(with incoming: IncomingRegistration) -> StoredRegistration {
+        let said = incoming.registration
+        var row = self
+        row.provider = said.provider
+        row.token = said.token
+        row.route = incoming.route
+        row.state = .active
+        row.user = said.user.applied(to: user)
+        row.locale = said.locale.applied(to: locale)
+        row.timeZone = said.timeZone.applied(to: timeZone)
+        row.appVersion = said.appVersion.applied(to: appVersion)
+        row.tags = said.tags.applied(to: tags) ?? []
+        row.asOf = said.asOf ?? asOf
+        // An answer from the old route (the wrong environment, say) must not judge the token on the new one either.
+        if !row.hasSameToken(as: self) || row.route != route { row.generation = generation.next }
+        return row
+    }
+
+    /// What is left of a row whose token lives elsewhere now: kept, so that its installation stays known.
+    var robbed: StoredRegistration {
+        var row = self
+        row.state = .retired
+        row.generation = generation.next
+        return row
+    }
+}
+
+/// What is to be written for one registration.
+package struct RegistrationDecision: Equatable, Sendable {
+    package let change: RegistrationChange
+    /// The row as it is to be; as it stands where stale.
+    package let row: StoredRegistration
+    /// Otherwise only the registration time is written (and that not where stale).
+    package let isWideRowChanged: Bool
+    /// The row that lost the token, as it is to be: retired, with feedback `moved`.
+    package let formerHolder: StoredRegistration?
+    /// A doubt about the token is to be forgotten.
+    package let liftsSuspicion: Bool
+    /// Set where another token took its place, with feedback `replaced` about that generation.
+    package let replacedGeneration: TokenGeneration?
+
+    package init(
+        change: RegistrationChange, row: StoredRegistration, isWideRowChanged: Bool,
+        formerHolder: StoredRegistration?, liftsSuspicion: Bool = false, replacedGeneration: TokenGeneration? = nil
+    ) {
+        self.change = change
+        self.row = row
+        self.isWideRowChanged = isWideRowChanged
+        self.formerHolder = formerHolder
+        self.liftsSuspicion = liftsSuspicion
+        self.replacedGeneration = replacedGeneration
+    }
+}
+
+extension TokenGeneration {
+    package var next: TokenGeneration { TokenGeneration(value &+ 1) }
+}
+
+extension DeviceRegistration.Change {
+    package func applied(to stored: Value?) -> Value? {
+        switch self {
+        case .keep: stored
+        case .clear: nil
+        case .set(let value): value
+        }
+    }
+}

@@ -1,0 +1,91 @@
+import Postgres
+import PushModel
+
+/// A request that names itself, so that its repetition has no second effect (P10).
+package struct IdempotencyClaim: Equatable, Sendable {
+    /// Method and route, without values.
+    package let operation: String
+    /// The caller's key, 1 to 255 bytes.
+    package let key: String
+    package let bodySHA256: [UInt8]
+
+    package init(operation: String, key: String, bodySHA256: [UInt8]) {
+        precondition(bodySHA256.count == 32, "a SHA-256 has 32 bytes")
+        self.operation = operation
+        self.key = key
+        self.bodySHA256 = bodySHA256
+    }
+}
+
+/// A claim whose answer is known before its effect.
+package struct IdempotentAnswer: Equatable, Sendable {
+    package let claim: IdempotencyClaim
+    package let answer: [UInt8]
+    package init(claim: IdempotencyClaim, answer: [UInt8]) {
+        self.claim = claim
+        self.answer = answer
+    }
+}
+
+/// What came of a request that names itself.
+package enum OnceReply: Equatable, Sendable {
+    case done(answer: [UInt8])
+    /// The first one's answer; nothing was done now.
+    case replayed(answer: [UInt8])
+    /// The key was used for another body; nothing was done.
+    case mismatch
+}
+
+enum IdempotencySQL {
+    static let claim = Statement(
+        "idempotency_claim",
+        """
+        INSERT INTO idempotency_keys (app_id, operation, key, body_sha256, answer) VALUES ($1, $2, $3, $4, '')
+        ON CONFLICT DO NOTHING
+        """)
+
+    static let look = Statement(
+        "idempotency_look",
+        "SELECT body_sha256, answer FROM idempotency_keys WHERE app_id = $1 AND operation = $2 AND key = $3")
+
+    static let answer = Statement(
+        "idempotency_answer",
+        "UPDATE idempotency_keys SET answer = $4 WHERE app_id = $1 AND operation = $2 AND key = $3")
+}
+
+extension IdempotencyClaim {
+    func lookUp(app: AppID?) -> Query { Query(IdempotencySQL.look, name(in: app)) }
+
+    private func name(in app: AppID?) -> Parameters {
+        var parameters = Parameters()
+        // 0: a request that belongs to no app.
+        parameters.int64(app?.value ?? 0)
+        parameters.text(operation)
+        parameters.text(key)
+        return parameters
+    }
+
+    /// What the stored key says about this request.
+    func reply(in stored: ResultSet) throws(PostgresError) -> OnceReply {
+        try stored.bytes(0, 0) == bodySHA256 ? .replayed(answer: stored.bytes(0, 1)) : .mismatch
+    }
+
+    /// Runs `effect` in one transaction with its key: once, however often it is asked. A simultaneous twin waits.
+    func once(
+        app: AppID?, in pool: PostgresPool,
+        _ effect: @Sendable (PostgresTransaction) async throws(PostgresError) -> [UInt8]
+    ) async throws(PostgresError) -> OnceReply {
+        var parameters = name(in: app)
+        parameters.bytes(bodySHA256)
+        let opening = [Query(IdempotencySQL.claim, parameters), lookUp(app: app)]
+        return try await pool.transaction { transaction throws(PostgresError) in
+            let answers = try await transaction.run(opening)
+            guard answers[0].affectedRows == 1 else { return try reply(in: answers[1]) }
+            let answer = try await effect(transaction)
+            var closing = name(in: app)
+            closing.bytes(answer)
+            _ = try await transaction.runAndCommit([Query(IdempotencySQL.answer, closing)])
+            return .done(answer: answer)
+        }
+    }
+}

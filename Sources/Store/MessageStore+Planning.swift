@@ -1,0 +1,158 @@
+import Encodings
+import Postgres
+import PushModel
+
+/// What a planner's turn did.
+package enum PlanReply: Equatable, Sendable {
+    /// No message waits for a planner, or another one is at work on each.
+    case nothing
+    case planned(PlannedSlice)
+}
+
+/// One slice of one message's audience, cut into parcels.
+package struct PlannedSlice: Equatable, Sendable {
+    package let message: MessageID
+    package let app: AppID
+    /// Where new parcels are ready. Rising.
+    package let routes: [RouteID]
+    /// Members of the new parcels.
+    package let members: Int
+    /// The audience is known from here on.
+    package let isPlanned: Bool
+    /// Nothing is left to send: the message is over.
+    package let isFinished: Bool
+}
+
+extension MessageStore {
+    /// Cuts the next slice of the message whose turn it is, in one transaction.
+    ///
+    /// Members are frozen here: one read of an id range over all routes, so that a registration that changes its route
+    /// meanwhile can't be in two parcels.
+    package func planSlice(
+        idsMax: Int = 20_000, parcelMembersMax: Int = 5_000, knownFormats: [Int16], now: WallInstant? = nil
+    ) async throws(StoreFault) -> PlanReply {
+        precondition(idsMax > 0 && parcelMembersMax > 0)
+        let (pool, steps) = (pool, steps)
+        let reply = try await translating { () throws(PostgresError) in
+            try await pool.retryingConflicts { () throws(PostgresError) in
+                try await pool.transaction { transaction throws(PostgresError) -> Result<PlanReply, StoreFault> in
+                    let claim = Query(PlanSQL.claim) { $0.int16Array(knownFormats) }
+                    let row = try await transaction.run([claim])[0]
+                    guard row.rowCount == 1 else { return .success(.nothing) }
+                    guard let turn = try PlanTurn(reading: row) else {
+                        await transaction.abandon()
+                        return .failure(.damaged("message_contents.audience"))
+                    }
+                    let found = try await turn.read(idsMax: idsMax, in: transaction)
+                    let cut = SliceCut(found, parcelMembersMax: parcelMembersMax)
+                    let answers = try await transaction.conclude(
+                        turn.writing(cut, now: now), announcing: .sliceWritten, to: steps)
+                    return .success(.planned(try turn.slice(cut, counted: answers[0])))
+                }
+            }
+        }.get()
+        if case .planned(let slice) = reply {
+            if !slice.routes.isEmpty { bell.ring(.parcels) }
+        }
+        return reply
+    }
+}
+
+/// A claimed plan: which message, and how far it is.
+private struct PlanTurn: Sendable {
+    let message: UniversalID
+    let plannedThrough: Int64
+    let app: Int64
+    let format: Int16
+    let priority: Int16
+    let kind: Int16
+    let horizon: Int64
+    let expiresAt: WallInstant
+    let audience: Audience
+
+    init?(reading row: ResultSet) throws(PostgresError) {
+        message = try row.uuid(0, 0)
+        plannedThrough = try row.int64(0, 1)
+        app = try row.int64(0, 2)
+        format = try row.int16(0, 3)
+        priority = try row.int16(0, 4)
+        kind = try row.int16(0, 5)
+        horizon = try row.int64(0, 6)
+        expiresAt = try row.instant(0, 7)
+        guard let audience = AudienceText.decode(try row.bytes(0, 8)) else { return nil }
+        self.audience = audience
+    }
+
+    func read(idsMax: Int, in transaction: PostgresTransaction) async throws(PostgresError) -> FoundMembers {
+        switch audience {
+        case .all:
+            let query = Query(PlanSQL.live) {
+                $0.int64(app)
+                $0.int16(kind)
+                $0.int64(plannedThrough)
+                $0.int64(horizon)
+                $0.int64(Int64(idsMax))
+            }
+            return try FoundMembers(live: try await transaction.run([query])[0], idsMax: idsMax, horizon: horizon)
+        case .installations(let installations):
+            let start = min(Int(plannedThrough), installations.count)
+            let end = min(start + idsMax, installations.count)
+            let query = Query(PlanSQL.named) {
+                $0.int64(app)
+                $0.int16(kind)
+                $0.int64(horizon)
+                $0.array(.text, count: end - start) { $1.text(installations[start + $0]) }
+            }
+            return try FoundMembers(
+                named: try await transaction.run([query])[0], plannedThrough: Int64(end),
+                isLast: end == installations.count)
+        }
+    }
+
+    /// The message's own row comes first and its reasons after: every settle takes them in this order.
+    func writing(_ cut: SliceCut, now: WallInstant?) -> [Query] {
+        var queries = [
+            Query(PlanSQL.count) {
+                $0.uuid(message)
+                $0.int64(Int64(cut.members))
+                $0.int64(cut.found.unknown)
+                $0.int64(cut.found.retired)
+                $0.bool(cut.found.isLast)
+                $0.instant(now)
+            }
+        ]
+        let endings = cut.found.endings
+        if !endings.isEmpty { queries.append(.addReasons(endings, to: MessageID(message))) }
+        if !cut.routes.isEmpty {
+            queries.append(
+                Query(PlanSQL.cut) {
+                    $0.uuid(message)
+                    $0.int64(app)
+                    $0.int16(format)
+                    $0.int16(priority)
+                    $0.instant(expiresAt)
+                    $0.instant(now)
+                    $0.int64Array(cut.routes)
+                    $0.bytesArray(cut.memberLists)
+                    $0.int32Array(cut.counts)
+                })
+        }
+        queries.append(
+            cut.found.isLast
+                ? Query(PlanSQL.end) { $0.uuid(message) }
+                : Query(PlanSQL.advance) {
+                    $0.uuid(message)
+                    $0.int64(cut.found.plannedThrough)
+                    $0.instant(now)
+                })
+        return queries
+    }
+
+    func slice(_ cut: SliceCut, counted: ResultSet) throws(PostgresError) -> PlannedSlice {
+        var routes: [RouteID] = []
+        for route in cut.routes where routes.last?.value != route { routes.append(RouteID(route)) }
+        return PlannedSlice(
+            message: MessageID(message), app: AppID(app), routes: routes, members: cut.members,
+            isPlanned: cut.found.isLast, isFinished: try counted.int16(0, 0) == MessageState.finished.rawValue)
+    }
+}

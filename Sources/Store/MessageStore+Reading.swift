@@ -1,0 +1,94 @@
+import Postgres
+import PushModel
+
+/// A message's content, as a sender needs it.
+package struct StoredMessage: Equatable, Sendable {
+    package let id: MessageID
+    package let app: AppID
+    package let format: Int16
+    package let urgency: MessageUrgency
+    package let kind: TokenKind
+    package let expiresAt: WallInstant
+    package let content: [UInt8]
+}
+
+extension MessageStore {
+    /// Where a message stands, in one snapshot: what was folded into it plus what its open parcels say.
+    package func account(app: AppID, id: MessageID) async throws(StoreFault) -> MessageAccount? {
+        let query = Query(MessageSQL.account) {
+            $0.int64(app.value)
+            $0.uuid(id.value)
+        }
+        let rows = try await translating { () throws(PostgresError) in try await pool.read(query) }
+        guard rows.rowCount == 1 else { return nil }
+        return try Self.account(in: rows, row: 0, withReasons: true)
+    }
+
+    /// Newest first. Without reasons: those are a look at one message.
+    package func list(app: AppID, before: MessageID? = nil, limit: Int) async throws(StoreFault) -> [MessageAccount] {
+        let query = Query(MessageSQL.list) {
+            $0.int64(app.value)
+            $0.uuid(before?.value)
+            $0.int64(Int64(limit))
+        }
+        let rows = try await translating { () throws(PostgresError) in try await pool.read(query) }
+        var accounts: [MessageAccount] = []
+        for row in 0..<rows.rowCount { accounts.append(try Self.account(in: rows, row: row, withReasons: false)) }
+        return accounts
+    }
+
+    /// nil: no such message, or its content went with retention.
+    package func content(_ id: MessageID) async throws(StoreFault) -> StoredMessage? {
+        let query = Query(MessageSQL.content) { $0.uuid(id.value) }
+        let rows = try await translating { () throws(PostgresError) in try await pool.read(query) }
+        guard rows.rowCount == 1 else { return nil }
+        do throws(PostgresError) {
+            let urgency = MessageUrgency(rawValue: try rows.int16(0, 2))
+            let kind = TokenKind(rawValue: try rows.int16(0, 3))
+            guard let urgency, let kind else { throw .unexpectedShape(statement: "message_content", column: 2) }
+            return StoredMessage(
+                id: id, app: AppID(try rows.int64(0, 0)), format: try rows.int16(0, 1), urgency: urgency, kind: kind,
+                expiresAt: try rows.instant(0, 4), content: try rows.bytes(0, 5))
+        } catch { throw StoreFault(error) }
+    }
+
+    /// How many of an app's messages are not over, counted up to a limit: what `backlog_full` is decided by.
+    package func openMessages(of app: AppID, atMost limit: Int) async throws(StoreFault) -> Int {
+        let query = Query(MessageSQL.open) {
+            $0.int64(app.value)
+            $0.int64(Int64(limit))
+        }
+        return try await translating { () throws(PostgresError) in Int(try await pool.read(query).int64(0, 0)) }
+    }
+
+    private static func account(
+        in rows: ResultSet, row: Int, withReasons: Bool
+    ) throws(StoreFault) -> MessageAccount {
+        do throws(PostgresError) {
+            guard let state = MessageState(rawValue: try rows.int16(row, 1)) else {
+                throw .unexpectedShape(statement: "message_account", column: 1)
+            }
+            var outcomes: [Int64] = []
+            for column in 7...13 { outcomes.append(try rows.int64(row, column)) }
+            return MessageAccount(
+                id: MessageID(try rows.uuid(row, 0)), state: state, acceptedAt: try rows.instant(row, 2),
+                expiresAt: try rows.instant(row, 3), finishedAt: try rows.instantOrNil(row, 4),
+                audience: try rows.int64OrNil(row, 5), outcomes: outcomes, pending: try rows.int64(row, 6),
+                reasons: withReasons ? try reasons(in: rows, row: row) : [])
+        } catch { throw StoreFault(error) }
+    }
+
+    private static func reasons(in rows: ResultSet, row: Int) throws(PostgresError) -> [EndingTotal] {
+        let states = try rows.int16Array(row, 14)
+        let words = try rows.textArray(row, 15)
+        let counts = try rows.int64Array(row, 16)
+        var totals: [EndingTotal] = []
+        for (place, number) in states.enumerated() {
+            guard let state = TerminalState(rawValue: number), place < words.count, place < counts.count else {
+                throw .unexpectedShape(statement: "message_account", column: 14)
+            }
+            totals.append(EndingTotal(ending: Ending(state, words[place]), count: counts[place]))
+        }
+        return totals
+    }
+}

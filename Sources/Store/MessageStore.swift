@@ -1,0 +1,116 @@
+import Postgres
+import PushModel
+
+/// Messages: accepted, planned, accounted for.
+package struct MessageStore: Sendable {
+    let pool: PostgresPool
+    let bell: WorkBell
+    let steps: (any StepListener)?
+
+    package init(pool: PostgresPool, bell: WorkBell, steps: (any StepListener)? = nil) {
+        self.pool = pool
+        self.bell = bell
+        self.steps = steps
+    }
+
+    /// Writes a message, all of it or nothing: committed when this returns `.accepted` (P1).
+    ///
+    /// It reaches the registrations that exist by then. A repeated request with its idempotency key gets the first
+    /// answer; a simultaneous twin waits for it.
+    package func accept(_ message: NewMessage, now: WallInstant? = nil) async throws(StoreFault) -> AcceptReply {
+        let queries = Self.acceptQueries(message, now: now)
+        let (pool, steps) = (pool, steps)
+        let answers = try await translating { () throws(PostgresError) in
+            try await pool.transaction { transaction throws(PostgresError) in
+                try await transaction.conclude(queries, announcing: .messageWritten, to: steps)
+            }
+        }
+        let written = try await translating { () throws(PostgresError) in try answers[0].int64(0, 0) }
+        guard written == 0, let once = message.idempotency else {
+            bell.ring(.plan)
+            return .accepted
+        }
+        switch try await translating({ () throws(PostgresError) in try once.claim.reply(in: answers[1]) }) {
+        case .done(let answer), .replayed(let answer): return .replayed(answer: answer)
+        case .mismatch: return .mismatch
+        }
+    }
+
+    private static func acceptQueries(_ message: NewMessage, now: WallInstant?) -> [Query] {
+        var parameters = Parameters()
+        parameters.uuid(message.id.value)
+        parameters.int64(message.app.value)
+        parameters.int16(message.format)
+        parameters.int16(message.urgency.rawValue)
+        parameters.int16(message.kind.rawValue)
+        parameters.int16(message.badge.column)
+        parameters.int32(message.badge.columnValue)
+        parameters.int64(message.lifetime.wholeMicroseconds)
+        parameters.bytes(message.content)
+        parameters.bytes(AudienceText.encode(message.audience))
+        parameters.instant(now)
+        guard let once = message.idempotency else { return [Query(MessageSQL.accept, parameters)] }
+        parameters.text(once.claim.operation)
+        parameters.text(once.claim.key)
+        parameters.bytes(once.claim.bodySHA256)
+        parameters.bytes(once.answer)
+        return [Query(MessageSQL.acceptOnce, parameters), once.claim.lookUp(app: message.app)]
+    }
+}
+
+/// A message as it is handed in.
+package struct NewMessage: Equatable, Sendable {
+    /// Version 7: rising with time.
+    package var id: MessageID
+    package var app: AppID
+    /// Of `content`: a process works only on formats that it knows.
+    package var format: Int16
+    package var urgency: MessageUrgency
+    /// Which tokens the push type asks for.
+    package var kind: TokenKind
+    package var badge: BadgeChange
+    /// From acceptance to `expires_at`, by the database's clock.
+    package var lifetime: Duration
+    package var content: [UInt8]
+    package var audience: Audience
+    package var idempotency: IdempotentAnswer?
+
+    package init(
+        id: MessageID, app: AppID, format: Int16, urgency: MessageUrgency, kind: TokenKind, badge: BadgeChange,
+        lifetime: Duration, content: [UInt8], audience: Audience, idempotency: IdempotentAnswer? = nil
+    ) {
+        self.id = id
+        self.app = app
+        self.format = format
+        self.urgency = urgency
+        self.kind = kind
+        self.badge = badge
+        self.lifetime = lifetime
+        self.content = content
+        self.audience = audience
+        self.idempotency = idempotency
+    }
+}
+
+package enum AcceptReply: Equatable, Sendable {
+    case accepted
+    /// The same request was accepted before: nothing new is written, and this was its answer.
+    case replayed(answer: [UInt8])
+    /// The key was used for another body.
+    case mismatch
+}
+
+extension BadgeChange {
+    /// The column `badge_change`.
+    var column: Int16 {
+        switch self {
+        case .none: 0
+        case .increment: 1
+        case .value: 2
+        }
+    }
+
+    var columnValue: Int32 {
+        if case .value(let badge) = self { badge } else { 0 }
+    }
+}

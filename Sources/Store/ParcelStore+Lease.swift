@@ -1,0 +1,154 @@
+import DeliveryRules
+import Encodings
+import Postgres
+import PushModel
+
+/// What a process asks for when it wants a parcel.
+package struct LeaseOrder: Equatable, Sendable {
+    package let route: RouteID
+    package let owner: ProcessID
+    package let leaseFor: Duration
+    /// Of the messages that this process can encode.
+    package let knownFormats: [Int16]
+
+    package init(route: RouteID, owner: ProcessID, leaseFor: Duration, knownFormats: [Int16]) {
+        self.route = route
+        self.owner = owner
+        self.leaseFor = leaseFor
+        self.knownFormats = knownFormats
+    }
+}
+
+extension ParcelStore {
+    /// Leases the route's next parcel; nil where none is due, or others are leasing each at this moment.
+    ///
+    /// One transaction: the claim, the badges of its first lease under the mark (P3), and the members' rows as they
+    /// stand.
+    package func lease(_ order: LeaseOrder, now: WallInstant? = nil) async throws(StoreFault) -> LeasedParcel? {
+        let (pool, steps) = (pool, steps)
+        return try await translating { () throws(PostgresError) in
+            // 40P01: another lease, or a registration, took the same badges in another order after all.
+            try await pool.retryingConflicts { () throws(PostgresError) in
+                try await pool.transaction { transaction throws(PostgresError) in
+                    let claim = [Query(ParcelSQL.planOnce), Query(ParcelSQL.claim) { $0.claim(order, now: now) }]
+                    let answer = try await transaction.run(claim)[1]
+                    guard answer.rowCount == 1 else { return nil }
+                    let claimed = try ClaimedParcel(reading: answer, route: order.route)
+                    let rows = try await transaction.conclude(
+                        [claimed.reading], announcing: .leaseWritten, to: steps)
+                    return try claimed.leased(with: rows[0])
+                }
+            }
+        }
+    }
+}
+
+extension Parameters {
+    fileprivate mutating func claim(_ order: LeaseOrder, now: WallInstant?) {
+        int64(order.route.value)
+        uuid(order.owner.value)
+        int64(order.leaseFor.wholeMicroseconds)
+        int16Array(order.knownFormats)
+        instant(now)
+    }
+}
+
+/// A parcel's own row as its claim left it, and which of its members are still owed something.
+private struct ClaimedParcel: Sendable {
+    private let row: ResultSet
+    private let route: RouteID
+    private let memberCount: Int
+    private let settledBits: [UInt8]
+    private var indices: [Int32] = []
+    private var ids: [Int64] = []
+
+    init(reading row: ResultSet, route: RouteID) throws(PostgresError) {
+        self.row = row
+        self.route = route
+        memberCount = Int(try row.int32(0, 11))
+        settledBits = try row.bytesOrNil(0, 13) ?? []
+        guard let members = try? MemberList.decode(row.bytes(0, 12)), members.count == memberCount else {
+            throw Self.damaged
+        }
+        var settled = MemberBitmap(count: memberCount)
+        if !settledBits.isEmpty {
+            guard let stored = MemberBitmap(bytes: settledBits, count: memberCount) else { throw Self.damaged }
+            settled = stored
+        }
+        indices.reserveCapacity(memberCount)
+        ids.reserveCapacity(memberCount)
+        for index in 0..<memberCount where !settled[index] {
+            indices.append(Int32(index))
+            ids.append(members[index])
+        }
+    }
+
+    private static let damaged = PostgresError.unexpectedShape(statement: "parcel_claim", column: 12)
+
+    /// What reads the members, and raises their badges where this is the first lease.
+    var reading: Query {
+        get throws(PostgresError) {
+            let badgeChange = try row.int16(0, 14)
+            let isFirstLease = try row.bool(0, 16)
+            if badgeChange == BadgeChange.none.column { return Query(ParcelSQL.read) { $0.int64Array(ids) } }
+            guard isFirstLease else { return Query(ParcelSQL.readWithBadges) { $0.int64Array(ids) } }
+            let badgeValue = try row.int32(0, 15)
+            return Query(ParcelSQL.raiseAndRead) {
+                $0.int64Array(ids)
+                $0.int16(badgeChange)
+                $0.int32(badgeValue)
+            }
+        }
+    }
+
+    /// - Parameter rows: the members' rows by rising id; those of deleted devices are missing.
+    func leased(with rows: ResultSet) throws(PostgresError) -> LeasedParcel {
+        var members: [LeasedMember] = []
+        members.reserveCapacity(ids.count)
+        var tokens: [UInt8] = []
+        tokens.reserveCapacity(ids.count * 32)
+        var next = 0
+        for (place, id) in ids.enumerated() {
+            guard next < rows.rowCount, try rows.int64(next, 0) == id else {
+                members.append(.deleted(index: indices[place], id: id))
+                continue
+            }
+            members.append(try member(index: indices[place], id: id, in: rows, at: next, tokens: &tokens))
+            next += 1
+        }
+        return LeasedParcel(
+            id: ParcelID(try row.int64(0, 0)), message: MessageID(try row.uuid(0, 1)), app: AppID(try row.int64(0, 2)),
+            route: route, epoch: try row.int32(0, 3), settles: try row.int32(0, 4), attempt: try row.int16(0, 5),
+            lapses: try row.int16(0, 6), retrySpent: .microseconds(try row.int64(0, 7)),
+            answerLost: try row.bool(0, 8), expiresAt: try row.instant(0, 9), leasedAt: try row.instant(0, 10),
+            memberCount: memberCount, members: members, tokens: tokens, settledBits: settledBits)
+    }
+
+    private func member(
+        index: Int32, id: Int64, in rows: ResultSet, at place: Int, tokens: inout [UInt8]
+    ) throws(PostgresError) -> LeasedMember {
+        let state = try rows.int16(place, 2)
+        let home = try rows.int64(place, 1)
+        let standing: MemberStanding
+        if state == RegistrationState.retired.rawValue {
+            standing = .retired
+        } else {
+            standing = home == route.value ? .present : .moved(to: RouteID(home))
+        }
+        let start = tokens.count
+        let count = try rows.append(place, 5, to: &tokens)
+        return LeasedMember(
+            index: index, registration: RegistrationID(id), standing: standing,
+            generation: TokenGeneration(try rows.int32(place, 3)), badge: try rows.int32(place, 4),
+            tokenStart: Int32(start), tokenCount: Int32(count),
+            isSuspected: state == RegistrationState.suspected.rawValue)
+    }
+}
+
+extension LeasedMember {
+    fileprivate static func deleted(index: Int32, id: Int64) -> LeasedMember {
+        LeasedMember(
+            index: index, registration: RegistrationID(id), standing: .deleted, generation: TokenGeneration(0),
+            badge: 0, tokenStart: 0, tokenCount: 0, isSuspected: false)
+    }
+}

@@ -1,0 +1,96 @@
+import DeliveryRules
+import Encodings
+import Postgres
+import PushModel
+
+extension ParcelStore {
+    /// Writes what became of a parcel's members, all of it or nothing.
+    ///
+    /// A compare-and-set on (parcel, epoch, settles, leased): a loser's counts are dropped, and after `commitUnknown`
+    /// the same settlement may be handed in again.
+    package func settle(_ settlement: Settlement, now: WallInstant? = nil) async throws(StoreFault) -> SettleReply {
+        let query = Self.query(for: settlement, now: now)
+        let standing = Query(SettleSQL.standing) { $0.int64(settlement.parcel.value) }
+        let (pool, steps) = (pool, steps)
+        let answers = try await translating { () throws(PostgresError) in
+            try await pool.retryingConflicts { () throws(PostgresError) in
+                try await pool.transaction { transaction throws(PostgresError) in
+                    try await transaction.conclude([query, standing], announcing: .settleWritten, to: steps)
+                }
+            }
+        }
+        let reply = try await translating { () throws(PostgresError) in try Self.reply(answers) }
+        if reply == .settled, settlement.remainders.contains(where: { $0.dueAfter <= .zero }) { bell.ring(.parcels) }
+        return reply
+    }
+
+    private static func query(for settlement: Settlement, now: WallInstant?) -> Query {
+        precondition(settlement.pendingAfter >= 0)
+        let remainders = settlement.remainders.filter { !$0.members.isEmpty }
+        var parameters = Parameters()
+        parameters.int64(settlement.parcel.value)
+        parameters.int32(settlement.epoch)
+        parameters.int32(settlement.settles)
+        for state in TerminalState.allCases {
+            parameters.int32(Int32(settlement.endings.reduce(0) { $0 + ($1.ending.state == state ? $1.count : 0) }))
+        }
+        parameters.int32(Int32(remainders.reduce(0) { $0 + $1.members.count }))
+        parameters.instant(now)
+        parameters.endings(EndingCount.told(settlement.endings))
+        parameters.remainders(remainders)
+        guard settlement.pendingAfter > 0 else { return Query(SettleSQL.whole, parameters) }
+        parameters.bytes(settlement.settledBits)
+        parameters.int32(Int32(settlement.pendingAfter))
+        return Query(SettleSQL.part, parameters)
+    }
+
+    private static func reply(_ answers: [ResultSet]) throws(PostgresError) -> SettleReply {
+        if try answers[0].int64(0, 0) == 1 { return .settled }
+        guard answers[1].rowCount == 1 else { return .fenced(standing: nil) }
+        return .fenced(
+            standing: ParcelStanding(
+                epoch: try answers[1].int32(0, 0), settles: try answers[1].int32(0, 1),
+                isLeased: try answers[1].bool(0, 2)))
+    }
+}
+
+extension EndingCount {
+    /// Those that get a row of their own, each ending once, ordered by state and reason: rows are locked in one order.
+    /// A plain `accepted` says nothing that the count doesn't.
+    fileprivate static func told(_ endings: [EndingCount]) -> [EndingCount] {
+        let kept = endings.filter { $0.count > 0 && $0.ending != Ending(.accepted) }
+        let sorted = kept.sorted {
+            $0.ending.state == $1.ending.state
+                ? $0.ending.reason.utf8.lexicographicallyPrecedes($1.ending.reason.utf8)
+                : $0.ending.state.rawValue < $1.ending.state.rawValue
+        }
+        var merged: [EndingCount] = []
+        for ending in sorted {
+            if let last = merged.indices.last, merged[last].ending == ending.ending {
+                merged[last].count += ending.count
+            } else {
+                merged.append(ending)
+            }
+        }
+        return merged
+    }
+}
+
+extension Parameters {
+    fileprivate mutating func endings(_ endings: [EndingCount]) {
+        int16Array(endings.map(\.ending.state.rawValue))
+        textArray(endings.map(\.ending.reason))
+        int64Array(endings.map { Int64($0.count) })
+    }
+
+    fileprivate mutating func remainders(_ remainders: [Remainder]) {
+        int64Array(remainders.map(\.route.value))
+        int64Array(remainders.map(\.dueAfter.wholeMicroseconds))
+        int16Array(remainders.map(\.attempt))
+        int16Array(remainders.map(\.lapses))
+        int64Array(remainders.map(\.retrySpent.wholeMicroseconds))
+        boolArray(remainders.map(\.answerLost))
+        bytesArray(remainders.map { MemberList.encode($0.members.map(\.value)) })
+        int32Array(remainders.map { Int32($0.members.count) })
+    }
+}

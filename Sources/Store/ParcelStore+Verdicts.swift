@@ -1,0 +1,158 @@
+import DeliveryRules
+import Postgres
+import PushModel
+
+/// How many registrations really changed.
+package struct VerdictReport: Equatable, Sendable {
+    package let retired: Int
+    package let suspected: Int
+    package let cleared: Int
+    package init(retired: Int, suspected: Int, cleared: Int) {
+        self.retired = retired
+        self.suspected = suspected
+        self.cleared = cleared
+    }
+}
+
+extension ParcelStore {
+    /// Doubts that one call confirms.
+    static let confirmedMax: Int64 = 5_000
+
+    /// Applies what answers said about tokens, in a transaction of its own before the settle: a verdict stays true when
+    /// the parcel was lost meanwhile.
+    ///
+    /// Each is a compare-and-set on the generation and the registration time (`TokenLifecycle.judge`); feedback is
+    /// written for those that really changed.
+    package func applyVerdicts(
+        _ verdicts: [GuardedVerdict], samples: [RouteSample], now: WallInstant? = nil
+    ) async throws(StoreFault) -> VerdictReport {
+        let verdicts = Self.eachOnce(verdicts)
+        let samples = Self.eachOnce(samples)
+        var queries: [Query] = []
+        if !verdicts.isEmpty {
+            queries.append(Query(VerdictSQL.lock) { $0.int64Array(verdicts.map(\.registration.value)) })
+            queries.append(Query(VerdictSQL.judge) { $0.verdicts(verdicts, now: now) })
+        }
+        if !samples.isEmpty { queries.append(Query(VerdictSQL.sample) { $0.samples(samples, now: now) }) }
+        guard !queries.isEmpty else { return VerdictReport(retired: 0, suspected: 0, cleared: 0) }
+        let (pool, statements) = (pool, queries)
+        return try await translating { () throws(PostgresError) in
+            let answers = try await pool.retryingConflicts { () throws(PostgresError) in
+                try await pool.run(statements, transaction: TransactionOptions())
+            }
+            guard !verdicts.isEmpty else { return VerdictReport(retired: 0, suspected: 0, cleared: 0) }
+            return VerdictReport(
+                retired: Int(try answers[1].int64(0, 0)), suspected: Int(try answers[1].int64(0, 1)),
+                cleared: Int(try answers[1].int64(0, 2)))
+        }
+    }
+
+    /// Turns old doubts into verdicts where the rule allows it; returns how many tokens were retired. The others stay
+    /// suspected. Any process may call it at any time; worth repeating while it returns `confirmedMax`.
+    package func confirmSuspicions(
+        _ rule: SuspicionRule, now: WallInstant? = nil
+    ) async throws(StoreFault) -> Int {
+        let pool = pool
+        return try await translating { () throws(PostgresError) in
+            try await pool.retryingConflicts { () throws(PostgresError) in
+                try await pool.transaction { transaction throws(PostgresError) in
+                    let due = Query(VerdictSQL.lockDue) {
+                        $0.instant(now)
+                        $0.int64(rule.window.wholeMicroseconds)
+                        $0.double(Double(rule.sampleMin))
+                        $0.double(rule.shareMax)
+                        $0.int64(Self.confirmedMax)
+                    }
+                    let ids = try await transaction.run([due])[0].int64Column(0)
+                    if ids.isEmpty { return 0 }
+                    let confirm = Query(VerdictSQL.confirm) {
+                        $0.instant(now)
+                        $0.int64(rule.window.wholeMicroseconds)
+                        $0.int64Array(ids)
+                    }
+                    return Int(try await transaction.runAndCommit([confirm])[0].int64(0, 0))
+                }
+            }
+        }
+    }
+
+    /// One verdict a registration, by rising id: the gravest, and of equals the last.
+    private static func eachOnce(_ verdicts: [GuardedVerdict]) -> [GuardedVerdict] {
+        let sorted = verdicts.enumerated().sorted {
+            $0.element.registration == $1.element.registration
+                ? $0.offset < $1.offset : $0.element.registration < $1.element.registration
+        }
+        var kept: [GuardedVerdict] = []
+        for (_, verdict) in sorted {
+            guard let last = kept.last, last.registration == verdict.registration else {
+                kept.append(verdict)
+                continue
+            }
+            if !last.verdict.isDeath || verdict.verdict.isDeath { kept[kept.count - 1] = verdict }
+        }
+        return kept
+    }
+
+    private static func eachOnce(_ samples: [RouteSample]) -> [RouteSample] {
+        var kept: [RouteSample] = []
+        for sample in samples.sorted(by: { $0.route < $1.route }) where sample.answered > 0 || sample.suspected > 0 {
+            if let last = kept.indices.last, kept[last].route == sample.route {
+                kept[last].answered += sample.answered
+                kept[last].suspected += sample.suspected
+            } else {
+                kept.append(sample)
+            }
+        }
+        return kept
+    }
+}
+
+extension TokenVerdict {
+    fileprivate var isDeath: Bool {
+        switch self {
+        case .unregistered: true
+        case .suspected, .cleared: false
+        }
+    }
+
+    /// The state that it leads to, where it counts.
+    fileprivate var target: RegistrationState {
+        switch self {
+        case .unregistered: .retired
+        case .suspected: .suspected
+        case .cleared: .active
+        }
+    }
+
+    fileprivate var reason: String {
+        switch self {
+        case .unregistered(_, let reason), .suspected(let reason): reason
+        case .cleared: "accepted"
+        }
+    }
+}
+
+extension GuardedVerdict {
+    /// A registration later than this wins.
+    fileprivate var bound: WallInstant {
+        if case .unregistered(let since?, _) = verdict { since } else { asOf }
+    }
+}
+
+extension Parameters {
+    fileprivate mutating func verdicts(_ verdicts: [GuardedVerdict], now: WallInstant?) {
+        instant(now)
+        int64Array(verdicts.map(\.registration.value))
+        int32Array(verdicts.map(\.generation.value))
+        int16Array(verdicts.map(\.verdict.target.rawValue))
+        instantArray(verdicts.map(\.bound))
+        textArray(verdicts.map(\.verdict.reason))
+    }
+
+    fileprivate mutating func samples(_ samples: [RouteSample], now: WallInstant?) {
+        instant(now)
+        int64Array(samples.map(\.route.value))
+        int64Array(samples.map { Int64($0.answered) })
+        int64Array(samples.map { Int64($0.suspected) })
+    }
+}

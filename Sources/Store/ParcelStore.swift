@@ -1,0 +1,70 @@
+import DeliveryRules
+import Postgres
+import PushModel
+
+/// Parcels: the unit of leasing, retrying and settling.
+package struct ParcelStore: Sendable {
+    let pool: PostgresPool
+    let bell: WorkBell
+    let steps: (any StepListener)?
+
+    /// Leases that one call brings back.
+    static let rescuedMax: Int64 = 1_000
+
+    package init(pool: PostgresPool, bell: WorkBell, steps: (any StepListener)? = nil) {
+        self.pool = pool
+        self.bell = bell
+        self.steps = steps
+    }
+
+    /// Routes that have a due parcel, by rising id; pass the last one to go on.
+    package func readyRoutes(
+        after: RouteID? = nil, limit: Int = 256, now: WallInstant? = nil
+    ) async throws(StoreFault) -> [ReadyRoute] {
+        let query = Query(ParcelSQL.readyRoutes) {
+            $0.int64(after?.value ?? 0)
+            $0.int64(Int64(limit))
+            $0.instant(now)
+        }
+        let rows = try await translating { () throws(PostgresError) in try await pool.read(query) }
+        do throws(PostgresError) {
+            var routes: [ReadyRoute] = []
+            for row in 0..<rows.rowCount {
+                // A provider of a newer program: its own processes will lease for it.
+                guard let provider = Provider(rawValue: try rows.int16(row, 2)),
+                    let environment = PushEnvironment(rawValue: try rows.int16(row, 3))
+                else { continue }
+                routes.append(
+                    ReadyRoute(
+                        route: RouteID(try rows.int64(row, 0)), app: AppID(try rows.int64(row, 1)), provider: provider,
+                        environment: environment, topic: try rows.text(row, 4)))
+            }
+            return routes
+        } catch { throw StoreFault(error) }
+    }
+
+    /// Brings leases back whose end has passed; returns how many. What they had settled stays settled.
+    package func rescue(now: WallInstant? = nil) async throws(StoreFault) -> Int {
+        let query = Query(ParcelSQL.rescue) {
+            $0.instant(now)
+            $0.int64(Self.rescuedMax)
+        }
+        let count = try await translating { () throws(PostgresError) in try await pool.run(query).affectedRows }
+        if count > 0 { bell.ring(.parcels) }
+        return count
+    }
+
+    /// Whether the parcel still is the owner's; if so, for that much longer.
+    package func renew(
+        _ parcel: ParcelID, epoch: Int32, owner: ProcessID, for length: Duration, now: WallInstant? = nil
+    ) async throws(StoreFault) -> Bool {
+        let query = Query(ParcelSQL.renew) {
+            $0.int64(parcel.value)
+            $0.int32(epoch)
+            $0.uuid(owner.value)
+            $0.int64(length.wholeMicroseconds)
+            $0.instant(now)
+        }
+        return try await translating { () throws(PostgresError) in try await pool.run(query).affectedRows == 1 }
+    }
+}

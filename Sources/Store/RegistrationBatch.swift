@@ -1,0 +1,136 @@
+import DeliveryRules
+import PushModel
+
+/// Decides a batch of registrations one after the other against the rows that they touch, and gathers what is to be
+/// written: the net effect, in an order that no constraint minds.
+struct RegistrationBatch: Sendable {
+    private(set) var decisions: [RegistrationDecision] = []
+    /// Rows that lose their token to another one of the batch, by rising id, with the generation that they end with.
+    private(set) var released: [StoredRegistration] = []
+    /// Rows whose wide part changes, by rising id, with the registration that changed it.
+    private(set) var updated: [IncomingRow] = []
+    private(set) var created: [IncomingRow] = []
+    /// Rows that keep everything but their registration time and the like, and those that were updated: by rising id.
+    private(set) var beating: [IncomingRow] = []
+    /// Rows whose doubt is over.
+    private(set) var unsuspected: [RegistrationID] = []
+    private(set) var told: [LifecycleNews] = []
+
+    struct IncomingRow: Sendable {
+        let row: StoredRegistration
+        let said: DeviceRegistration
+    }
+
+    /// Something that the feed tells about a registration's former token.
+    struct LifecycleNews: Equatable, Sendable {
+        let registration: RegistrationID
+        let generation: TokenGeneration
+        let provider: Provider
+        let verdict: FeedbackVerdict
+    }
+
+    private let initial: [StoredRegistration]
+    private var rows: [StoredRegistration]
+    private var placeByKey: [InstallationKey: Int] = [:]
+    private var placeByToken: [TokenKey: Int] = [:]
+    /// Which registration speaks for a row.
+    private var speakers: [Int?]
+
+    /// - Parameters:
+    ///   - incoming: no two with the same installation and kind, nor with the same provider and token.
+    ///   - stored: every row of those installations and kinds, and every live row that has one of those tokens.
+    init(_ incoming: [IncomingRegistration], stored: [StoredRegistration]) {
+        initial = stored
+        rows = stored
+        speakers = Array(repeating: nil, count: stored.count)
+        for (place, row) in stored.enumerated() {
+            placeByKey[InstallationKey(row.installation, row.kind)] = place
+            if row.state != .retired { placeByToken[TokenKey(row.provider, row.token)] = place }
+        }
+        let initialHolders = placeByToken
+        for (index, each) in incoming.enumerated() { decide(each, index: index) }
+        gather(incoming, initialHolders: initialHolders)
+    }
+
+    private mutating func decide(_ incoming: IncomingRegistration, index: Int) {
+        let said = incoming.registration
+        let own = placeByKey[InstallationKey(said.installation, said.kind)]
+        let claimed = TokenKey(said.provider, said.token)
+        let holder = placeByToken[claimed].flatMap { $0 == own ? nil : $0 }
+        let decision = TokenLifecycle.register(
+            existing: own.map { rows[$0] }, holder: holder.map { rows[$0] }, incoming: incoming)
+        decisions.append(decision)
+        if decision.change == .stale { return }
+        if let holder, let robbed = decision.formerHolder { rob(holder, robbed) }
+        if let generation = decision.replacedGeneration, let own, let id = rows[own].id {
+            told.append(
+                LifecycleNews(
+                    registration: id, generation: generation, provider: rows[own].provider, verdict: .replaced))
+        }
+        placeByToken[claimed] = settle(decision.row, at: own, index: index)
+    }
+
+    private mutating func rob(_ place: Int, _ robbed: StoredRegistration) {
+        if let id = robbed.id {
+            told.append(
+                LifecycleNews(
+                    registration: id, generation: rows[place].generation, provider: robbed.provider, verdict: .moved))
+        }
+        rows[place] = robbed
+    }
+
+    private mutating func settle(_ row: StoredRegistration, at own: Int?, index: Int) -> Int {
+        guard let own else {
+            rows.append(row)
+            speakers.append(index)
+            return rows.count - 1
+        }
+        let left = TokenKey(rows[own].provider, rows[own].token)
+        if placeByToken[left] == own { placeByToken[left] = nil }
+        rows[own] = row
+        speakers[own] = index
+        return own
+    }
+
+    private mutating func gather(_ incoming: [IncomingRegistration], initialHolders: [TokenKey: Int]) {
+        var isReleased = Array(repeating: false, count: initial.count)
+        for (place, row) in rows.enumerated() {
+            guard let index = speakers[place] else { continue }
+            let entry = IncomingRow(row: row, said: incoming[index].registration)
+            if let holder = initialHolders[TokenKey(row.provider, row.token)], holder != place {
+                isReleased[holder] = true
+            }
+            guard row.id != nil else {
+                created.append(entry)
+                continue
+            }
+            beating.append(entry)
+            if decisions[index].isWideRowChanged || rows[place].state != initial[place].state { updated.append(entry) }
+        }
+        for (place, row) in initial.enumerated() {
+            if isReleased[place] { released.append(rows[place]) }
+            if row.state == .suspected, speakers[place] != nil || isReleased[place], let id = row.id {
+                unsuspected.append(id)
+            }
+        }
+    }
+}
+
+/// Names compare by their bytes, as in the database: Swift's strings take different spellings of a letter for equal.
+struct InstallationKey: Hashable, Sendable {
+    private let installation: [UInt8]
+    private let kind: TokenKind
+    init(_ installation: String, _ kind: TokenKind) {
+        self.installation = Array(installation.utf8)
+        self.kind = kind
+    }
+}
+
+struct TokenKey: Hashable, Sendable {
+    private let provider: Provider
+    private let token: DeviceToken
+    init(_ provider: Provider, _ token: DeviceToken) {
+        self.provider = provider
+        self.token = token
+    }
+}

@@ -1,0 +1,66 @@
+import Postgres
+import PushModel
+
+// Badges of one registration. Each answers nil where there is no such registration.
+extension RegistryStore {
+    package func badge(
+        app: AppID, installation: String, kind: TokenKind = .alert
+    ) async throws(StoreFault) -> Int32? {
+        let query = Query(BadgeSQL.read) { $0.registration(app, installation, kind) }
+        return try await translating { () throws(PostgresError) in try Self.badge(in: try await pool.read(query)) }
+    }
+
+    package func setBadge(
+        _ badge: Int32, app: AppID, installation: String, kind: TokenKind = .alert
+    ) async throws(StoreFault) -> Int32? {
+        let query = Query(BadgeSQL.set) {
+            $0.registration(app, installation, kind)
+            $0.int32(badge)
+        }
+        return try await translating { () throws(PostgresError) in try Self.badge(in: try await pool.run(query)) }
+    }
+
+    /// Takes `count` off, never below zero; answers what is left.
+    package func consumeBadge(
+        _ count: Int32, app: AppID, installation: String, kind: TokenKind = .alert
+    ) async throws(StoreFault) -> Int32? {
+        precondition(count >= 0)
+        let query = Self.consume(count, app, installation, kind)
+        return try await translating { () throws(PostgresError) in try Self.badge(in: try await pool.run(query)) }
+    }
+
+    /// The same, once for a request that names itself.
+    ///
+    /// - Parameter answer: makes the answer from what is left; it is kept beside the key.
+    package func consumeBadge(
+        _ count: Int32, app: AppID, installation: String, kind: TokenKind = .alert, idempotency: IdempotencyClaim,
+        answer: @Sendable (Int32?) -> [UInt8]
+    ) async throws(StoreFault) -> OnceReply {
+        precondition(count >= 0)
+        let query = Self.consume(count, app, installation, kind)
+        return try await translating { () throws(PostgresError) in
+            try await idempotency.once(app: app, in: pool) { transaction throws(PostgresError) in
+                answer(try Self.badge(in: try await transaction.run([query])[0]))
+            }
+        }
+    }
+
+    private static func consume(_ count: Int32, _ app: AppID, _ installation: String, _ kind: TokenKind) -> Query {
+        Query(BadgeSQL.consume) {
+            $0.registration(app, installation, kind)
+            $0.int32(count)
+        }
+    }
+
+    private static func badge(in rows: ResultSet) throws(PostgresError) -> Int32? {
+        rows.rowCount == 1 ? try rows.int32(0, 0) : nil
+    }
+}
+
+extension Parameters {
+    fileprivate mutating func registration(_ app: AppID, _ installation: String, _ kind: TokenKind) {
+        int64(app.value)
+        text(installation)
+        int16(kind.rawValue)
+    }
+}

@@ -1,0 +1,106 @@
+import Postgres
+
+/// Credentials, lane blocks, provider tokens, the proof of the master key.
+enum CredentialSQL {
+    private static let columns = """
+        id, app_id, provider, environment, kind, topics, facts, sealed, state, created_at, activated_at, retired_at
+        """
+
+    /// $1 app, $2 provider, $3 environment, $4 kind, $5 topics, sorted, $6 facts, $7 sealed.
+    static let insert = Statement(
+        "credential_insert",
+        """
+        INSERT INTO credentials (app_id, provider, environment, kind, topics, facts, sealed)
+        VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING \(columns)
+        """)
+
+    /// $1 id, $2 app. Activating and retiring in one slot queue up here.
+    static let lockSlot = Statement(
+        "credential_lock_slot",
+        """
+        SELECT mate.id FROM credentials own
+        JOIN credentials mate ON mate.app_id = own.app_id AND mate.provider = own.provider
+            AND mate.environment = own.environment AND mate.topics = own.topics
+        WHERE own.id = $1 AND own.app_id = $2 ORDER BY mate.id FOR UPDATE OF mate
+        """)
+
+    /// $1 id, $2 app. Its slot's active credential makes room.
+    static let makeRoom = Statement(
+        "credential_make_room",
+        """
+        UPDATE credentials mate SET state = 3, retired_at = clock_timestamp()
+        FROM credentials own
+        WHERE own.id = $1 AND own.app_id = $2 AND mate.id <> own.id AND mate.state = 2 AND mate.app_id = own.app_id
+            AND mate.provider = own.provider AND mate.environment = own.environment AND mate.topics = own.topics
+        """)
+
+    /// $1 id, $2 app.
+    static let activate = Statement(
+        "credential_activate",
+        """
+        UPDATE credentials SET state = 2, retired_at = NULL,
+            activated_at = CASE WHEN state = 2 THEN activated_at ELSE clock_timestamp() END
+        WHERE id = $1 AND app_id = $2 RETURNING \(columns)
+        """)
+
+    static let list = Statement(
+        "credential_list", "SELECT \(columns) FROM credentials WHERE app_id = $1 ORDER BY id")
+
+    static let retire = Statement(
+        "credential_retire",
+        """
+        UPDATE credentials SET state = 3, retired_at = clock_timestamp() WHERE id = $1 AND app_id = $2 AND state <> 3
+        """)
+
+    static let delete = Statement("credential_delete", "DELETE FROM credentials WHERE id = $1 AND app_id = $2")
+
+    /// $1 app, $2 provider, $3 environment, $4 topic. One that names the topic goes before one for any; a registration
+    /// without a topic takes what is there.
+    static let active = Statement(
+        "credential_active",
+        """
+        SELECT \(columns) FROM credentials
+        WHERE app_id = $1 AND provider = $2 AND environment = $3 AND state = 2
+            AND ($4 = '' OR topics = '{}' OR $4 = ANY (topics))
+        ORDER BY $4 = ANY (topics) DESC, activated_at DESC, id DESC LIMIT 1
+        """)
+
+    /// $1 credential, $2 reason, $3 microseconds, $4 now. Never shortens.
+    static let block = Statement(
+        "lane_block",
+        """
+        INSERT INTO lane_blocks (credential_id, reason, blocked_at, until)
+        SELECT $1, $2, clock.now, clock.now + $3 * interval '1 microsecond'
+        FROM (SELECT coalesce($4, clock_timestamp()) AS now) AS clock
+        ON CONFLICT (credential_id) DO UPDATE SET reason = excluded.reason, blocked_at = excluded.blocked_at,
+            until = greatest(lane_blocks.until, excluded.until)
+        """)
+
+    static let unblock = Statement("lane_unblock", "DELETE FROM lane_blocks WHERE credential_id = $1")
+
+    static let blocks = Statement(
+        "lane_blocks",
+        """
+        SELECT credential_id, reason, until FROM lane_blocks WHERE until > coalesce($1, now()) ORDER BY credential_id
+        """)
+
+    static let providerToken = Statement(
+        "provider_token_read",
+        "SELECT sealed, issued_at FROM provider_tokens WHERE key_fingerprint = $1 AND sealed IS NOT NULL")
+
+    static let addProviderToken = Statement(
+        "provider_token_add", "INSERT INTO provider_tokens (key_fingerprint) VALUES ($1) ON CONFLICT DO NOTHING")
+
+    static let lockProviderToken = Statement(
+        "provider_token_lock",
+        "SELECT sealed, issued_at FROM provider_tokens WHERE key_fingerprint = $1 FOR UPDATE")
+
+    static let writeProviderToken = Statement(
+        "provider_token_write",
+        "UPDATE provider_tokens SET sealed = $2, issued_at = $3 WHERE key_fingerprint = $1")
+
+    static let keepProof = Statement(
+        "master_key_keep_proof", "INSERT INTO master_key_proof (sealed) VALUES ($1) ON CONFLICT DO NOTHING")
+
+    static let readProof = Statement("master_key_read_proof", "SELECT sealed FROM master_key_proof")
+}

@@ -1,0 +1,87 @@
+import Postgres
+
+/// Messages: accepting and reading them.
+enum MessageSQL {
+    // $1 id, $2 app, $3 format, $4 priority, $5 kind, $6 badge change, $7 badge value, $8 lifetime in microseconds,
+    // $9 content, $10 audience, $11 now
+    private static func writing(from source: String) -> String {
+        """
+        written AS (
+            INSERT INTO messages (id, app_id, format, priority, kind, badge_change, badge_value, horizon, accepted_at,
+                expires_at)
+            SELECT $1, $2, $3, $4, $5, $6, $7, (SELECT coalesce(max(id), 0) FROM registrations), clock.now,
+                clock.now + $8 * interval '1 microsecond'
+            FROM \(source)(SELECT coalesce($11, clock_timestamp()) AS now) AS clock
+            RETURNING id
+        ), plan AS (
+            INSERT INTO plans (message_id, format, priority) SELECT id, $3, $4 FROM written
+        ), content AS (
+            INSERT INTO message_contents (message_id, content, audience) SELECT id, $9, $10 FROM written
+        )
+        SELECT count(*) FROM written
+        """
+    }
+
+    static let accept = Statement("message_accept", "WITH " + writing(from: ""))
+
+    /// $12 operation, $13 key, $14 SHA-256 of the body, $15 answer. A simultaneous twin waits at the key.
+    static let acceptOnce = Statement(
+        "message_accept_once",
+        """
+        WITH claim AS (
+            INSERT INTO idempotency_keys (app_id, operation, key, body_sha256, answer) VALUES ($2, $12, $13, $14, $15)
+            ON CONFLICT DO NOTHING RETURNING 1
+        ), 
+        """ + writing(from: "claim, "))
+
+    /// One snapshot of everything that an account adds up: $1 app, $2 id.
+    static let account = Statement(
+        "message_account",
+        """
+        SELECT \(accountColumns),
+            ARRAY(SELECT state FROM message_reasons r WHERE r.message_id = m.id ORDER BY r.state, r.reason COLLATE "C"),
+            ARRAY(SELECT reason FROM message_reasons r WHERE r.message_id = m.id ORDER BY r.state, r.reason COLLATE "C"),
+            ARRAY(SELECT count FROM message_reasons r WHERE r.message_id = m.id ORDER BY r.state, r.reason COLLATE "C")
+        FROM messages m \(openParcels) WHERE m.app_id = $1 AND m.id = $2
+        """)
+
+    /// $1 app, $2 below which id, $3 how many.
+    static let list = Statement(
+        "message_list",
+        """
+        SELECT \(accountColumns)
+        FROM (
+            SELECT * FROM messages WHERE app_id = $1 AND ($2::uuid IS NULL OR id < $2) ORDER BY id DESC LIMIT $3
+        ) AS m \(openParcels) ORDER BY m.id DESC
+        """)
+
+    /// In the order of `AccountReader`.
+    private static let accountColumns = """
+        m.id, m.state, m.accepted_at, m.expires_at, m.finished_at, m.audience, coalesce(p.pending, 0),
+            m.accepted + coalesce(p.accepted, 0), m.rejected + coalesce(p.rejected, 0),
+            m.unregistered + coalesce(p.unregistered, 0), m.expired + coalesce(p.expired, 0),
+            m.suppressed + coalesce(p.suppressed, 0), m.cancelled + coalesce(p.cancelled, 0),
+            m.gave_up + coalesce(p.gave_up, 0)
+        """
+
+    private static let openParcels = """
+        CROSS JOIN LATERAL (
+            SELECT sum(pending) AS pending, sum(accepted) AS accepted, sum(rejected) AS rejected,
+                sum(unregistered) AS unregistered, sum(expired) AS expired, sum(suppressed) AS suppressed,
+                sum(cancelled) AS cancelled, sum(gave_up) AS gave_up
+            FROM parcels WHERE message_id = m.id
+        ) AS p
+        """
+
+    static let content = Statement(
+        "message_content",
+        """
+        SELECT m.app_id, m.format, m.priority, m.kind, m.expires_at, c.content
+        FROM messages m JOIN message_contents c ON c.message_id = m.id WHERE m.id = $1
+        """)
+
+    /// $1 app, $2 where to stop counting.
+    static let open = Statement(
+        "message_open_count",
+        "SELECT count(*) FROM (SELECT 1 FROM messages WHERE app_id = $1 AND state < 6 LIMIT $2) AS unfinished")
+}

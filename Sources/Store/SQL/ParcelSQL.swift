@@ -1,0 +1,117 @@
+import Postgres
+
+/// Parcels: found, leased, renewed, rescued, settled.
+///
+/// Where a time is compared with an indexed column, the clock is now(): it stands still within a transaction, so that
+/// the index can be asked with it. It is never later than the owner's own clock reading before the statement left.
+enum ParcelSQL {
+    /// $1 after which route, $2 how many, $3 now.
+    ///
+    /// Hops from route to route through the claim index: its cost follows the routes with ready parcels, not the
+    /// parcels.
+    static let readyRoutes = Statement(
+        "parcel_ready_routes",
+        """
+        WITH RECURSIVE hop AS (
+            (SELECT route_id FROM parcels WHERE state = 1 AND route_id > $1 ORDER BY route_id LIMIT 1)
+            UNION ALL
+            SELECT (SELECT p.route_id FROM parcels p
+                WHERE p.state = 1 AND p.route_id > hop.route_id ORDER BY p.route_id LIMIT 1)
+            FROM hop WHERE hop.route_id IS NOT NULL
+        ), due AS (
+            SELECT hop.route_id FROM hop WHERE hop.route_id IS NOT NULL AND (
+                EXISTS (SELECT 1 FROM parcels p WHERE p.state = 1 AND p.route_id = hop.route_id AND p.priority = 1
+                    AND p.due_at <= coalesce($3, now()))
+                OR EXISTS (SELECT 1 FROM parcels p WHERE p.state = 1 AND p.route_id = hop.route_id AND p.priority = 2
+                    AND p.due_at <= coalesce($3, now())))
+            LIMIT $2
+        )
+        SELECT r.id, r.app_id, r.provider, r.environment, r.topic
+        FROM due JOIN routes r ON r.id = due.route_id ORDER BY r.id
+        """)
+
+    /// $1 now, $2 how many.
+    static let rescue = Statement(
+        "parcel_rescue",
+        """
+        UPDATE parcels SET state = 1, owner = NULL, lease_until = NULL, lapses = least(lapses + 1, 32767)
+        WHERE id = ANY (ARRAY(
+            SELECT id FROM parcels WHERE state = 2 AND lease_until < coalesce($1, now())
+            ORDER BY lease_until LIMIT $2 FOR UPDATE SKIP LOCKED))
+        """)
+
+    /// Plans of the lease are made for no list in particular: nested loops through the keys, which take the badges'
+    /// row locks in the order of the ids.
+    static let planOnce = Statement(
+        "parcel_plan_once", "SELECT set_config('plan_cache_mode', 'force_generic_plan', true)")
+
+    /// $1 route, $2 owner, $3 lease in microseconds, $4 known formats, $5 now.
+    ///
+    /// Transactional first, then whoever has been due longest. A parcel that has expired already is leased without its
+    /// badges: nothing will be sent.
+    static let claim = Statement(
+        "parcel_claim",
+        """
+        WITH next AS MATERIALIZED (
+            SELECT due.id, due.badge_marked
+            FROM (VALUES (1::smallint), (2::smallint)) AS urgency (priority)
+            CROSS JOIN LATERAL (
+                SELECT p.id, p.badge_marked FROM parcels p
+                WHERE p.route_id = $1 AND p.state = 1 AND p.priority = urgency.priority
+                    AND p.due_at <= coalesce($5, now()) AND p.format = ANY ($4)
+                ORDER BY p.due_at, p.id LIMIT 1 FOR UPDATE SKIP LOCKED
+            ) AS due
+            LIMIT 1
+        )
+        UPDATE parcels p SET state = 2, epoch = p.epoch + 1, owner = $2,
+            lease_until = coalesce($5, now()) + $3 * interval '1 microsecond',
+            badge_marked = p.badge_marked OR p.expires_at > coalesce($5, now())
+        FROM next, messages m
+        WHERE p.id = next.id AND m.id = p.message_id
+        RETURNING p.id, p.message_id, p.app_id, p.epoch, p.settles, p.attempt, p.lapses, p.retry_spent, p.answer_lost,
+            p.expires_at, coalesce($5, now()), p.member_count, p.members, p.settled, m.badge_change, m.badge_value,
+            p.badge_marked AND NOT next.badge_marked
+        """)
+
+    /// The members' rows; badges are raised, for every live one: $1 ids, $2 badge change, $3 badge value.
+    ///
+    /// One statement, one snapshot: who counts as live for the badge is live for the push too. A member that lives on
+    /// another route by now gets its badge here as well, since its remainder inherits the mark.
+    static let raiseAndRead = Statement(
+        "parcel_raise_and_read",
+        """
+        WITH alive AS MATERIALIZED (
+            SELECT id, route_id, state, generation, token FROM registrations WHERE id = ANY ($1) ORDER BY id
+        ), raised AS (
+            UPDATE registration_pulse p
+            SET badge = CASE WHEN $2 = 2 THEN $3 ELSE p.badge + (p.badge < 2147483647)::integer END
+            FROM alive WHERE p.registration_id = alive.id AND alive.state < 3
+            RETURNING p.registration_id, p.badge
+        )
+        SELECT alive.id, alive.route_id, alive.state, alive.generation, coalesce(raised.badge, 0), alive.token
+        FROM alive LEFT JOIN raised ON raised.registration_id = alive.id ORDER BY alive.id
+        """)
+
+    /// The members' rows with the badges as they stand: $1 ids.
+    static let readWithBadges = Statement(
+        "parcel_read_with_badges",
+        """
+        SELECT r.id, r.route_id, r.state, r.generation, p.badge, r.token
+        FROM registrations r JOIN registration_pulse p ON p.registration_id = r.id WHERE r.id = ANY ($1) ORDER BY r.id
+        """)
+
+    /// The members' rows for a message that changes no badge: $1 ids.
+    static let read = Statement(
+        "parcel_read",
+        """
+        SELECT id, route_id, state, generation, 0::integer, token FROM registrations WHERE id = ANY ($1) ORDER BY id
+        """)
+
+    /// $1 parcel, $2 epoch, $3 owner, $4 microseconds, $5 now. Never shortens.
+    static let renew = Statement(
+        "parcel_renew",
+        """
+        UPDATE parcels SET lease_until = greatest(lease_until, coalesce($5, now()) + $4 * interval '1 microsecond')
+        WHERE id = $1 AND epoch = $2 AND owner = $3 AND state = 2
+        """)
+}

@@ -1,0 +1,89 @@
+import Postgres
+
+/// The planner's statements: one slice is one transaction of three round trips.
+enum PlanSQL {
+    /// $1 known formats. Transactional first, then whoever waited longest.
+    ///
+    /// Every column that changes comes from the locked row itself: a look at plans by its key beside it would see the
+    /// statement's snapshot, and plan a slice twice.
+    static let claim = Statement(
+        "plan_claim",
+        """
+        WITH turn AS MATERIALIZED (
+            SELECT message_id, planned_through FROM plans WHERE format = ANY ($1)
+            ORDER BY priority, planned_at NULLS FIRST, message_id LIMIT 1 FOR UPDATE SKIP LOCKED
+        )
+        SELECT turn.message_id, turn.planned_through, m.app_id, m.format, m.priority, m.kind, m.horizon, m.expires_at,
+            c.audience
+        FROM turn JOIN messages m ON m.id = turn.message_id JOIN message_contents c ON c.message_id = turn.message_id
+        """)
+
+    /// $1 app, $2 kind, $3 above which id, $4 horizon, $5 how many.
+    static let live = Statement(
+        "plan_live",
+        """
+        SELECT id, route_id FROM registrations
+        WHERE app_id = $1 AND kind = $2 AND state < 3 AND id > $3 AND id <= $4 ORDER BY id LIMIT $5
+        """)
+
+    /// $1 app, $2 kind, $3 horizon, $4 installations, each once. One row for each, with nulls where it is unknown.
+    static let named = Statement(
+        "plan_named",
+        """
+        SELECT r.id, r.route_id, r.state
+        FROM unnest($4) AS named (installation)
+        LEFT JOIN registrations r
+            ON r.app_id = $1 AND r.kind = $2 AND r.installation = named.installation AND r.id <= $3
+        """)
+
+    /// $1 message, $2 app, $3 format, $4 priority, $5 expires at, $6 now, $7 routes, $8 members, $9 their counts.
+    static let cut = Statement(
+        "plan_cut",
+        """
+        INSERT INTO parcels (message_id, app_id, route_id, format, priority, due_at, expires_at, members, member_count,
+            pending)
+        SELECT $1, $2, cut.route_id, $3, $4, coalesce($6, clock_timestamp()), $5, cut.members, cut.count, cut.count
+        FROM unnest($7, $8, $9) AS cut (route_id, members, count)
+        """)
+
+    /// $1 message, $2 planned through, $3 now.
+    static let advance = Statement(
+        "plan_advance",
+        """
+        UPDATE plans SET planned_through = $2, planned_at = coalesce($3, clock_timestamp()) WHERE message_id = $1
+        """)
+
+    static let end = Statement("plan_end", "DELETE FROM plans WHERE message_id = $1")
+
+    /// $1 message, $2 members cut, $3 rejected and $4 unregistered at once, $5 has planning ended, $6 now.
+    ///
+    /// The audience is known when planning ends. Where every parcel has gone by then (its settle folded its counts
+    /// before us), nobody else will end the message.
+    static let count = Statement(
+        "plan_count",
+        """
+        UPDATE messages SET
+            planned_members = planned_members + $2 + $3 + $4,
+            members = members + $3 + $4, rejected = rejected + $3, unregistered = unregistered + $4,
+            audience = CASE WHEN $5 THEN planned_members + $2 + $3 + $4 END,
+            state = CASE
+                WHEN state NOT IN (1, 3) THEN state
+                WHEN NOT $5 THEN 3
+                WHEN planned_members + $2 = members THEN 6
+                ELSE 4 END,
+            finished_at = CASE
+                WHEN $5 AND state IN (1, 3) AND planned_members + $2 = members THEN coalesce($6, clock_timestamp()) END
+        WHERE id = $1
+        RETURNING state
+        """)
+
+    /// $1 message, then states, reasons and counts, ordered by state and reason: rows are locked in one order.
+    static let reasons = Statement(
+        "message_reasons_add",
+        """
+        INSERT INTO message_reasons (message_id, state, reason, count)
+        SELECT $1, ended.state, ended.reason, ended.count
+        FROM unnest($2, $3, $4) AS ended (state, reason, count)
+        ON CONFLICT (message_id, state, reason) DO UPDATE SET count = message_reasons.count + excluded.count
+        """)
+}

@@ -1,0 +1,159 @@
+import Postgres
+
+/// Registrations: looked up, written, shown.
+enum RegistrationSQL {
+    /// $1 app; $2 installations and $3 kinds that are named; $4 providers and $5 tokens that are claimed.
+    ///
+    /// Locks, in id order, every row that the batch may change, and reads it as it stands once it is locked.
+    static let lock = Statement(
+        "registration_lock",
+        """
+        SELECT r.id, r.installation, r.kind, r.route_id, r.provider, r.token, r.state, r.generation, r.user_id,
+            r.locale, r.time_zone, r.app_version, r.tags
+        FROM registrations r
+        WHERE r.id = ANY (ARRAY(
+            SELECT own.id FROM unnest($2, $3) AS said (installation, kind)
+            JOIN registrations own
+                ON own.app_id = $1 AND own.installation = said.installation AND own.kind = said.kind
+            UNION
+            SELECT holder.id FROM unnest($4, $5) AS said (provider, token)
+            JOIN registrations holder
+                ON holder.app_id = $1 AND holder.provider = said.provider
+                AND sha256(holder.token) = sha256(said.token) AND holder.state < 3))
+        ORDER BY r.id FOR NO KEY UPDATE
+        """)
+
+    /// $1 app, $2 installations, $3 kinds. After the lock: what it waited for is seen here.
+    static let asOf = Statement(
+        "registration_as_of",
+        """
+        SELECT p.registration_id, p.as_of FROM unnest($2, $3) AS said (installation, kind)
+        JOIN registrations r ON r.app_id = $1 AND r.installation = said.installation AND r.kind = said.kind
+        JOIN registration_pulse p ON p.registration_id = r.id WHERE p.as_of IS NOT NULL
+        """)
+
+    /// $1 app, $2 installations, $3 kinds, $4 attributes. The rows that have just these already: only the database
+    /// knows when two spellings of an object are the same.
+    static let sameAttributes = Statement(
+        "registration_same_attributes",
+        """
+        SELECT r.id FROM unnest($2, $3, $4) AS said (installation, kind, attributes)
+        JOIN registrations r ON r.app_id = $1 AND r.installation = said.installation AND r.kind = said.kind
+        WHERE r.attributes = said.attributes
+        """)
+
+    /// $1 ids, rising, $2 generations. Rows whose token is claimed by another one leave the index of live tokens
+    /// before anything enters it, so that two devices can swap their tokens in one batch.
+    static let release = Statement(
+        "registration_release",
+        """
+        UPDATE registrations r SET state = 3, generation = lost.generation
+        FROM unnest($1, $2) AS lost (id, generation) WHERE r.id = lost.id
+        """)
+
+    /// $1 ids, rising, $2 routes, $3 providers, $4 generations, $5 tokens, $6 users, $7 locales, $8 time zones,
+    /// $9 app versions, $10 tags as array literals, $11 attributes (null: as they are).
+    static let update = Statement(
+        "registration_update",
+        """
+        UPDATE registrations r SET state = 1, route_id = said.route_id, provider = said.provider,
+            generation = said.generation, token = said.token, user_id = said.user_id, locale = said.locale,
+            time_zone = said.time_zone, app_version = said.app_version, tags = said.tags::text[],
+            attributes = coalesce(said.attributes, r.attributes)
+        FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) AS said (id, route_id, provider, generation, token,
+            user_id, locale, time_zone, app_version, tags, attributes)
+        WHERE r.id = said.id
+        """)
+
+    /// $1 app, $2 routes, $3 providers, $4 kinds, $5 installations, $6 tokens, $7 users, $8 locales, $9 time zones,
+    /// $10 app versions, $11 tags as array literals, $12 attributes, $13 badges, $14 as of, $15 now.
+    static let insert = Statement(
+        "registration_insert",
+        """
+        WITH said AS MATERIALIZED (
+            SELECT * FROM unnest($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) AS new (route_id, provider,
+                kind, installation, token, user_id, locale, time_zone, app_version, tags, attributes, badge, as_of)
+        ), born AS (
+            INSERT INTO registrations (app_id, route_id, provider, kind, installation, token, user_id, locale,
+                time_zone, app_version, tags, attributes, created_at)
+            SELECT $1, route_id, provider, kind, installation, token, user_id, locale, time_zone, app_version,
+                tags::text[], coalesce(attributes, '{}'), coalesce($15, clock_timestamp())
+            FROM said
+            RETURNING id, installation, kind
+        )
+        INSERT INTO registration_pulse (registration_id, badge, registered_at, as_of)
+        SELECT born.id, said.badge, coalesce($15, clock_timestamp()), said.as_of
+        FROM born JOIN said ON said.installation = born.installation AND said.kind = born.kind
+        """)
+
+    /// $1 ids, rising, $2 as of, $3 now.
+    static let beat = Statement(
+        "registration_beat",
+        """
+        UPDATE registration_pulse p SET registered_at = greatest(p.registered_at, coalesce($3, clock_timestamp())),
+            as_of = coalesce(said.as_of, p.as_of)
+        FROM unnest($1, $2) AS said (id, as_of) WHERE p.registration_id = said.id
+        """)
+
+    static let forgetSuspicions = Statement(
+        "registration_forget_suspicions", "DELETE FROM suspicions WHERE registration_id = ANY ($1)")
+
+    /// $1 ids, $2 generations, $3 providers, $4 verdicts, $5 now. The reason is the verdict's own name.
+    static let tell = Statement(
+        "registration_tell",
+        """
+        INSERT INTO feedback (app_id, registration_id, generation, installation, kind, provider, verdict, reason, at)
+        SELECT r.app_id, r.id, said.generation, r.installation, r.kind, said.provider, said.verdict,
+            CASE said.verdict WHEN 3 THEN 'replaced' ELSE 'moved' END, coalesce($5, clock_timestamp())
+        FROM unnest($1, $2, $3, $4) WITH ORDINALITY AS said (id, generation, provider, verdict, place)
+        JOIN registrations r ON r.id = said.id ORDER BY said.place
+        """)
+
+    /// In the order of `DeviceRecord.init(reading:row:)`.
+    private static let recordColumns = """
+        r.id, r.installation, r.kind, r.provider, routes.environment, routes.topic, r.token, r.state, p.badge,
+            p.registered_at, r.created_at, r.user_id, r.locale, r.time_zone, r.app_version, r.tags, r.attributes
+        """
+
+    /// $1 app, $2 installations, $3 kinds: one row for each, in this order.
+    static let records = Statement(
+        "registration_records",
+        """
+        SELECT \(recordColumns)
+        FROM unnest($2, $3) WITH ORDINALITY AS said (installation, kind, place)
+        JOIN registrations r ON r.app_id = $1 AND r.installation = said.installation AND r.kind = said.kind
+        JOIN registration_pulse p ON p.registration_id = r.id JOIN routes ON routes.id = r.route_id
+        ORDER BY said.place
+        """)
+
+    /// $1 app, $2 installation.
+    static let device = Statement(
+        "registration_device",
+        """
+        SELECT \(recordColumns)
+        FROM registrations r JOIN registration_pulse p ON p.registration_id = r.id
+        JOIN routes ON routes.id = r.route_id
+        WHERE r.app_id = $1 AND r.installation = $2 ORDER BY r.kind
+        """)
+
+    static let remove = Statement(
+        "registration_remove", "DELETE FROM registrations WHERE app_id = $1 AND installation = $2")
+}
+
+/// Badges: $1 app, $2 installation, $3 kind name the registration.
+enum BadgeSQL {
+    private static let place = """
+        p.registration_id = (SELECT id FROM registrations WHERE app_id = $1 AND installation = $2 AND kind = $3)
+        """
+
+    static let read = Statement("badge_read", "SELECT p.badge FROM registration_pulse p WHERE \(place)")
+
+    /// $4 badge.
+    static let set = Statement(
+        "badge_set", "UPDATE registration_pulse p SET badge = $4 WHERE \(place) RETURNING p.badge")
+
+    /// $4 count.
+    static let consume = Statement(
+        "badge_consume",
+        "UPDATE registration_pulse p SET badge = greatest(p.badge - $4, 0) WHERE \(place) RETURNING p.badge")
+}

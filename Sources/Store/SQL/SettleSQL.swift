@@ -1,0 +1,81 @@
+import Postgres
+
+/// The one settle: a compare-and-set on (id, epoch, settles, leased). Everything else in the statement hangs on the row
+/// that it yields, so that a fenced settle writes nothing.
+enum SettleSQL {
+    // $1 parcel, $2 epoch, $3 settles; $4..$10 new endings by terminal state, $11 handed over; $12 now;
+    // $13 states, $14 reasons, $15 counts; $16 routes, $17 due after in microseconds, $18 attempts, $19 lapses,
+    // $20 retry spent, $21 answer lost, $22 members, $23 member counts.
+    private static let mine = "id = $1 AND epoch = $2 AND settles = $3 AND state = 2"
+
+    private static let born = """
+        born AS (
+            INSERT INTO parcels (message_id, app_id, route_id, format, priority, attempt, lapses, retry_spent,
+                badge_marked, answer_lost, due_at, expires_at, members, member_count, pending)
+            SELECT mine.message_id, mine.app_id, rest.route_id, mine.format, mine.priority, rest.attempt, rest.lapses,
+                rest.retry_spent, mine.badge_marked, rest.answer_lost,
+                coalesce($12, now()) + rest.due_after * interval '1 microsecond', mine.expires_at, rest.members,
+                rest.count, rest.count
+            FROM mine CROSS JOIN unnest($16, $17, $18, $19, $20, $21, $22, $23)
+                AS rest (route_id, due_after, attempt, lapses, retry_spent, answer_lost, members, count)
+        )
+        """
+
+    /// - Parameter source: a row for the message, written before: message rows are locked before their reasons.
+    private static func reasons(of source: String) -> String {
+        """
+        reasons AS (
+            INSERT INTO message_reasons (message_id, state, reason, count)
+            SELECT \(source).message_id, ended.state, ended.reason, ended.count
+            FROM \(source) CROSS JOIN unnest($13, $14, $15) AS ended (state, reason, count)
+            ON CONFLICT (message_id, state, reason) DO UPDATE SET count = message_reasons.count + excluded.count
+        )
+        """
+    }
+
+    /// Members stay leased: $24 bitmap, $25 pending after.
+    static let part = Statement(
+        "parcel_settle_part",
+        """
+        WITH mine AS (
+            UPDATE parcels SET settles = settles + 1, settled = $24, pending = $25, handed_over = handed_over + $11,
+                accepted = accepted + $4, rejected = rejected + $5, unregistered = unregistered + $6,
+                expired = expired + $7, suppressed = suppressed + $8, cancelled = cancelled + $9,
+                gave_up = gave_up + $10
+            WHERE \(mine)
+            RETURNING message_id, app_id, format, priority, badge_marked, expires_at
+        ), \(born), \(reasons(of: "mine"))
+        SELECT count(*) FROM mine
+        """)
+
+    /// Nothing is pending: the parcel goes, and its counts are folded into its message, which ends with its last
+    /// member.
+    ///
+    /// Two last settles at once: both rows change in one UPDATE each, the second waits for the first and adds to what
+    /// that one wrote. The sum is exact, so whoever completes it sees `audience`.
+    static let whole = Statement(
+        "parcel_settle_whole",
+        """
+        WITH mine AS (
+            DELETE FROM parcels WHERE \(mine)
+            RETURNING message_id, app_id, format, priority, badge_marked, expires_at,
+                member_count - handed_over - $11 AS ended, accepted + $4 AS accepted, rejected + $5 AS rejected,
+                unregistered + $6 AS unregistered, expired + $7 AS expired, suppressed + $8 AS suppressed,
+                cancelled + $9 AS cancelled, gave_up + $10 AS gave_up
+        ), folded AS (
+            UPDATE messages m SET members = m.members + mine.ended, accepted = m.accepted + mine.accepted,
+                rejected = m.rejected + mine.rejected, unregistered = m.unregistered + mine.unregistered,
+                expired = m.expired + mine.expired, suppressed = m.suppressed + mine.suppressed,
+                cancelled = m.cancelled + mine.cancelled, gave_up = m.gave_up + mine.gave_up,
+                state = CASE WHEN m.audience = m.members + mine.ended AND m.state <> 7 THEN 6 ELSE m.state END,
+                finished_at = CASE
+                    WHEN m.audience = m.members + mine.ended AND m.state <> 7 THEN coalesce($12, clock_timestamp()) END
+            FROM mine WHERE m.id = mine.message_id
+            RETURNING m.id AS message_id
+        ), \(born), \(reasons(of: "folded"))
+        SELECT count(*) FROM mine
+        """)
+
+    static let standing = Statement(
+        "parcel_standing", "SELECT epoch, settles, state = 2 FROM parcels WHERE id = $1")
+}

@@ -1,0 +1,83 @@
+import Postgres
+
+/// Why the store did not do what it was asked. Says whether trying again is wise, and never holds a value.
+package enum StoreFault: Error, Equatable, Sendable {
+    /// No database, every connection busy, or the connection broke before the commit. Nothing is written; later.
+    case unavailable
+    /// A lock was held for too long, transactions got into each other's way again and again, or the statement took
+    /// longer than its deadline. Nothing is written; soon.
+    case contended
+    /// The commit left and no answer came. Read again, or repeat what is a compare-and-set.
+    case commitUnknown
+    /// What is stored already forbids it. Trying again is useless.
+    case conflict(StoreConflict)
+    /// A constraint or a type refused the values: the door above should have. Trying again is useless.
+    case invalid(constraint: String)
+    /// The app is gone.
+    case unknownApp
+    /// What is stored has no meaning for this program. Names the statement or column, never a value.
+    case damaged(String)
+    /// The caller's task was cancelled while it waited for a connection. Nothing is written.
+    case cancelled
+}
+
+package enum StoreConflict: Equatable, Sendable {
+    case slugTaken
+    case other(constraint: String)
+}
+
+extension StoreFault {
+    /// Whether the same call may pass later, and nothing of it stands now.
+    package var isTransient: Bool {
+        switch self {
+        case .unavailable, .contended: true
+        case .commitUnknown, .conflict, .invalid, .unknownApp, .damaged, .cancelled: false
+        }
+    }
+
+    init(_ error: PostgresError) {
+        switch error {
+        case .connectionLost, .unavailable, .poolExhausted, .settingsInvalid: self = .unavailable
+        case .deadlinePassed: self = .contended
+        case .commitUnknown: self = .commitUnknown
+        case .cancelled: self = .cancelled
+        case .unexpectedShape(let statement, let column): self = .damaged("\(statement), column \(column)")
+        case .refused(let refusal): self.init(refusal)
+        }
+    }
+
+    private init(_ refusal: Refusal) {
+        let constraint = refusal.constraint ?? refusal.sqlState.code
+        switch refusal.sqlState {
+        case .serializationFailure, .deadlockDetected, .lockNotAvailable, .queryCanceled, .idleInTransactionTimeout:
+            self = .contended
+        case .tooManyConnections, .adminShutdown, .crashShutdown, .cannotConnectNow, .readOnlyTransaction:
+            self = .unavailable
+        case .uniqueViolation, .exclusionViolation:
+            self = .conflict(constraint == "apps_slug_key" ? .slugTaken : .other(constraint: constraint))
+        case .foreignKeyViolation:
+            // Every foreign key of ours that a caller's value can miss leads to the app, at once or by its routes.
+            self = .unknownApp
+        case let state where state.isOfClass("53") || state.isOfClass("58"):
+            // Out of disk or memory, or an I/O error: the operator mends it, the work waits.
+            self = .unavailable
+        case let state where state.isOfClass("22") || state.isOfClass("23"):
+            self = .invalid(constraint: constraint)
+        case let state:
+            self = .damaged("\(refusal.statement), SQLSTATE \(state.code)")
+        }
+    }
+}
+
+/// Runs what speaks to PostgreSQL and hands its errors out in the store's words.
+func translating<Answer>(
+    _ body: () async throws(PostgresError) -> Answer
+) async throws(StoreFault) -> Answer {
+    do { return try await body() } catch { throw StoreFault(error) }
+}
+
+/// Why a stored number could not become a value. Thrown where rows are read; becomes `.damaged`.
+func meaning<Value>(_ value: Value?, _ name: StaticString) throws(StoreFault) -> Value {
+    guard let value else { throw .damaged("\(name)") }
+    return value
+}

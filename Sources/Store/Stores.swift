@@ -1,0 +1,37 @@
+import Postgres
+import PushModel
+
+/// The registry and the queue over one pool: what the roof makes once and hands to the running service.
+package struct Stores: Sendable {
+    package let registry: RegistryStore
+    package let messages: MessageStore
+    package let parcels: ParcelStore
+    package let feedback: FeedbackStore
+    package let credentials: CredentialStore
+    package let sweeper: Sweeper
+    package let bell: WorkBell
+
+    /// - Parameter steps: nil in production.
+    package init(pool: PostgresPool, steps: (any StepListener)? = nil) {
+        bell = WorkBell(pool: pool)
+        registry = RegistryStore(pool: pool)
+        messages = MessageStore(pool: pool, bell: bell, steps: steps)
+        parcels = ParcelStore(pool: pool, bell: bell, steps: steps)
+        feedback = FeedbackStore(pool: pool)
+        credentials = CredentialStore(pool: pool, bell: bell)
+        sweeper = Sweeper(pool: pool)
+    }
+}
+
+extension PostgresTransaction {
+    /// The last statements of a transaction. Where somebody listens, the server has answered them, and nothing is
+    /// committed, when the step is told; else the COMMIT travels with them.
+    func conclude(
+        _ queries: [Query], announcing step: Step, to steps: (any StepListener)?
+    ) async throws(PostgresError) -> [ResultSet] {
+        guard let steps else { return try await runAndCommit(queries) }
+        let answers = try await run(queries)
+        steps.reached(step)
+        return answers
+    }
+}

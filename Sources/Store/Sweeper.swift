@@ -1,0 +1,42 @@
+import Postgres
+import PushModel
+
+/// Retention: takes away what has served its time, a bounded number of rows a call.
+package struct Sweeper: Sendable {
+    /// A repeated request finds its first answer for this long (P10).
+    package static let idempotencyKept: Duration = .seconds(48 * 3_600)
+    /// Longer than any window of a suspicion.
+    package static let routeMinutesKept: Duration = .seconds(14 * 86_400)
+    /// Rows of one table a call: a sweep never holds many locks.
+    static let rowsMax: Int64 = 5_000
+
+    private let pool: PostgresPool
+    package init(pool: PostgresPool) { self.pool = pool }
+
+    /// How many rows went. Worth repeating at once while it is as many as `rowsMax`.
+    package func sweep(now: WallInstant? = nil) async throws(StoreFault) -> Int {
+        let queries = [
+            Query(HousekeepingSQL.sweepIdempotencyKeys) {
+                $0.instant(now)
+                $0.int64(Self.idempotencyKept.wholeMicroseconds)
+                $0.int64(Self.rowsMax)
+            },
+            Query(HousekeepingSQL.sweepRouteMinutes) {
+                $0.instant(now)
+                $0.int64(Self.routeMinutesKept.wholeMicroseconds)
+                $0.int64(Self.rowsMax)
+            },
+            Query(HousekeepingSQL.sweepLaneBlocks) {
+                $0.instant(now)
+                $0.int64(Self.rowsMax)
+            },
+        ]
+        let answers = try await translating { () throws(PostgresError) in try await pool.run(queries) }
+        return answers.reduce(0) { $0 + $1.affectedRows }
+    }
+}
+
+extension Duration {
+    /// As the statements take durations. Saturates with `wholeNanoseconds`.
+    var wholeMicroseconds: Int64 { wholeNanoseconds / 1_000 }
+}

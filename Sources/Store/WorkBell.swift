@@ -1,0 +1,53 @@
+import Postgres
+
+/// The channels of NOTIFY, and what is said on them.
+package enum WorkChannel {
+    package static let work = "carillon_work"
+    package static let credentials = "carillon_credentials"
+}
+
+package enum WorkNews: String, Sendable, CaseIterable {
+    /// A message waits for a planner.
+    case plan
+    /// Parcels are ready.
+    case parcels
+    /// A credential was activated, retired or removed, or a lane was blocked or opened.
+    case credentials = "changed"
+
+    package var channel: String {
+        switch self {
+        case .plan, .parcels: WorkChannel.work
+        case .credentials: WorkChannel.credentials
+        }
+    }
+}
+
+/// Tells the other processes that there is work: a hint, after the commit, with the slow poll as its safety net.
+///
+/// NOTIFY inside the transactions themselves would queue every commit of the server behind one lock. So news of one
+/// kind is told once at a time, and what comes in meanwhile is told once more afterwards.
+package actor WorkBell {
+    private let pool: PostgresPool
+    private var telling: Set<WorkNews> = []
+    private var again: Set<WorkNews> = []
+
+    package init(pool: PostgresPool) { self.pool = pool }
+
+    /// Returns at once.
+    nonisolated package func ring(_ news: WorkNews) {
+        Task { await tell(news) }
+    }
+
+    private func tell(_ news: WorkNews) async {
+        guard telling.insert(news).inserted else {
+            again.insert(news)
+            return
+        }
+        repeat {
+            again.remove(news)
+            // A bell that nobody hears costs one poll's delay: no reason to fail, or to try again.
+            _ = try? await pool.run([Query(HousekeepingSQL.notify) { $0.text(news.channel); $0.text(news.rawValue) }])
+        } while again.contains(news)
+        telling.remove(news)
+    }
+}
