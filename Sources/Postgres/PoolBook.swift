@@ -25,11 +25,18 @@ package struct PoolCensus: Equatable, Sendable {
     package let waiting: Int
     /// Why the last attempt to connect failed; nil once one has succeeded.
     package let outage: UnavailableReason?
+
+    package init(open: Int, busy: Int, waiting: Int, outage: UnavailableReason?) {
+        self.open = open
+        self.busy = busy
+        self.waiting = waiting
+        self.outage = outage
+    }
 }
 
 /// The pool's decisions, without a socket: who gets which connection, when to dial, when to give up.
-struct PoolBook {
-    enum Action: Equatable {
+package struct PoolBook {
+    package enum Action: Equatable, Sendable {
         case dial(Int)
         case lend(Int, to: Int)
         case refuse(Int, PostgresError)
@@ -60,31 +67,31 @@ struct PoolBook {
     private var nextNumber = 1
     private var failures = 0
     private var restsUntil: MonotonicInstant?
-    private(set) var outage: UnavailableReason?
-    private(set) var isClosing = false
+    package private(set) var outage: UnavailableReason?
+    package private(set) var isClosing = false
 
-    init(_ settings: PoolSettings) {
+    package init(_ settings: PoolSettings) {
         precondition(settings.connectionsMax > 0 && settings.waitersMax > 0)
         self.settings = settings
     }
 
     var busyCount: Int { slots.count { $0.use == .busy } }
-    var isEmpty: Bool { slots.isEmpty }
+    package var isEmpty: Bool { slots.isEmpty }
 
-    var census: PoolCensus {
+    package var census: PoolCensus {
         PoolCensus(
             open: slots.count { $0.use != .dialing }, busy: busyCount, waiting: waiters.count,
             outage: isClosing ? .shuttingDown : outage)
     }
 
     /// The idle connection used last: the others may grow old in peace.
-    mutating func takeIdle() -> Int? {
+    package mutating func takeIdle() -> Int? {
         guard !isClosing, let index = slots.lastIndex(where: { $0.use == .idle }) else { return nil }
         slots[index].use = .busy
         return slots[index].number
     }
 
-    mutating func wait(_ now: MonotonicInstant) -> (waiter: Int, actions: [Action]) {
+    package mutating func wait(_ now: MonotonicInstant) -> (waiter: Int, actions: [Action]) {
         let waiter = takeNumber()
         if isClosing { return (waiter, [.refuse(waiter, .unavailable(.shuttingDown))]) }
         if waiters.count >= settings.waitersMax { return (waiter, [.refuse(waiter, refusal)]) }
@@ -93,13 +100,13 @@ struct PoolBook {
     }
 
     /// Waited long enough, or cancelled. Does nothing for a waiter that was served.
-    mutating func leave(_ waiter: Int, _ error: PostgresError? = nil) -> [Action] {
+    package mutating func leave(_ waiter: Int, _ error: PostgresError? = nil) -> [Action] {
         guard let index = waiters.firstIndex(of: waiter) else { return [] }
         waiters.remove(at: index)
         return [.refuse(waiter, error ?? refusal)]
     }
 
-    mutating func opened(_ number: Int, _ now: MonotonicInstant) -> [Action] {
+    package mutating func opened(_ number: Int, _ now: MonotonicInstant) -> [Action] {
         failures = 0
         outage = nil
         restsUntil = nil
@@ -107,20 +114,20 @@ struct PoolBook {
         return handOver(number) + dials(now)
     }
 
-    mutating func returned(_ number: Int, isReusable: Bool, _ now: MonotonicInstant) -> [Action] {
+    package mutating func returned(_ number: Int, isReusable: Bool, _ now: MonotonicInstant) -> [Action] {
         guard let index = index(number) else { return [] }
         if isReusable && !isClosing && now - slots[index].openedAt < settings.ageMax { return handOver(number) }
         return [.close(number)] + gone(number, now)
     }
 
     /// Found closed by the other side.
-    mutating func gone(_ number: Int, _ now: MonotonicInstant) -> [Action] {
+    package mutating func gone(_ number: Int, _ now: MonotonicInstant) -> [Action] {
         slots.removeAll { $0.number == number }
         return dials(now)
     }
 
     /// - Parameter chance: from 0 up to 1.
-    mutating func dialFailed(
+    package mutating func dialFailed(
         _ number: Int, _ reason: UnavailableReason, chance: Double, _ now: MonotonicInstant
     ) -> [Action] {
         slots.removeAll { $0.number == number }
@@ -134,9 +141,9 @@ struct PoolBook {
         return refused.map { .refuse($0, .unavailable(reason)) }
     }
 
-    mutating func wake(_ now: MonotonicInstant) -> [Action] { dials(now) }
+    package mutating func wake(_ now: MonotonicInstant) -> [Action] { dials(now) }
 
-    mutating func close() -> [Action] {
+    package mutating func close() -> [Action] {
         isClosing = true
         let refused = waiters.map { Action.refuse($0, .unavailable(.shuttingDown)) }
         waiters = []

@@ -36,16 +36,20 @@ enum TestFolder {
 
     /// Kills the server that lives there, and removes everything.
     static func destroy(_ folder: String) {
-        if let process = postmaster(folder) { kill(process, SIGQUIT) }
-        unsafe system("rm -rf '\(folder)'")
+        let lines = postmasterLines(folder)
+        if let process = postmaster(folder) { kill(process, SIGKILL) }
+        let socketFolder = lines.count > 4 ? lines[4] : ""
+        _ = unsafe system("rm -rf '\(folder)' '\(socketFolder)'")
     }
 
-    static func postmaster(_ folder: String) -> Int32? {
-        guard let file = unsafe fopen(folder + "/postgres/postmaster.pid", "r") else { return nil }
+    static func postmaster(_ folder: String) -> Int32? { postmasterLines(folder).first.flatMap { Int32($0) } }
+
+    private static func postmasterLines(_ folder: String) -> [String] {
+        guard let file = unsafe fopen(folder + "/postgres/postmaster.pid", "r") else { return [] }
         defer { unsafe fclose(file) }
-        var bytes = [UInt8](repeating: 0, count: 32)
+        var bytes = [UInt8](repeating: 0, count: 4_096)
         let count = unsafe fread(&bytes, 1, bytes.count, file)
-        return Int32(String(decoding: bytes[..<count].prefix { $0 != 0x0a }, as: UTF8.self))
+        return String(decoding: bytes[..<count], as: UTF8.self).split(separator: "\n").map(String.init)
     }
 }
 

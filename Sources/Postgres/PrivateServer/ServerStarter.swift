@@ -9,6 +9,8 @@ struct ServerStarter: Sendable {
         let home: String
         let process: pid_t
         let socketFolder: String
+
+        var hasSocket: Bool { Files.exists(socketFolder + "/.s.PGSQL.5432") }
     }
 
     let folder: ServerFolder
@@ -42,7 +44,13 @@ struct ServerStarter: Sendable {
         let limit = Clocks.monotonicNow() + ServerStarter.startMax
         while Clocks.monotonicNow() < limit {
             guard let file = PostmasterFile(in: home), file.isServing(home) else { return nil }
-            if file.isReady { return Running(home: home, process: file.process, socketFolder: file.socketFolder) }
+            if file.isReady {
+                let running = Running(home: home, process: file.process, socketFolder: file.socketFolder)
+                if running.hasSocket { return running }
+                // Somebody has swept /tmp: a server that can't be reached is started anew.
+                stopLocked(running)
+                return nil
+            }
             usleep(ServerStarter.pollMicroseconds)
         }
         throw .startTookTooLong
@@ -98,7 +106,11 @@ struct ServerStarter: Sendable {
             kill(running.process, signal)
             let limit = Clocks.monotonicNow() + ServerStarter.stopMax
             while Clocks.monotonicNow() < limit {
-                if !isRunning(running) { return }
+                if !isRunning(running) {
+                    // Empty now, since the server takes its socket away.
+                    _ = unsafe rmdir(running.socketFolder)
+                    return
+                }
                 usleep(ServerStarter.pollMicroseconds)
             }
         }

@@ -1,0 +1,120 @@
+import Postgres
+import PushModel
+import Testing
+
+@Suite("Queries that travel together")
+struct PipelineTests {
+    @Test("are answered one by one, in order")
+    func order() async throws {
+        try await withPool { pool in
+            let named = Statement("twice", "SELECT $1 * 2")
+            let results = try await pool.run((0..<100).map { number in Query(named) { $0.int32(number) } })
+            #expect(results.count == 100)
+            for (index, result) in results.enumerated() { #expect(try result.int32(0, 0) == Int32(index * 2)) }
+        }
+    }
+
+    @Test("are all rolled back when the second is refused; the error names statement and constraint, and no value")
+    func rolledBack() async throws {
+        try await withPool { pool in
+            let table = uniqueName("pairs")
+            try await pool.script("CREATE TABLE \(table) (id int8 CONSTRAINT pairs_are_unique PRIMARY KEY, secret text)")
+            let insert = Statement("insert_pair", "INSERT INTO \(table) VALUES ($1, $2)")
+            let error = await failure { () async throws(PostgresError) in
+                try await pool.run([
+                    Query(insert) { $0.int64(1); $0.text("hunter2") },
+                    Query(insert) { $0.int64(1); $0.text("hunter2") },
+                    Query(insert) { $0.int64(2); $0.text("hunter2") },
+                ])
+            }
+            #expect(
+                error == .refused(
+                    Refusal(sqlState: .uniqueViolation, statement: "insert_pair", constraint: "pairs_are_unique")))
+            #expect(error.map { "\($0)" } == "SQLSTATE 23505, statement insert_pair, constraint pairs_are_unique")
+            #expect(try await pool.count(table) == 0)
+            _ = try await pool.run(Query(insert) { $0.int64(1); $0.text("hunter2") })
+            #expect(try await pool.count(table) == 1)
+        }
+    }
+
+    @Test("in BEGIN and COMMIT are rolled back as well, and the connection comes back clean")
+    func framed() async throws {
+        try await withPool { pool in
+            let table = uniqueName("framed")
+            try await pool.script("CREATE TABLE \(table) (id int8 PRIMARY KEY)")
+            let insert = Statement("insert_framed", "INSERT INTO \(table) VALUES ($1)")
+            let options = TransactionOptions(isolation: .serializable, lockTimeout: .seconds(1))
+            let error = await failure { () async throws(PostgresError) in
+                try await pool.run(
+                    [Query(insert) { $0.int64(1) }, Query(insert) { $0.int64(1) }], transaction: options)
+            }
+            #expect(error?.sqlState == .uniqueViolation)
+            #expect(try await pool.count(table) == 0)
+            let answers = try await pool.run(
+                [Query(insert) { $0.int64(1) }, query("SHOW transaction_isolation"), query("SHOW lock_timeout")],
+                transaction: options)
+            #expect(try answers[1].text(0, 0) == "serializable" && answers[2].text(0, 0) == "1s")
+            #expect(try await pool.count(table) == 1)
+            #expect(await pool.census().open == 1)
+        }
+    }
+
+    @Test("prepare a name once for each connection, even where it stands twice in the first batch")
+    func preparedOnce() async throws {
+        var settings = PoolSettings()
+        settings.connectionsMax = 1
+        try await withPool(pool: settings) { pool in
+            let named = Statement("once", "SELECT $1")
+            for _ in 0..<3 { _ = try await pool.run([Query(named) { $0.int64(1) }, Query(named) { $0.int64(2) }]) }
+            let kept = try await pool.read(
+                query("SELECT count(*), count(*) FILTER (WHERE name = 'once') FROM pg_prepared_statements"))
+            #expect(try kept.int64(0, 0) == 1 && kept.int64(0, 1) == 1)
+        }
+    }
+
+    @Test("that were refused at their preparation are prepared at the next use")
+    func refusedPreparation() async throws {
+        try await withPool { pool in
+            let table = uniqueName("late")
+            let named = Statement("read_late", "SELECT count(*) FROM \(table)")
+            let error = await failure { () async throws(PostgresError) in try await pool.run(Query(named)) }
+            #expect(error == .refused(Refusal(sqlState: .undefinedTable, statement: "read_late", position: 22)))
+            try await pool.script("CREATE TABLE \(table) ()")
+            #expect(try await pool.run(Query(named)).int64(0, 0) == 0)
+        }
+    }
+
+    @Test("recover where a migration has made their plans stale")
+    func stalePlans() async throws {
+        try await withPool { pool in
+            let table = uniqueName("migrated")
+            try await pool.script("CREATE TABLE \(table) (a int4); INSERT INTO \(table) VALUES (7)")
+            let named = Statement("read_all", "SELECT * FROM \(table)")
+            #expect(try await pool.run(Query(named)).int32(0, 0) == 7)
+            try await pool.script("ALTER TABLE \(table) ALTER a TYPE int8")
+            let error = await failure { () async throws(PostgresError) in try await pool.run(Query(named)) }
+            #expect(error?.sqlState == .featureNotSupported && error?.isTransient == true)
+            #expect(try await pool.run(Query(named)).int64(0, 0) == 7)
+        }
+    }
+
+    @Test("may be large: a parameter and an answer of 32 MB")
+    func large() async throws {
+        try await withPool { pool in
+            let bytes = [UInt8](repeating: 7, count: 32 << 20)
+            let answer = try await pool.run(query("SELECT $1::bytea, length($1)") { $0.bytes(bytes) })
+            #expect(try answer.bytes(0, 0) == bytes && answer.int32(0, 1) == 32 << 20)
+        }
+    }
+
+    @Test("find a session that is set up")
+    func session() async throws {
+        try await withPool { pool in
+            let shown = try await pool.read(
+                ["application_name", "timezone", "client_min_messages", "client_encoding", "statement_timeout"]
+                    .map { query("SHOW \($0)") })
+            let values = try shown.map { try $0.text(0, 0) }
+            #expect(values == ["carillon", "UTC", "warning", "UTF8", "30s"])
+        }
+    }
+}

@@ -1,0 +1,211 @@
+import Postgres
+import PushModel
+import Reactor
+import Testing
+
+private func small(_ connections: Int, waiters: Int = 2, wait: Duration = .seconds(20)) -> PoolSettings {
+    var settings = PoolSettings()
+    settings.connectionsMax = connections
+    settings.waitersMax = waiters
+    settings.waitMax = wait
+    return settings
+}
+
+@Suite("A pool whose connections are all busy")
+struct BusyPoolTests {
+    @Test("turns away who has waited too long")
+    func waitsBounded() async throws {
+        try await withPool(pool: small(1)) { pool in
+            try await pool.transaction { transaction async throws(PostgresError) in
+                _ = try await transaction.run(query("SELECT 1"))
+                let error = await failure { () async throws(PostgresError) in
+                    try await pool.run(query("SELECT 1"), deadline: .milliseconds(20))
+                }
+                #expect(error == .poolExhausted)
+            }
+            #expect(try await pool.run(query("SELECT 1::int4")).int32(0, 0) == 1)
+        }
+    }
+
+    @Test("turns away at once who comes when too many wait")
+    func waitersBounded() async throws {
+        try await withPool(pool: small(1, waiters: 2, wait: .seconds(60))) { pool in
+            try await pool.transaction { transaction async throws(PostgresError) in
+                _ = try await transaction.run(query("SELECT 1"))
+                let waiting = (0..<2).map { _ in
+                    Task { () async -> PostgresError? in
+                        await failure { () async throws(PostgresError) in try await pool.run(query("SELECT 1")) }
+                    }
+                }
+                while await pool.census().waiting < 2 { await Task.yield() }
+                let error = await failure { () async throws(PostgresError) in try await pool.run(query("SELECT 1")) }
+                #expect(error == .poolExhausted)
+                for task in waiting { task.cancel() }
+                for task in waiting { #expect(await task.value == .cancelled) }
+                #expect(await pool.census().waiting == 0)
+            }
+        }
+    }
+
+    @Test("serves a thousand callers with two connections")
+    func serves() async throws {
+        try await withPool(pool: small(2, waiters: 1_000, wait: .seconds(60))) { pool in
+            let sum = try await withThrowingTaskGroup(of: Int32.self) { group in
+                for number in 0..<1_000 {
+                    group.addTask { try await pool.run(query("SELECT $1") { $0.int32(Int32(number)) }).int32(0, 0) }
+                }
+                return try await group.reduce(0, +)
+            }
+            #expect(sum == 499_500)
+            #expect(await pool.census() == PoolCensus(open: 2, busy: 0, waiting: 0, outage: nil))
+        }
+    }
+
+    @Test("closes after its conversations, and turns away who comes later")
+    func closes() async throws {
+        try await withPool { pool in
+            let slow = Task { try await pool.run(query("SELECT pg_sleep(0.05)")) }
+            while await pool.census().busy == 0 { await Task.yield() }
+            await pool.close()
+            _ = try await slow.value
+            let error = await failure { () async throws(PostgresError) in try await pool.run(query("SELECT 1")) }
+            #expect(error == .unavailable(.shuttingDown))
+        }
+    }
+}
+
+@Suite("A cancelled task")
+struct CancelTests {
+    @Test("lets its conversation come to its end")
+    func conversation() async throws {
+        try await withPool(pool: small(1)) { pool in
+            let slow = Task { try await pool.run(query("SELECT 5::int4 FROM pg_sleep(0.05)")).int32(0, 0) }
+            while await pool.census().busy == 0 { await Task.yield() }
+            slow.cancel()
+            let answer = try await slow.value
+            #expect(answer == 5)
+            #expect(await pool.census() == PoolCensus(open: 1, busy: 0, waiting: 0, outage: nil))
+        }
+    }
+
+    @Test("leaves the queue, and the pool goes on", .timeLimit(.minutes(1)))
+    func storm() async throws {
+        try await withPool(pool: small(2, waiters: 1_000, wait: .seconds(60))) { pool in
+            let tasks = (0..<400).map { number in
+                Task { try await pool.run(query("SELECT $1") { $0.int32(Int32(number)) }).int32(0, 0) }
+            }
+            for (index, task) in tasks.enumerated() where index % 2 == 0 { task.cancel() }
+            for (index, task) in tasks.enumerated() {
+                do {
+                    let answer = try await task.value
+                    #expect(answer == Int32(index))
+                } catch {
+                    #expect(error as? PostgresError == .cancelled && index % 2 == 0)
+                }
+            }
+            let census = await pool.census()
+            #expect(census.busy == 0 && census.waiting == 0)
+        }
+    }
+}
+
+@Suite("A deadline")
+struct DeadlineTests {
+    @Test("ends the statement on the server, and the connection lives on")
+    func serverSide() async throws {
+        try await withPool(pool: small(1, wait: .seconds(5))) { pool in
+            let before = try await pool.read(query("SELECT pg_backend_pid()")).int32(0, 0)
+            let error = await failure { () async throws(PostgresError) in
+                try await pool.run(query("SELECT pg_sleep(60)"), deadline: .milliseconds(30))
+            }
+            #expect(error == .deadlinePassed)
+            #expect(try await pool.read(query("SELECT pg_backend_pid()")).int32(0, 0) == before)
+            #expect(try await pool.read(query("SHOW statement_timeout")).text(0, 0) == "30s")
+        }
+    }
+
+    @Test("of a transaction holds for each of its round trips")
+    func transaction() async throws {
+        try await withPool { pool in
+            _ = try await pool.read(query("SELECT 1"))
+            let error = await failure { () async throws(PostgresError) in
+                try await pool.transaction(TransactionOptions(deadline: .milliseconds(30))) {
+                    transaction async throws(PostgresError) in
+                    _ = try await transaction.run(query("SELECT 1"))
+                    _ = try await transaction.run(query("SELECT pg_sleep(60)"))
+                }
+            }
+            #expect(error == .deadlinePassed)
+        }
+    }
+}
+
+@Suite("The pool's decisions")
+struct PoolBookTests {
+    private let start = MonotonicInstant(nanoseconds: 0)
+
+    @Test("dial for each caller up to the bound, and lend in the order of arrival")
+    func lend() {
+        var book = PoolBook(small(2, waiters: 9))
+        let first = book.wait(start)
+        let second = book.wait(start)
+        let third = book.wait(start)
+        #expect(first.actions == [.dial(2)] && second.actions == [.dial(4)] && third.actions == [])
+        #expect(book.opened(4, start) == [.lend(4, to: first.waiter)])
+        #expect(book.returned(4, isReusable: true, start) == [.lend(4, to: second.waiter)])
+        #expect(book.returned(4, isReusable: false, start) == [.close(4)])
+        #expect(book.opened(2, start) == [.lend(2, to: third.waiter)])
+        #expect(book.returned(2, isReusable: true, start) == [])
+        #expect(book.takeIdle() == 2)
+        #expect(book.takeIdle() == nil)
+    }
+
+    @Test("dial with one connection only while the server is gone, twice as late each time up to the ceiling")
+    func backoff() {
+        var settings = small(8, waiters: 9)
+        settings.backoffFloor = .milliseconds(100)
+        settings.backoffCeiling = .milliseconds(400)
+        var book = PoolBook(settings)
+        var now = start
+        var dial = book.wait(now).actions
+        var waits: [Duration] = []
+        for _ in 0..<4 {
+            guard case .dial(let number) = dial.first else { 
+                Issue.record("no dial: \(dial)")
+                return
+            }
+            let actions = book.dialFailed(number, .unreachable, chance: 1, now)
+            guard case .wake(let at) = actions.first else { 
+                Issue.record("no wake-up: \(actions)")
+                return
+            }
+            waits.append(at - now)
+            now = at
+            dial = book.wake(now)
+            #expect(dial.count == 1)
+        }
+        #expect(waits == [.milliseconds(100), .milliseconds(200), .milliseconds(400), .milliseconds(400)])
+    }
+
+    @Test("turn callers away at once where waiting would not help")
+    func wrongPassword() {
+        var book = PoolBook(small(2))
+        let caller = book.wait(start)
+        let reason = UnavailableReason.turnedAway(.invalidPassword)
+        #expect(
+            book.dialFailed(2, reason, chance: 0, start) == [.refuse(caller.waiter, .unavailable(reason))])
+    }
+
+    @Test("replace a connection that has grown old")
+    func age() {
+        var settings = small(1)
+        settings.ageMax = .seconds(10)
+        var book = PoolBook(settings)
+        _ = book.wait(start)
+        _ = book.opened(2, start)
+        #expect(book.returned(2, isReusable: true, start + .seconds(9)) == [])
+        #expect(book.takeIdle() == 2)
+        #expect(book.returned(2, isReusable: true, start + .seconds(11)) == [.close(2)])
+        #expect(book.isEmpty)
+    }
+}
