@@ -1,4 +1,5 @@
 import PushModel
+import Reactor
 import TLS
 
 /// Where a lane leads, as whom, and its bounds.
@@ -22,10 +23,16 @@ package struct LaneSettings: Sendable {
     package var idleClose: Duration = .seconds(300)
     package var pingAfter: Duration = .seconds(60)
     package var pingDeadline: Duration = .seconds(10)
+    /// A request is not risked on a connection that was silent for so long before a PING came back.
+    package var staleAfter: Duration = .seconds(30)
     package var backoffFloor: Duration = .seconds(1)
     package var backoffCeiling: Duration = .seconds(60)
     /// Requests that no connection could take within this are answered `.unsent(.unreachable)`.
     package var unreachableAfter: Duration = .seconds(10)
+
+    /// Beyond a burst of `connectionsMax` dials, one in each such interval: rapid reconnecting counts as an attack.
+    package var dialInterval: Duration = .milliseconds(250)
+    package var resolver: any HostResolver = SystemResolver()
 
     package init(
         host: String, port: UInt16, tls: TLSContext, authorization: (any AuthorizationSource)? = nil,
@@ -36,6 +43,19 @@ package struct LaneSettings: Sendable {
         self.tls = tls
         self.authorization = authorization
         self.proxy = proxy
+    }
+}
+
+/// Who knows the addresses behind a name. Asked before each dial.
+package protocol HostResolver: Sendable {
+    func addresses(of host: String, port: UInt16) async throws(ReactorError) -> [SocketAddress]
+}
+
+/// The system's resolver.
+package struct SystemResolver: HostResolver {
+    package init() {}
+    package func addresses(of host: String, port: UInt16) async throws(ReactorError) -> [SocketAddress] {
+        try await NameResolver.resolve(host: host, port: port)
     }
 }
 
@@ -89,6 +109,7 @@ package enum LaneEvent: Sendable, Equatable {
     case goAway(reason: String?)
     /// The peer refused our certificate or key by GOAWAY: dialling again would be the same.
     case credentialRefused(reason: String)
-    case pingUnanswered
+    /// An open connection broke; what was in flight on it is unknown.
+    case connectionLost(TransportFault, detail: String)
     case recovered
 }

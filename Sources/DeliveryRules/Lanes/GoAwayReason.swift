@@ -1,0 +1,57 @@
+/// The word in a GOAWAY's debug data, `{"reason":"Shutdown"}`: a hint that may be absent, cut or anything else.
+///
+/// Source: apns.md section 10.5.
+package struct GoAwayReason: Equatable, Sendable {
+    package let word: String
+
+    /// Longer is not one of Apple's words; and whatever it is, it may end in a log.
+    private static let lettersMax = 64
+
+    /// nil where no reason can be read.
+    package init?(debugBytes: Span<UInt8>) {
+        var bytes: [UInt8] = []
+        // A foreign server may write anything; the reason stands within the first bytes or not at all.
+        for index in 0..<min(debugBytes.count, 512) { bytes.append(debugBytes[index]) }
+        guard let word = Self.word(in: bytes) else { return nil }
+        self.word = word
+    }
+
+    /// What stands in quotes behind `"reason"` and a colon. Letters, digits and blanks only: the rest is not a word.
+    private static func word(in bytes: [UInt8]) -> String? {
+        let name = Array(#""reason""#.utf8)
+        guard bytes.count >= name.count else { return nil }
+        let starts = 0...(bytes.count - name.count)
+        guard let found = starts.first(where: { bytes[$0..<($0 + name.count)].elementsEqual(name) }) else { return nil }
+        var rest = bytes[(found + name.count)...].drop(while: isBlank)
+        guard rest.popFirst() == UInt8(ascii: ":") else { return nil }
+        rest = rest.drop(while: isBlank)
+        guard rest.popFirst() == UInt8(ascii: "\""), let end = rest.firstIndex(of: UInt8(ascii: "\"")) else {
+            return nil
+        }
+        let word = rest[..<end]
+        guard (1...lettersMax).contains(word.count), word.allSatisfy(isLetter) else { return nil }
+        return String(decoding: word, as: UTF8.self)
+    }
+
+    private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0d).contains(byte) }
+
+    private static func isLetter(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: " "):
+            true
+        default: false
+        }
+    }
+
+    /// Whether it speaks of our credential, so that another connection would hear the same. An expired provider
+    /// token is not among them: the next connection carries a new one.
+    package var refusesCredential: Bool {
+        switch word {
+        case "BadCertificate", "BadCertificateEnvironment", "Forbidden", "InvalidProviderToken", "MissingProviderToken",
+            "BadEnvironmentKeyIdInToken", "BadEnvironmentKeyInToken":
+            true
+        default: word.hasPrefix("BadCertificate")
+        }
+    }
+}

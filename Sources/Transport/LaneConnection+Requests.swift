@@ -1,0 +1,100 @@
+import DeliveryRules
+import HTTP2
+import PushModel
+import Reactor
+
+// Requests out and answers in.
+extension LaneConnection {
+    /// How many requests it takes now.
+    var room: Int {
+        guard let session, !isBackedUp, machine.mayOpen(core.loop.now) else { return 0 }
+        return session.room
+    }
+
+    /// Whether it takes requests at all, now or when others are answered.
+    var isUsable: Bool {
+        guard let session, machine.phase == .open else { return false }
+        return session.peerStreamLimit > 0
+    }
+
+    /// False where the request could not be put on a stream.
+    func open(_ flight: Flight, _ headers: RequestHeaders, _ body: Span<UInt8>, _ authorization: UInt64?) -> Bool {
+        guard let session else { return false }
+        let place = streams.open(flight, core.loop.now)
+        do throws(HTTP2Fault) {
+            let streamID = try session.submitRequest(headers.fields, body: body, tag: UInt64(place))
+            streams.name(place, streamID: streamID)
+        } catch {
+            // There was room: the session itself is of no use any more.
+            _ = streams.close(place)
+            fail(.protocolViolation, "\(error)")
+            return false
+        }
+        if firstAuthorization == nil { firstAuthorization = authorization }
+        return true
+    }
+
+    /// Tells the machines how many requests are in flight, after some were opened or answered.
+    func noteStreams() {
+        let isBusy = streams.count > 0
+        machine.streams(open: streams.count, core.loop.now)
+        if isClosed { return }
+        if isBusy != isMarkedBusy {
+            isMarkedBusy = isBusy
+            core.decide(isBusy ? .busy(id) : .idle(id))
+        }
+        if !isBusy { handle(.emptied) }
+        adjustTimer()
+    }
+
+    func drainEvents(of session: HTTP2ClientSession) {
+        var follow: [ConnectionMachine.Event] = []
+        var hasEnded = false
+        while let event = session.nextEvent() {
+            switch event {
+            case .ended(let answer):
+                hasEnded = true
+                note(answer, of: session)
+            case .goAway(_, _, let debugBytes):
+                farewell = session.withBytes(debugBytes) { GoAwayReason(debugBytes: $0) }
+                // Before the refused requests that follow: they are sent elsewhere.
+                isLeaving = true
+                follow.append(.goAway)
+            case .settingsChanged: follow.append(.settings)
+            case .pingAnswered(let payload): follow.append(.pingAnswered(payload))
+            }
+        }
+        if hasEnded || !follow.isEmpty { core.touch(self) }
+        for event in follow { handle(event) }
+        if hasEnded && !isClosed { noteStreams() }
+    }
+
+    private func note(_ answer: HTTP2Answer, of session: HTTP2ClientSession) {
+        guard let flight = streams.close(Int(answer.tag)) else { return }
+        // 200 came, and only the polite end of the stream is missing: the provider has taken it.
+        switch answer.status == 200 ? .complete : answer.ending {
+        case .complete: respond(answer, flight, session)
+        case .refused: core.queue.resend(flight, isLeaving ? .goAway : .refusedStream)
+        case .unsent, .lost(wasSent: false): core.queue.resend(flight, isLeaving ? .goAway : .connectionLost)
+        case .reset(let code): core.queue.answer(flight, .unknown(.streamReset(code: code.rawValue)))
+        case .cancelled: core.queue.answer(flight, .unknown(.deadlinePassed))
+        case .lost(wasSent: true): core.queue.answer(flight, .unknown(.connectionLost))
+        }
+    }
+
+    private func respond(_ answer: HTTP2Answer, _ flight: Flight, _ session: HTTP2ClientSession) {
+        machine.answered(core.loop.now)
+        if answer.body.isEmpty && answer.retryAfter.isEmpty {
+            core.queue.respond(flight, status: answer.status)
+        } else {
+            session.withBytes(answer.retryAfter) { retryAfter in
+                session.withBytes(answer.body) { body in
+                    core.queue.respond(flight, status: answer.status, retryAfter: retryAfter, body: body)
+                }
+            }
+        }
+        if hasAnswered { return }
+        hasAnswered = true
+        core.decide(.proved(id))
+    }
+}

@@ -1,0 +1,244 @@
+import HTTP2
+import PushModel
+
+/// The batches of a lane while any of their requests is unanswered, and which request leaves next.
+///
+/// Batches take turns, a quantum each, so that a single push does not wait behind a broadcast. Every request is
+/// answered exactly once: by its response, by a fault, or by being handed back.
+///
+/// Bounded by what the caller submits; it keeps nothing of a batch whose requests are all answered.
+struct LaneQueue {
+    /// A request that the peer did not take, on its way to another stream.
+    private struct Again {
+        let request: Int32
+        let sends: Int32
+    }
+
+    private struct Run {
+        var batch: PushBatch
+        /// Never used again, unlike the place.
+        var serial: UInt64
+        var ticket: BatchTicket
+        /// nil: the place is free.
+        var sink: (any AnswerSink)?
+        var submittedAt: MonotonicInstant
+        var noStreamAfter: MonotonicInstant
+        /// The first request that was never on a stream.
+        var next: Int32 = 0
+        var again: [Again] = []
+        var unanswered: Int
+        var isInRing = false
+        // What this turn has brought.
+        var answers: [Answer] = []
+        var bytes: [UInt8] = []
+
+        var waiting: Int { batch.requests.count - Int(next) + again.count }
+    }
+
+    /// A request that the peer keeps refusing is handed back: other hours may take it.
+    static let sendsMax: Int32 = 4
+    /// Requests of one batch in a row, before the next batch's turn.
+    static let quantum = 64
+
+    private var runs: [Run] = []
+    private var freeRuns: [Int32] = []
+    /// Batches with waiting requests, in the order of their turns.
+    private var ring: [Int32] = []
+    /// Batches with answers to deliver.
+    private var news: [Int32] = []
+    private var serials: UInt64 = 0
+    private(set) var waiting = 0
+    private(set) var unanswered = 0
+
+    mutating func submit(
+        _ batch: PushBatch, _ ticket: BatchTicket, _ sink: any AnswerSink, _ now: MonotonicInstant
+    ) {
+        if batch.requests.isEmpty { return }
+        serials += 1
+        let run = Run(
+            batch: batch, serial: serials, ticket: ticket, sink: sink, submittedAt: now,
+            noStreamAfter: batch.noStreamAfter,
+            unanswered: batch.requests.count)
+        let place: Int32
+        if let free = freeRuns.popLast() {
+            place = free
+            runs[Int(place)] = run
+        } else {
+            place = Int32(runs.count)
+            runs.append(run)
+        }
+        waiting += batch.requests.count
+        unanswered += batch.requests.count
+        enterRing(place)
+    }
+
+    mutating func extend(_ ticket: BatchTicket, noStreamAfter: MonotonicInstant) {
+        for place in runs.indices where runs[place].sink != nil && runs[place].ticket == ticket {
+            runs[place].noStreamAfter = noStreamAfter
+        }
+    }
+
+    /// Hands back what has no stream yet.
+    mutating func withdraw(_ ticket: BatchTicket) {
+        handBack(.withdrawn) { $0.ticket == ticket }
+    }
+
+    mutating func handBackAll(_ fault: TransportFault) {
+        handBack(fault) { _ in true }
+    }
+
+    private mutating func handBack(_ fault: TransportFault, where isMeant: (Run) -> Bool) {
+        for place in ring where isMeant(runs[Int(place)]) {
+            while let flight = pop(place) { answer(flight, .unsent(fault)) }
+            runs[Int(place)].isInRing = false
+        }
+        ring.removeAll { !runs[Int($0)].isInRing }
+    }
+}
+
+// Out.
+extension LaneQueue {
+    /// The batch whose turn it is.
+    var front: Int32? { ring.first }
+
+    func batch(_ place: Int32) -> (PushBatch, serial: UInt64) { (runs[Int(place)].batch, runs[Int(place)].serial) }
+
+    /// The batch's next request; nil where none of it waits.
+    mutating func take(_ place: Int32) -> Flight? {
+        if let flight = pop(place) { return flight }
+        leaveRing(place)
+        return nil
+    }
+
+    /// It could not leave after all: first in its batch again, and not counted as sent.
+    mutating func giveBack(_ flight: Flight) {
+        runs[Int(flight.run)].again.append(Again(request: flight.request, sends: flight.sends - 1))
+        waiting += 1
+        enterRing(flight.run)
+    }
+
+    /// Its batch had its quantum: the next one's turn.
+    mutating func rotate() {
+        if ring.count > 1 { ring.append(ring.removeFirst()) }
+    }
+
+    private mutating func pop(_ place: Int32) -> Flight? {
+        let index = Int(place)
+        if let again = runs[index].again.popLast() {
+            waiting -= 1
+            return Flight(run: place, request: again.request, sends: again.sends + 1)
+        }
+        guard Int(runs[index].next) < runs[index].batch.requests.count else { return nil }
+        runs[index].next += 1
+        waiting -= 1
+        return Flight(run: place, request: runs[index].next - 1, sends: 1)
+    }
+
+    private mutating func enterRing(_ place: Int32) {
+        if runs[Int(place)].isInRing { return }
+        runs[Int(place)].isInRing = true
+        ring.append(place)
+    }
+
+    private mutating func leaveRing(_ place: Int32) {
+        runs[Int(place)].isInRing = false
+        ring.removeAll { $0 == place }
+    }
+}
+
+// Back.
+extension LaneQueue {
+    /// The peer processed nothing of it: another stream, or its answer where it was sent often enough.
+    mutating func resend(_ flight: Flight, _ fault: TransportFault) {
+        guard flight.sends < LaneQueue.sendsMax else { return answer(flight, .unsent(fault)) }
+        runs[Int(flight.run)].again.append(Again(request: flight.request, sends: flight.sends))
+        waiting += 1
+        enterRing(flight.run)
+    }
+
+    mutating func answer(_ flight: Flight, _ kind: Answer.Kind) {
+        let place = Int(flight.run)
+        precondition(runs[place].unanswered > 0, "each request is answered once")
+        runs[place].unanswered -= 1
+        unanswered -= 1
+        if runs[place].answers.isEmpty { news.append(flight.run) }
+        runs[place].answers.append(Answer(tag: runs[place].batch.requests[Int(flight.request)].tag, kind: kind))
+    }
+
+    /// The common response: no bytes to keep.
+    mutating func respond(_ flight: Flight, status: UInt16) {
+        answer(flight, .response(status: status, retryAfter: .empty, body: .empty))
+    }
+
+    mutating func respond(
+        _ flight: Flight, status: UInt16, retryAfter: Span<UInt8>, body: Span<UInt8>
+    ) {
+        let place = Int(flight.run)
+        let retryAfter = append(retryAfter, place)
+        answer(flight, .response(status: status, retryAfter: retryAfter, body: append(body, place)))
+    }
+
+    private mutating func append(_ span: Span<UInt8>, _ place: Int) -> ByteRange {
+        let start = runs[place].bytes.count
+        for index in span.indices { runs[place].bytes.append(span[index]) }
+        return ByteRange(start: start, count: span.count)
+    }
+
+    /// Hands out what came in this turn, and forgets the batches that are through.
+    mutating func takeNews() -> [(sink: any AnswerSink, answers: AnswerBatch)] {
+        if news.isEmpty { return [] }
+        var deliveries: [(sink: any AnswerSink, answers: AnswerBatch)] = []
+        deliveries.reserveCapacity(news.count)
+        for place in news.map({ Int($0) }) {
+            guard let sink = runs[place].sink else { continue }
+            let batch = AnswerBatch(
+                ticket: runs[place].ticket, answers: runs[place].answers, bytes: runs[place].bytes)
+            deliveries.append((sink, batch))
+            runs[place].answers = []
+            runs[place].bytes = []
+            if runs[place].unanswered == 0 { free(place) }
+        }
+        news.removeAll(keepingCapacity: true)
+        return deliveries
+    }
+
+    private mutating func free(_ place: Int) {
+        if runs[place].isInRing { leaveRing(Int32(place)) }
+        runs[place].sink = nil
+        runs[place].batch = LaneQueue.nothing
+        runs[place].again = []
+        freeRuns.append(Int32(place))
+    }
+
+    private static let nothing = PushBatch(
+        idHeader: [], sharedFields: [], bytes: [], requests: [], noStreamAfter: MonotonicInstant(nanoseconds: 0))
+}
+
+// Time.
+extension LaneQueue {
+    /// Since when the oldest waiting request waits.
+    var waitingSince: MonotonicInstant? {
+        ring.lazy.filter { runs[Int($0)].waiting > 0 }.map { runs[Int($0)].submittedAt }.min()
+    }
+
+    /// Hands back what must not get a stream any more, and what no connection could take for too long.
+    ///
+    /// - Parameter unusableSince: since when the lane has had no connection that takes requests; nil: it has one.
+    mutating func expire(_ now: MonotonicInstant, unusableSince: MonotonicInstant?, unreachableAfter: Duration) {
+        handBack(.withdrawn) { now > $0.noStreamAfter }
+        guard let unusableSince else { return }
+        handBack(.unreachable) { now >= max($0.submittedAt, unusableSince) + unreachableAfter }
+    }
+
+    /// When `expire` has something to do next.
+    func expiry(unusableSince: MonotonicInstant?, unreachableAfter: Duration) -> MonotonicInstant? {
+        var earliest: MonotonicInstant?
+        for place in ring where runs[Int(place)].waiting > 0 {
+            let run = runs[Int(place)]
+            var at = run.noStreamAfter + .nanoseconds(1)
+            if let unusableSince { at = min(at, max(run.submittedAt, unusableSince) + unreachableAfter) }
+            earliest = earliest.map { min($0, at) } ?? at
+        }
+        return earliest
+    }
+}

@@ -1,0 +1,51 @@
+/// Asks an HTTP proxy to CONNECT, and reads its answer up to the empty line.
+///
+/// Source: RFC 9110, section 9.3.6; RFC 9112.
+struct ProxyTunnel {
+    /// A proxy that says more before the empty line is no proxy.
+    static let answerBytesMax = 16_384
+
+    private var answer: [UInt8] = []
+
+    enum Result: Equatable {
+        case needsMore
+        /// What came after the empty line belongs to the conversation behind the proxy.
+        case open(rest: [UInt8])
+        /// nil: the answer is not HTTP.
+        case refused(status: Int?)
+    }
+
+    static func request(host: String, port: UInt16, authorization: [UInt8]?) -> [UInt8] {
+        let target =
+            host.utf8.contains(UInt8(ascii: ":")) && !host.hasPrefix("[") ? "[\(host)]:\(port)" : "\(host):\(port)"
+        var request = Array("CONNECT \(target) HTTP/1.1\r\nHost: \(target)\r\n".utf8)
+        if let authorization {
+            request += Array("Proxy-Authorization: ".utf8) + authorization + Array("\r\n".utf8)
+        }
+        return request + Array("\r\n".utf8)
+    }
+
+    mutating func take(_ bytes: Span<UInt8>) -> Result {
+        for index in bytes.indices { answer.append(bytes[index]) }
+        guard let end = endOfHeader() else {
+            return answer.count > ProxyTunnel.answerBytesMax ? .refused(status: nil) : .needsMore
+        }
+        guard let status = Self.status(answer[..<end]) else { return .refused(status: nil) }
+        return (200..<300).contains(status) ? .open(rest: Array(answer[end...])) : .refused(status: status)
+    }
+
+    /// Behind the first empty line.
+    private func endOfHeader() -> Int? {
+        guard answer.count >= 4 else { return nil }
+        let starts = 0...(answer.count - 4)
+        return starts.first { answer[$0..<($0 + 4)].elementsEqual([13, 10, 13, 10]) }.map { $0 + 4 }
+    }
+
+    /// "HTTP/1.1 200 Connection established"
+    private static func status(_ header: ArraySlice<UInt8>) -> Int? {
+        guard header.starts(with: Array("HTTP/1.".utf8)), header.count >= 12 else { return nil }
+        let code = header[(header.startIndex + 9)..<(header.startIndex + 12)]
+        guard code.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+        return code.reduce(0) { $0 * 10 + Int($1 - 0x30) }
+    }
+}
