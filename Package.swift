@@ -94,10 +94,20 @@ let package = Package(
         room(
             "Gateway",
             [
-                "GatewayAPI", "Delivery", "Registry", "CredentialKeeping", "Store", "Transport", "Simulator",
+                "PushModel", "JSON", "Encodings", "DeliveryRules", "APNs", "Reactor", "TLS", "Signing", "Postgres",
+                "Transport", "Store", "Delivery", "Registry", "CredentialKeeping", "GatewayAPI", "Simulator",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ]),
         .executableTarget(name: "carillon", dependencies: ["Gateway"], swiftSettings: house),
+
+        // Tests. The gateway under faults is the gateway with a hand on its plug; it is not shipped.
+        .executableTarget(
+            name: "carillon-under-faults", dependencies: ["Gateway", "PushModel"], path: "Tests/FaultyGateway",
+            swiftSettings: house),
+        suite("TidyTests", []),
+        suite("GatewayTests", ["Gateway"]),
+        suite("ThreadTests", ["PushModel", "Encodings", "Postgres", "Reactor", "Signing", "TLS"]),
     ]
 )

@@ -1,0 +1,95 @@
+import Delivery
+import GatewayAPI
+import Logging
+import Postgres
+import PushModel
+import ServiceLifecycle
+import Store
+
+/// The HTTP API as one of the services that start and end together.
+struct APIService: Service {
+    let server: GatewayServer
+    let listen: ListenAddress
+    let adminKeyFile: String?
+
+    func run() async throws {
+        do {
+            try await server.run { port in
+                if let adminKeyFile { Console.say("The admin key is in \(adminKeyFile)") }
+                let address = ListenAddress(host: listen.host, port: UInt16(clamping: port))
+                Console.say("carillon is ready on http://\(address)")
+            }
+        } catch {
+            throw StartFault("CARILLON_LISTEN: \(listen) can't be listened on: \(error)")
+        }
+    }
+}
+
+/// Delivery, asked to drain when the program ends.
+struct DrainingDelivery: Service {
+    let delivery: DeliveryService
+
+    func run() async throws {
+        await withGracefulShutdownHandler {
+            await delivery.run()
+        } onGracefulShutdown: {
+            Task { await delivery.drain() }
+        }
+    }
+}
+
+/// Hears what other processes announce, and passes it on.
+struct NewsService: Service {
+    let listener: PostgresListener
+    let delivery: DeliveryService
+    let credentials: CredentialLanes
+
+    func run() async throws {
+        await listener.start()
+        await withGracefulShutdownHandler {
+            for await event in listener.events { await take(event) }
+        } onGracefulShutdown: {
+            Task { await listener.close() }
+        }
+        await listener.close()
+    }
+
+    private func take(_ event: ListenerEvent) async {
+        switch event {
+        case .listening:
+            // Anything may have been said while nobody listened.
+            for news in WorkNews.allCases { await take(news) }
+        case .notification(_, let payload):
+            // A word that we don't know comes from a newer program.
+            if let news = WorkNews(rawValue: payload) { await take(news) }
+        }
+    }
+
+    private func take(_ news: WorkNews) async {
+        switch news {
+        case .plan: delivery.messageAccepted()
+        case .parcels: await delivery.parcelsWait()
+        case .credentials:
+            await credentials.forget()
+            await delivery.credentialsChanged()
+        }
+    }
+}
+
+/// What `/readyz` is told.
+struct Readings: Sendable {
+    let pool: PostgresPool
+    private static let ping = Statement("readiness", "SELECT 1")
+    private static let pingDeadline: Duration = .seconds(2)
+
+    @Sendable func readiness() async -> Readiness {
+        do {
+            _ = try await pool.read(Query(Self.ping), deadline: Self.pingDeadline)
+            return .ready
+        } catch .unavailable(.shuttingDown) {
+            return .stopping
+        } catch {
+            return .databaseUnreachable
+        }
+    }
+}

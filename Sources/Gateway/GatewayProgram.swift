@@ -1,0 +1,143 @@
+import APNs
+import CredentialKeeping
+import Delivery
+import DeliveryRules
+import Encodings
+import Foundation
+import GatewayAPI
+import Logging
+import Postgres
+import PushModel
+import Reactor
+import Registry
+import ServiceLifecycle
+import Signing
+import Store
+import TLS
+import Transport
+
+/// The gateway as it runs: every room wired to its neighbours, from the database up to the HTTP API.
+package struct GatewayProgram: Sendable {
+    private let settings: Settings
+    private let steps: (any StepListener)?
+    private let log: Logger
+
+    /// Requests in the air end within their deadline, the last settles follow; whoever takes longer is cut off.
+    private static let drainSlack: Duration = .seconds(15)
+    /// Each is a thread; what a lane needs of one is far from what a core can give.
+    private static let laneLoopsMax = 8
+
+    /// - Parameter steps: nil in production.
+    package init(settings: Settings, steps: (any StepListener)? = nil, log: Logger) {
+        self.settings = settings
+        self.steps = steps
+        self.log = log
+    }
+
+    /// Reads the settings, runs until SIGTERM or SIGINT, and ends the process: 0 after a drain, else with one line.
+    package static func runToEnd(steps: (any StepListener)? = nil) async -> Never {
+        do {
+            let reader = try SettingsReader()
+            let settings = try reader.read()
+            let log = LogOutput.start(level: settings.logLevel)
+            for name in reader.unknownVariables { log.warning("Unknown setting", metadata: ["name": "\(name)"]) }
+            try await GatewayProgram(settings: settings, steps: steps, log: log).run()
+        } catch {
+            Console.complain("\(error)")
+            exit(1)
+        }
+        exit(0)
+    }
+
+    /// Until SIGTERM or SIGINT; returns when everything is drained and closed.
+    package func run() async throws {
+        let trust = try trust()
+        let ground = try await Ground.open(settings, log: log)
+        let outcome: Result<Void, any Error>
+        do { outcome = .success(try await serve(on: ground, trust: trust)) } catch { outcome = .failure(error) }
+        await ground.close()
+        try outcome.get()
+    }
+
+    private func serve(on ground: Ground, trust: TLSTrust) async throws {
+        let stores = Stores(pool: ground.pool, steps: steps)
+        let keeper = CredentialKeeper(store: stores.credentials, vault: try Vault(masterKey: ground.masterKey))
+        do { try await keeper.proveMasterKey() } catch { throw StartFault(error.description) }
+
+        let loops = try (0..<laneLoopCount).map { try ReactorLoop(name: "lanes-\($0)") }
+        defer { for loop in loops { loop.stop() } }
+        let credentials = CredentialLanes(
+            store: stores.credentials, keeper: keeper, template: laneTemplate(trust), log: log)
+        let lanes = LaneKeeper(
+            credentials: credentials, loops: loops, credentialBlock: deliverySettings.credentialBlock, log: log)
+        let process = ProcessID(UniversalID(high: Entropy.uint64(), low: Entropy.uint64()))
+        let delivery = DeliveryService(
+            stores: stores, lanes: lanes, settings: deliverySettings, process: process, steps: steps, log: log)
+        let news = NewsService(
+            listener: PostgresListener(
+                ground.database, channels: [WorkChannel.work, WorkChannel.credentials], loop: ground.loop),
+            delivery: delivery, credentials: credentials)
+        let api = APIService(
+            server: GatewayServer(
+                host: settings.listen.host, port: Int(settings.listen.port),
+                services: services(ground, stores, keeper, delivery)),
+            listen: settings.listen, adminKeyFile: ground.adminKeyFile)
+
+        // Ended from the last to the first: no new request, then no news, then delivery drains.
+        var group = ServiceGroupConfiguration(
+            services: [
+                .init(service: DrainingDelivery(delivery: delivery)), .init(service: news), .init(service: api),
+            ], gracefulShutdownSignals: [.sigterm, .sigint], logger: log)
+        group.maximumGracefulShutdownDuration = settings.limits.requestDeadline + Self.drainSlack
+        try await ServiceGroup(configuration: group).run()
+    }
+
+    private func services(
+        _ ground: Ground, _ stores: Stores, _ keeper: CredentialKeeper, _ delivery: DeliveryService
+    ) -> GatewayServices {
+        let desk = MessageDesk(
+            store: stores.messages, backlogMax: settings.limits.backlogMessages, steps: steps,
+            accepted: { delivery.messageAccepted() })
+        var limits = GatewayLimits()
+        limits.bodyBytesMax = settings.limits.bodyBytes
+        return GatewayServices(
+            registry: RegistryKeeper(stores: stores, committer: GroupCommitter(registry: stores.registry)),
+            messages: desk, credentials: keeper, adminKeySHA256: Hashes.sha256(Array(ground.adminKey.utf8)),
+            readiness: Readings(pool: ground.pool).readiness, clock: { Clocks.wallNow() }, limits: limits, log: log,
+            steps: steps)
+    }
+
+    private var deliverySettings: DeliverySettings {
+        let limits = settings.limits
+        return DeliverySettings(
+            dispatcher: DispatcherSettings(leaseLength: limits.lease, requestDeadline: limits.requestDeadline),
+            suspicion: SuspicionRule(
+                window: limits.suspectWindow, shareMax: limits.suspectShare, sampleMin: limits.suspectSample),
+            parcelMembersMax: limits.parcelMembers)
+    }
+
+    private func laneTemplate(_ trust: TLSTrust) -> LaneTemplate {
+        LaneTemplate(
+            production: APNsEndpoint(host: settings.apnsProduction.host, port: settings.apnsProduction.port),
+            sandbox: APNsEndpoint(host: settings.apnsSandbox.host, port: settings.apnsSandbox.port), trust: trust,
+            proxy: settings.providerProxy.map { ProxySettings(host: $0.host, port: $0.port) },
+            connectionsMax: settings.limits.connectionsPerLane, requestDeadline: settings.limits.requestDeadline)
+    }
+
+    /// A core is left for the database's loop and Swift's pool.
+    private var laneLoopCount: Int {
+        max(1, min(Self.laneLoopsMax, ProcessInfo.processInfo.activeProcessorCount - 1))
+    }
+
+    private func trust() throws -> TLSTrust {
+        guard let path = settings.providerCAFile else { return .system(extraPEM: nil) }
+        guard let contents = FileManager.default.contents(atPath: path) else {
+            throw StartFault("CARILLON_PROVIDER_CA_FILE: \(path) can't be read")
+        }
+        let trust = TLSTrust.system(extraPEM: Array(contents))
+        do { _ = try TLSContext.client(trust: trust) } catch {
+            throw StartFault("CARILLON_PROVIDER_CA_FILE: \(path) holds no certificate that can be trusted")
+        }
+        return trust
+    }
+}

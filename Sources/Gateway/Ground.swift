@@ -1,0 +1,106 @@
+import Foundation
+import Logging
+import Postgres
+import Reactor
+import Store
+
+/// What the service stands on: a database with its schema, and the two keys.
+struct Ground: Sendable {
+    let database: PostgresSettings
+    let pool: PostgresPool
+    /// The loop of everything that speaks to the database.
+    let loop: ReactorLoop
+    let masterKey: [UInt8]
+    let adminKey: String
+    /// Where the admin key was put, if it was made here: what a newcomer has to be told.
+    let adminKeyFile: String?
+    private let privateServer: PrivateServer?
+
+    /// Starts or adopts the private PostgreSQL where no other is named, and brings the schema up to this program's.
+    static func open(_ settings: Settings, log: Logger) async throws -> Ground {
+        let loop = try ReactorLoop(name: "database")
+        guard let url = settings.databaseURL else { return try await openPrivate(settings, loop, log) }
+        guard let keyFile = settings.masterKeyFile, let adminKey = settings.adminKey else {
+            preconditionFailure("the reader of the settings asks for both")
+        }
+        let database: PostgresSettings
+        do { database = try PostgresSettings(parsing: url) } catch {
+            throw StartFault("CARILLON_DATABASE_URL can't be used: \(PostgresWords.of(error))")
+        }
+        let masterKey = try KeyFiles.masterKey(at: keyFile)
+        let pool = PostgresPool(database, loop: loop)
+        try await migrate(pool, log)
+        return Ground(
+            database: database, pool: pool, loop: loop, masterKey: masterKey, adminKey: adminKey, adminKeyFile: nil,
+            privateServer: nil)
+    }
+
+    private static func openPrivate(_ settings: Settings, _ loop: ReactorLoop, _ log: Logger) async throws -> Ground {
+        let server = PrivateServer(dataFolder: settings.dataFolder)
+        let database: PostgresSettings
+        do { database = try await server.start() } catch { throw StartFault(error.description) }
+        do {
+            let folder = settings.dataFolder
+            let masterKeyFile = settings.masterKeyFile ?? folder + "/master-key"
+            if settings.masterKeyFile == nil { _ = try KeyFiles.secretLine(at: masterKeyFile) }
+            let masterKey = try KeyFiles.masterKey(at: masterKeyFile)
+            let adminKeyFile = settings.adminKey == nil ? folder + "/admin-key" : nil
+            let adminKey = try settings.adminKey ?? KeyFiles.secretLine(at: folder + "/admin-key")
+            let pool = PostgresPool(database, loop: loop)
+            try await migrate(pool, log)
+            return Ground(
+                database: database, pool: pool, loop: loop, masterKey: masterKey, adminKey: adminKey,
+                adminKeyFile: adminKeyFile, privateServer: server)
+        } catch {
+            await server.stop()
+            throw error
+        }
+    }
+
+    private static func migrate(_ pool: PostgresPool, _ log: Logger) async throws {
+        let applied: [String]
+        do { applied = try await Migrator(pool: pool).migrate() } catch {
+            throw StartFault(PostgresWords.of(error, await pool.census().outage))
+        }
+        for name in applied { log.info("Migration applied", metadata: ["name": "\(name)"]) }
+    }
+
+    /// Last: nothing may use the database any more.
+    func close() async {
+        await pool.close()
+        await privateServer?.stop()
+        loop.stop()
+    }
+}
+
+/// What an operator reads when the database is not as it should be.
+enum PostgresWords {
+    static func of(_ error: PostgresError) -> String {
+        switch error {
+        case .settingsInvalid(let words): words
+        case .unavailable(let reason): of(reason)
+        default: "\(error)"
+        }
+    }
+
+    static func of(_ reason: UnavailableReason) -> String {
+        switch reason {
+        case .unreachable: "no PostgreSQL answers there"
+        case .nameUnknown: "the host's name is not known"
+        case .turnedAway(let state): "PostgreSQL turns us away (SQLSTATE \(state.code))"
+        case .shuttingDown: "it is shutting down"
+        }
+    }
+
+    static func of(_ fault: MigrationFault, _ outage: UnavailableReason?) -> String {
+        switch fault {
+        case .changed(let name): "the database was made with another text of the migration \(name)"
+        case .unknownStep(let name): "the database has the migration \(name), which is none of this program's"
+        case .tooNew(let name): "the database is ahead: it has the migration \(name); start a newer program"
+        case .saysNoOldestProgram(let name): "the migration \(name) does not say which program may run beside it"
+        case .refused(let statement, let state):
+            "PostgreSQL refused a migration (\(statement), SQLSTATE \(state.code))"
+        case .store: "the database can't be used: \(outage.map(of) ?? "it did not answer in time")"
+        }
+    }
+}

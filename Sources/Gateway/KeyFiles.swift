@@ -1,0 +1,71 @@
+import Foundation
+import Reactor
+
+/// Keys that lie in files: the one that seals credentials, and the admin's.
+enum KeyFiles {
+    static let masterKeyBytes = 32
+
+    /// Reads 32 raw bytes or 64 hexadecimal digits.
+    static func masterKey(at path: String) throws(StartFault) -> [UInt8] {
+        guard let contents = FileManager.default.contents(atPath: path) else {
+            throw StartFault("the master key \(path) can't be read")
+        }
+        if contents.count == masterKeyBytes { return Array(contents) }
+        let digits = Array(contents).split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: true).first ?? []
+        let key = stride(from: 0, to: digits.count - 1, by: 2).compactMap { place in
+            UInt8(String(decoding: digits[(digits.startIndex + place)...(digits.startIndex + place + 1)], as: UTF8.self), radix: 16)
+        }
+        guard digits.count == masterKeyBytes * 2, key.count == masterKeyBytes else {
+            throw StartFault("the master key \(path) must hold 32 bytes, raw or as 64 hexadecimal digits")
+        }
+        return key
+    }
+
+    /// The line in the file, made on first use: 256 random bits in hexadecimal.
+    static func secretLine(at path: String) throws(StartFault) -> String {
+        if !FileManager.default.fileExists(atPath: path) {
+            let digits = Entropy.bytes(masterKeyBytes).map { byte in
+                String(byte >> 4, radix: 16) + String(byte & 15, radix: 16)
+            }
+            try create(path, line: digits.joined())
+        }
+        guard let contents = FileManager.default.contents(atPath: path) else { throw StartFault("\(path) can't be read") }
+        let line = String(decoding: contents, as: UTF8.self).prefix { !$0.isNewline }
+        guard line.utf8.count >= masterKeyBytes else { throw StartFault("\(path) holds no key") }
+        return String(line)
+    }
+
+    /// Whole or not at all, readable by its owner only, and on the disk before anything is sealed with it. Of two
+    /// processes that make the same file the first wins; the second reads what it finds.
+    private static func create(_ path: String, line: String) throws(StartFault) {
+        let draft = "\(path).\(Entropy.uint64()).new"
+        let files = FileManager.default
+        defer { try? files.removeItem(atPath: draft) }
+        do {
+            let made = files.createFile(
+                atPath: draft, contents: Data((line + "\n").utf8), attributes: [.posixPermissions: 0o600])
+            guard made else { throw StartFault("\(path) can't be written") }
+            try synchronize(draft)
+            do {
+                try files.linkItem(atPath: draft, toPath: path)
+            } catch {
+                guard files.fileExists(atPath: path) else { throw error }
+            }
+            try synchronize(URL(filePath: path).deletingLastPathComponent().path(percentEncoded: false))
+        } catch {
+            throw StartFault("\(path) can't be written")
+        }
+    }
+
+    private static func synchronize(_ path: String) throws {
+        let handle = try FileHandle(forReadingFrom: URL(filePath: path))
+        try handle.synchronize()
+        try handle.close()
+    }
+}
+
+/// Why the program does not start: one clear line, without a secret in it.
+package struct StartFault: Error, Equatable, CustomStringConvertible {
+    package let description: String
+    init(_ description: String) { self.description = description }
+}

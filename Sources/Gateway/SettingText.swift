@@ -1,0 +1,74 @@
+import Logging
+
+/// How the text of a setting is understood. Each complaint continues "CARILLON_NAME ...".
+enum SettingText {
+    static func path(_ text: String) throws(SettingComplaint) -> String {
+        guard !text.isEmpty, !text.utf8.contains(0) else { throw SettingComplaint("must be a path") }
+        return text
+    }
+
+    static func integer(_ text: String, _ range: ClosedRange<Int>) throws(SettingComplaint) -> Int {
+        guard let number = Int(text), range.contains(number) else {
+            throw SettingComplaint("must be a whole number from \(range.lowerBound) to \(range.upperBound)")
+        }
+        return number
+    }
+
+    static func logLevel(_ text: String) throws(SettingComplaint) -> Logger.Level {
+        guard let level = Logger.Level(rawValue: text) else {
+            throw SettingComplaint("must be one of \(Logger.Level.allCases.map(\.rawValue).joined(separator: ", "))")
+        }
+        return level
+    }
+
+    static func listenAddress(_ text: String) throws(SettingComplaint) -> ListenAddress {
+        guard let (host, port) = split(text), let port else {
+            throw SettingComplaint("must be host:port, such as 127.0.0.1:8080 or [::]:8080")
+        }
+        return ListenAddress(host: host, port: port)
+    }
+
+    static func httpsURL(_ text: String) throws(SettingComplaint) -> Endpoint {
+        guard text.hasPrefix("https://"), let (host, port) = split(text.dropFirst(8)), port != 0 else {
+            throw SettingComplaint("must be https://host or https://host:port, without a path")
+        }
+        return Endpoint(host: host, port: port ?? 443)
+    }
+
+    static func proxyURL(_ text: String) throws(SettingComplaint) -> Endpoint {
+        let address = text.hasPrefix("http://") ? text.dropFirst(7) : text[...]
+        guard let (host, port) = split(address), let port, port != 0 else {
+            throw SettingComplaint("must be http://host:port")
+        }
+        return Endpoint(host: host, port: port)
+    }
+
+    /// `host`, `host:port`, `[::1]` or `[::1]:port`; nil where it is none of them.
+    private static func split(_ text: some StringProtocol) -> (host: String, port: UInt16?)? {
+        var rest = text.hasSuffix("/") ? String(text.dropLast()) : String(text)
+        var host: String
+        if rest.hasPrefix("[") {
+            guard let end = rest.firstIndex(of: "]") else { return nil }
+            host = String(rest[rest.index(after: rest.startIndex)..<end])
+            rest = String(rest[rest.index(after: end)...])
+            guard host.utf8.allSatisfy({ $0 == UInt8(ascii: ":") || isHostByte($0) }) else { return nil }
+        } else {
+            host = String(rest.prefix { $0 != ":" })
+            rest = String(rest.dropFirst(host.count))
+            guard host.utf8.allSatisfy(isHostByte) else { return nil }
+        }
+        guard !host.isEmpty else { return nil }
+        guard !rest.isEmpty else { return (host, nil) }
+        guard rest.hasPrefix(":"), let port = UInt16(rest.dropFirst()) else { return nil }
+        return (host, port)
+    }
+
+    private static func isHostByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"):
+            true
+        default: false
+        }
+    }
+}

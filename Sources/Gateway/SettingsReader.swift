@@ -1,0 +1,118 @@
+import Foundation
+import JSON
+
+/// Why the program does not start: one line that names the setting and its source, and never a secret's value.
+package struct SettingsFault: Error, Equatable, CustomStringConvertible {
+    package let description: String
+    init(_ description: String) { self.description = description }
+}
+
+/// Where a setting came from.
+enum SettingSource: Equatable, Sendable, CustomStringConvertible {
+    case builtIn
+    case environment
+    case file(String)
+
+    var description: String {
+        switch self {
+        case .builtIn: "default"
+        case .environment: "environment"
+        case .file(let path): path
+        }
+    }
+}
+
+/// Reads the table's settings from the environment (`CARILLON_NAME`), else from a JSON file (`"name"`), else leaves the
+/// default. The file is named by `CARILLON_SETTINGS_FILE`.
+package struct SettingsReader: Sendable {
+    package static let prefix = "CARILLON_"
+    static let fileVariable = prefix + "SETTINGS_FILE"
+
+    private let environment: [String: String]
+    private let file: (path: String, values: [(name: String, text: String)])?
+
+    package init(environment: [String: String] = ProcessInfo.processInfo.environment) throws(SettingsFault) {
+        self.environment = environment
+        if let path = environment[Self.fileVariable], !path.isEmpty {
+            file = (path, try Self.readFile(path))
+        } else {
+            file = nil
+        }
+    }
+
+    /// An empty variable counts as absent: that is how compose files and unit files leave things out.
+    func value(of setting: Setting) -> (text: String, source: SettingSource)? {
+        if let text = environment[Self.prefix + setting.name], !text.isEmpty { return (text, .environment) }
+        if let file, let value = file.values.first(where: { $0.name == setting.name }) {
+            return (value.text, .file(file.path))
+        }
+        return nil
+    }
+
+    package func read() throws(SettingsFault) -> Settings {
+        var settings = Settings()
+        for setting in SettingsTable.rows {
+            guard let (text, source) = value(of: setting) else { continue }
+            do {
+                try setting.adopt(text, &settings)
+            } catch {
+                let shown = setting.isSecret ? "" : ", not \"\(text)\""
+                throw SettingsFault("\(Self.prefix)\(setting.name) (\(source)) \(error.words)\(shown)")
+            }
+        }
+        try checkTogether(settings)
+        return settings
+    }
+
+    /// What each setting can't know alone.
+    private func checkTogether(_ settings: Settings) throws(SettingsFault) {
+        if settings.databaseURL != nil && settings.masterKeyFile == nil {
+            throw SettingsFault(
+                "CARILLON_MASTER_KEY_FILE is missing: with CARILLON_DATABASE_URL the key that seals credentials must be"
+                    + " kept by you (make one with: openssl rand -hex 32)")
+        }
+        if settings.databaseURL != nil && settings.adminKey == nil {
+            throw SettingsFault(
+                "CARILLON_ADMIN_KEY is missing: with CARILLON_DATABASE_URL it must be given (make one with: openssl rand"
+                    + " -hex 32)")
+        }
+        if settings.limits.lease <= settings.limits.requestDeadline {
+            throw SettingsFault("CARILLON_LEASE_SECONDS must be more than CARILLON_REQUEST_DEADLINE_SECONDS")
+        }
+    }
+
+    /// Variables that look like ours and are none: misspelt, most likely. Worth a warning and no more, since an
+    /// orchestrator may set such names for a service that is called carillon.
+    package var unknownVariables: [String] {
+        let known = SettingsTable.rows.map { Self.prefix + $0.name } + [Self.fileVariable]
+        return environment.keys.filter { $0.hasPrefix(Self.prefix) && !known.contains($0) }.sorted()
+    }
+
+    private static func readFile(_ path: String) throws(SettingsFault) -> [(name: String, text: String)] {
+        guard let contents = FileManager.default.contents(atPath: path) else {
+            throw SettingsFault("\(fileVariable): \(path) can't be read")
+        }
+        let value: JSONValue
+        do {
+            value = try JSONReader.read(Array(contents))
+        } catch {
+            throw SettingsFault("\(path) is no JSON: \(error.sentence)")
+        }
+        guard case .object(let object) = value else { throw SettingsFault("\(path) must hold a JSON object") }
+        var values: [(name: String, text: String)] = []
+        for member in object.members {
+            let name = member.name.uppercased()
+            guard SettingsTable.rows.contains(where: { $0.name == name }), member.name == name.lowercased() else {
+                throw SettingsFault("\(path): \"\(member.name)\" is no setting; see carillon settings")
+            }
+            switch member.value {
+            case .string(let text): values.append((name, text))
+            case .number(let number): values.append((name, String(decoding: JSONValue.number(number).bytes, as: UTF8.self)))
+            case .null: continue
+            case .bool, .array, .object:
+                throw SettingsFault("\(path): \"\(member.name)\" must be a string or a number")
+            }
+        }
+        return values
+    }
+}

@@ -1,0 +1,123 @@
+/// One setting: what it is called, what it is when nobody says anything, and what it means.
+package struct Setting: Sendable {
+    /// Without the prefix `CARILLON_`, which only the environment needs.
+    package let name: String
+    /// As `carillon settings` shows it; a sentence in parentheses where there is no plain value.
+    let defaultText: String
+    let meaning: String
+    let isSecret: Bool
+    /// Takes the text over, or says in a few words why it can't.
+    let adopt: @Sendable (_ text: String, _ settings: inout Settings) throws(SettingComplaint) -> Void
+
+    init(
+        _ name: String, default defaultText: String, _ meaning: String, isSecret: Bool = false,
+        adopt: @escaping @Sendable (_ text: String, _ settings: inout Settings) throws(SettingComplaint) -> Void
+    ) {
+        self.name = name
+        self.defaultText = defaultText
+        self.meaning = meaning
+        self.isSecret = isSecret
+        self.adopt = adopt
+    }
+}
+
+/// Continues the sentence "CARILLON_NAME ...": "must be ...".
+package struct SettingComplaint: Error, Equatable {
+    let words: String
+    init(_ words: String) { self.words = words }
+}
+
+package enum SettingsTable {
+    package static let rows: [Setting] = places + providers + limits
+
+    private static let places: [Setting] = [
+        Setting(
+            "DATABASE_URL", default: "(a private PostgreSQL in DATA_DIR)",
+            "PostgreSQL to use, as a URL. Needs MASTER_KEY_FILE and ADMIN_KEY.", isSecret: true
+        ) { text, settings throws(SettingComplaint) in
+            guard text.hasPrefix("postgres://") || text.hasPrefix("postgresql://") || text.contains("=") else {
+                throw SettingComplaint("must be a URL such as postgresql://user@host/database")
+            }
+            settings.databaseURL = text
+        },
+        Setting("DATA_DIR", default: "data", "Folder for the private PostgreSQL and for keys made here.") {
+            text, settings throws(SettingComplaint) in settings.dataFolder = try SettingText.path(text)
+        },
+        Setting("LISTEN", default: "127.0.0.1:8080", "host:port of the HTTP API; port 0 takes a free one.") {
+            text, settings throws(SettingComplaint) in settings.listen = try SettingText.listenAddress(text)
+        },
+        Setting(
+            "MASTER_KEY_FILE", default: "(made in DATA_DIR with a private PostgreSQL)",
+            "File with the 32-byte key that seals credentials: raw, or as 64 hexadecimal digits."
+        ) { text, settings throws(SettingComplaint) in settings.masterKeyFile = try SettingText.path(text) },
+        Setting(
+            "ADMIN_KEY", default: "(made in DATA_DIR with a private PostgreSQL)",
+            "API key with every right, at least 32 characters.", isSecret: true
+        ) { text, settings throws(SettingComplaint) in
+            // Shorter could be guessed; a space or a control character can't stand in a header.
+            guard text.utf8.count >= 32, text.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) else {
+                throw SettingComplaint("must be at least 32 characters without spaces")
+            }
+            settings.adminKey = text
+        },
+        Setting("LOG_LEVEL", default: "info", "trace, debug, info, notice, warning, error or critical.") {
+            text, settings throws(SettingComplaint) in settings.logLevel = try SettingText.logLevel(text)
+        },
+    ]
+
+    private static let providers: [Setting] = [
+        Setting("APNS_PRODUCTION_URL", default: "https://api.push.apple.com", "APNs for production tokens.") {
+            text, settings throws(SettingComplaint) in settings.apnsProduction = try SettingText.httpsURL(text)
+        },
+        Setting("APNS_SANDBOX_URL", default: "https://api.sandbox.push.apple.com", "APNs for sandbox tokens.") {
+            text, settings throws(SettingComplaint) in settings.apnsSandbox = try SettingText.httpsURL(text)
+        },
+        Setting("PROVIDER_CA_FILE", default: "(the system's)", "PEM file of authorities to trust as well.") {
+            text, settings throws(SettingComplaint) in settings.providerCAFile = try SettingText.path(text)
+        },
+        Setting("PROVIDER_PROXY", default: "(none)", "HTTP CONNECT proxy in front of the providers: http://host:port.") {
+            text, settings throws(SettingComplaint) in settings.providerProxy = try SettingText.proxyURL(text)
+        },
+    ]
+
+    private static let limits: [Setting] = [
+        seconds("REQUEST_DEADLINE_SECONDS", \.requestDeadline, 1...60, "How long a provider may take for one push."),
+        seconds("LEASE_SECONDS", \.lease, 2...600, "How long a process owns a parcel that it went silent on."),
+        seconds(
+            "SUSPECT_WINDOW_SECONDS", \.suspectWindow, 1...604_800,
+            "How long a doubted token waits before it can be retired."),
+        Setting(
+            "SUSPECT_SHARE", default: "\(Limits().suspectShare)",
+            "Above this share of doubted tokens a route blames itself and retires none."
+        ) { text, settings throws(SettingComplaint) in
+            guard let share = Double(text), share > 0, share <= 1 else {
+                throw SettingComplaint("must be a number above 0 and at most 1")
+            }
+            settings.limits.suspectShare = share
+        },
+        count("SUSPECT_SAMPLE", \.suspectSample, 1...1_000_000, "How many answers a route needs before its doubts count."),
+        count("CONNECTIONS_PER_LANE", \.connectionsPerLane, 1...64, "Connections to a provider, per route and process."),
+        count("PARCEL_MEMBERS", \.parcelMembers, 1...20_000, "Pushes that are leased, sent and settled together."),
+        count(
+            "BACKLOG_MESSAGES", \.backlogMessages, 1...1_000_000,
+            "Unfinished messages of one app; further ones are answered 429."),
+        count("BODY_BYTES", \.bodyBytes, 4_096...67_108_864, "The largest request body that is read."),
+    ]
+
+    private static func seconds(
+        _ name: String, _ place: WritableKeyPath<Limits, Duration> & Sendable, _ range: ClosedRange<Int>, _ meaning: String
+    ) -> Setting {
+        Setting(name, default: "\(Limits()[keyPath: place].components.seconds)", meaning) {
+            text, settings throws(SettingComplaint) in
+            settings.limits[keyPath: place] = .seconds(try SettingText.integer(text, range))
+        }
+    }
+
+    private static func count(
+        _ name: String, _ place: WritableKeyPath<Limits, Int> & Sendable, _ range: ClosedRange<Int>, _ meaning: String
+    ) -> Setting {
+        Setting(name, default: "\(Limits()[keyPath: place])", meaning) { text, settings throws(SettingComplaint) in
+            settings.limits[keyPath: place] = try SettingText.integer(text, range)
+        }
+    }
+}

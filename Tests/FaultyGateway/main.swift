@@ -1,0 +1,56 @@
+import Gateway
+import Glibc
+import PushModel
+import Synchronization
+
+// The gateway as it ships, but for one thing: it ends, or freezes, itself at a step of its work.
+//
+// CARILLON_FAULT="9:2" means the second time that this process passes step 9 (`Step.batchSubmitted`), 0 or no fault at
+// all meaning never. CARILLON_FAULT_SIGNAL says how: KILL (the default) or STOP.
+
+struct Fault: StepListener {
+    let step: Step
+    let time: Int
+    let signal: Int32
+    private let passed = SharedCount()
+
+    init?(_ text: String, signalName: String) {
+        let parts = text.split(separator: ":").compactMap { Int($0) }
+        guard parts.count == 2, let step = Step(rawValue: parts[0]), parts[1] > 0 else { return nil }
+        guard let signal = ["KILL": SIGKILL, "STOP": SIGSTOP][signalName] else { return nil }
+        self.step = step
+        self.time = parts[1]
+        self.signal = signal
+    }
+
+    func reached(_ step: Step) {
+        guard step == self.step, passed.next() == time else { return }
+        kill(getpid(), signal)
+        // A signal to oneself may be taken by another thread a moment later; nothing may happen before it is.
+        if signal == SIGKILL { while true { pause() } }
+    }
+}
+
+final class SharedCount: Sendable {
+    private let count = Mutex(0)
+
+    func next() -> Int {
+        count.withLock { count in
+            count += 1
+            return count
+        }
+    }
+}
+
+func variable(_ name: String) -> String? {
+    guard let value = getenv(name) else { return nil }
+    return String(cString: value)
+}
+
+let text = variable("CARILLON_FAULT") ?? ""
+let fault = Fault(text, signalName: variable("CARILLON_FAULT_SIGNAL") ?? "KILL")
+if !text.isEmpty && fault == nil {
+    Console.complain("CARILLON_FAULT must be step:time, such as 9:1")
+    exit(64)
+}
+await GatewayProgram.runToEnd(steps: fault)

@@ -1,0 +1,132 @@
+import Foundation
+import Gateway
+import Testing
+
+@Suite("Settings")
+struct SettingsTests {
+    private func read(_ environment: [String: String]) throws(SettingsFault) -> Settings {
+        try SettingsReader(environment: environment).read()
+    }
+
+    private func complaint(_ environment: [String: String]) throws -> String {
+        let fault = #expect(throws: SettingsFault.self) { try read(environment) }
+        return try #require(fault).description
+    }
+
+    private func withFile(_ text: String, _ body: (_ path: String) throws -> Void) throws {
+        let path = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString + ".json")
+        try Data(text.utf8).write(to: path)
+        defer { try? FileManager.default.removeItem(at: path) }
+        try body(path.path(percentEncoded: false))
+    }
+
+    @Test("have defaults that need nothing at all")
+    func defaults() throws {
+        let settings = try read([:])
+        #expect(settings.databaseURL == nil)
+        #expect(settings.listen == ListenAddress(host: "127.0.0.1", port: 8080))
+        #expect(settings.apnsProduction == Endpoint(host: "api.push.apple.com", port: 443))
+    }
+
+    @Test("are taken from the environment before the file, and from the file before the default")
+    func precedence() throws {
+        try withFile(#"{"listen": "[::1]:1", "lease_seconds": 7, "suspect_share": 0.5}"#) { path in
+            let settings = try read(["CARILLON_SETTINGS_FILE": path, "CARILLON_LISTEN": "0.0.0.0:0"])
+            #expect(settings.listen == ListenAddress(host: "0.0.0.0", port: 0))
+            #expect(settings.limits.lease == .seconds(7))
+            #expect(settings.limits.suspectShare == 0.5)
+            #expect(settings.limits.parcelMembers == Limits().parcelMembers)
+        }
+    }
+
+    @Test("count an empty variable as absent")
+    func emptyVariable() throws {
+        #expect(try read(["CARILLON_LISTEN": ""]).listen.port == 8080)
+    }
+
+    @Test(
+        "understand addresses in their usual forms",
+        arguments: [
+            ("https://localhost:2197", "localhost:2197"), ("https://127.0.0.1", "127.0.0.1:443"),
+            ("https://[::1]:8443/", "[::1]:8443"),
+        ])
+    func endpoints(text: String, expected: String) throws {
+        #expect(try read(["CARILLON_APNS_SANDBOX_URL": text]).apnsSandbox.description == expected)
+    }
+
+    @Test(
+        "stop the start with one line that names the setting, its source and what would be right",
+        arguments: [
+            ("LISTEN", "8080"), ("LISTEN", "host:99999"), ("LISTEN", ":8080"), ("LEASE_SECONDS", "0"),
+            ("LEASE_SECONDS", "soon"),
+            ("LOG_LEVEL", "loud"), ("APNS_PRODUCTION_URL", "http://api.push.apple.com"),
+            ("APNS_PRODUCTION_URL", "https://host/path"), ("SUSPECT_SHARE", "2"), ("PROVIDER_PROXY", "proxy"),
+            ("BODY_BYTES", "12"),
+        ])
+    func badValues(name: String, value: String) throws {
+        let line = try complaint(["CARILLON_" + name: value])
+        #expect(line.hasPrefix("CARILLON_\(name) (environment) must be "))
+        #expect(line.hasSuffix(", not \"\(value)\""))
+        #expect(!line.contains("\n"))
+    }
+
+    @Test("never repeat a secret in a complaint")
+    func secretsStayHidden() throws {
+        let short = try complaint(["CARILLON_ADMIN_KEY": "hunter2"])
+        #expect(!short.contains("hunter2"))
+        let url = try complaint(["CARILLON_DATABASE_URL": "mysql-hunter2"])
+        #expect(!url.contains("hunter2"))
+    }
+
+    @Test("ask for the master key where the database is not the program's own")
+    func masterKeyIsNeeded() throws {
+        let line = try complaint(["CARILLON_DATABASE_URL": "postgresql://carillon@db/carillon"])
+        #expect(line.hasPrefix("CARILLON_MASTER_KEY_FILE is missing"))
+        let settings = try read([
+            "CARILLON_DATABASE_URL": "postgresql://carillon@db/carillon", "CARILLON_MASTER_KEY_FILE": "/etc/key",
+            "CARILLON_ADMIN_KEY": String(repeating: "k", count: 32),
+        ])
+        #expect(settings.masterKeyFile == "/etc/key")
+    }
+
+    @Test("want a lease to outlive the requests that are sent under it")
+    func leaseOutlivesRequests() throws {
+        let line = try complaint(["CARILLON_LEASE_SECONDS": "5", "CARILLON_REQUEST_DEADLINE_SECONDS": "5"])
+        #expect(line == "CARILLON_LEASE_SECONDS must be more than CARILLON_REQUEST_DEADLINE_SECONDS")
+    }
+
+    @Test(
+        "refuse a file that is missing, no JSON, or names what is no setting",
+        arguments: [
+            "{", "[]", #"{"lissten": "x"}"#, #"{"LISTEN": "127.0.0.1:1"}"#, #"{"listen": ["127.0.0.1:1"]}"#,
+            #"{"listen": true}"#,
+        ])
+    func badFiles(text: String) throws {
+        try withFile(text) { path in
+            let line = try complaint(["CARILLON_SETTINGS_FILE": path])
+            #expect(line.contains(path))
+            #expect(!line.contains("\n"))
+        }
+        #expect(try complaint(["CARILLON_SETTINGS_FILE": "/nowhere/at/all.json"]).contains("can't be read"))
+    }
+
+    @Test("tell of variables that look like ours and are none")
+    func unknownVariables() throws {
+        let reader = try SettingsReader(environment: [
+            "CARILLON_LISTNE": "x", "CARILLON_LISTEN": "127.0.0.1:1", "HOME": "/",
+        ])
+        #expect(reader.unknownVariables == ["CARILLON_LISTNE"])
+    }
+
+    @Test("are all listed with default, source and meaning, and secrets without their value")
+    func listing() throws {
+        let key = String(repeating: "k", count: 40)
+        let lines = SettingsListing.lines(
+            try SettingsReader(environment: ["CARILLON_ADMIN_KEY": key, "CARILLON_LISTEN": "0.0.0.0:9"]))
+        let text = lines.joined(separator: "\n")
+        for name in SettingsTable.rows.map(\.name) { #expect(lines.contains("CARILLON_" + name)) }
+        #expect(!text.contains(key))
+        #expect(text.contains("(hidden)  [environment]"))
+        #expect(text.contains("0.0.0.0:9  [environment]\n    default: 127.0.0.1:8080"))
+    }
+}

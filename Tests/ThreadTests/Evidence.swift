@@ -1,0 +1,84 @@
+import Encodings
+import Foundation
+import Postgres
+import PushModel
+
+/// Everything that can be known once a message has ended: what the peer saw, what the rows say, what the client heard.
+struct Evidence {
+    struct Registration: Equatable {
+        let id: Int64
+        let installation: String
+        var state: Int
+        var badge: Int
+    }
+
+    struct Feedback: Equatable {
+        let installation: String
+        let verdict: Int
+    }
+
+    struct Message: Equatable {
+        let id: String
+        var state: Int
+        var audience: Int
+        /// In the order of `TerminalState`.
+        var outcomes: [Int]
+    }
+
+    var devices: [Device]
+    var pushes: [SeenPush]
+    var registrations: [Registration]
+    var feedback: [Feedback]
+    var messages: [Message]
+    var parcelsLeft: Int
+    /// The ids in the `202`s that reached the client, repetitions included.
+    var answered: [String]
+    /// What the API says at the end.
+    var account: Account
+    /// How often a push may have been repeated: once for each death while its answer was not settled.
+    var repeatsAllowed: Int
+    /// How many messages were sent in all, each with a badge increment.
+    var messagesSent = 1
+}
+
+extension World {
+    func evidence(answered: [String], account: Account, repeatsAllowed: Int, messagesSent: Int = 1) async throws
+        -> Evidence
+    {
+        let answers = try await pool.read([
+            Query(
+                Statement(
+                    unprepared: """
+                        SELECT r.id, r.installation, r.state, p.badge FROM registrations r
+                        JOIN registration_pulse p ON p.registration_id = r.id ORDER BY r.id
+                        """)),
+            Query(Statement(unprepared: "SELECT installation, verdict FROM feedback ORDER BY id")),
+            Query(
+                Statement(
+                    unprepared: """
+                        SELECT id, state, coalesce(audience, -1), accepted, rejected, unregistered, expired, suppressed,
+                            cancelled, gave_up FROM messages ORDER BY id
+                        """)),
+            Query(Statement(unprepared: "SELECT count(*) FROM parcels")),
+        ])
+        let registrations = try (0..<answers[0].rowCount).map { row in
+            Evidence.Registration(
+                id: try answers[0].int64(row, 0), installation: try answers[0].text(row, 1),
+                state: Int(try answers[0].int16(row, 2)), badge: Int(try answers[0].int32(row, 3)))
+        }
+        let feedback = try (0..<answers[1].rowCount).map { row in
+            Evidence.Feedback(installation: try answers[1].text(row, 0), verdict: Int(try answers[1].int16(row, 1)))
+        }
+        let messages = try (0..<answers[2].rowCount).map { row in
+            Evidence.Message(
+                id: try answers[2].uuid(row, 0).text, state: Int(try answers[2].int16(row, 1)),
+                audience: Int(try answers[2].int64(row, 2)),
+                outcomes: try (3...9).map { Int(try answers[2].int64(row, $0)) })
+        }
+        return Evidence(
+            devices: devices, pushes: try pushes(), registrations: registrations, feedback: feedback,
+            messages: messages,
+            parcelsLeft: Int(try answers[3].int64(0, 0)), answered: answered, account: account,
+            repeatsAllowed: repeatsAllowed, messagesSent: messagesSent)
+    }
+}

@@ -1,0 +1,51 @@
+import Foundation
+import PushModel
+import Testing
+
+@Suite("Two gateways on one database, one of them frozen past its lease and then woken,", .onCluster)
+struct FrozenTests {
+    private static let devices = Device.some(live: 36, dead: 3, bad: 1)
+    private static let body = """
+        {"audience": {"all": true}, "notification": {"title": "Carillon", "body": "Twelve o'clock"}, "badge": "increment"}
+        """
+
+    @Test("count nothing twice", arguments: Step.allCases)
+    func frozenAt(step: Step) async throws {
+        try await World.within(devices: Self.devices) { world in
+            let sleeper = try await world.gateway(Fault(step: step, freezes: true))
+            try await world.furnish(through: sleeper)
+            // The sleeper may freeze before it answers: its client waits beside us.
+            async let firstTry = Self.send(Client(body: Self.body, key: "first"), through: sleeper)
+            try await sleeper.child.frozen()
+
+            let other = try await world.gateway()
+            var client = Client(body: Self.body, key: "first")
+            try await client.sendUntilAnswered(through: other)
+            let account = try await client.finished(through: other)
+
+            sleeper.child.kill(SIGCONT)
+            let answeredLate = try await firstTry
+            // The woken one is no cripple: it takes a message of its own to its end, or leaves it to the other.
+            var second = Client(body: Self.body, key: "second")
+            try await second.sendUntilAnswered(through: sleeper)
+            _ = try await second.finished(through: other)
+            // Asked to stop, it first brings everything to an end that it believes to hold.
+            try await sleeper.stopGently()
+            try await other.stopGently()
+
+            let answered = client.answered + answeredLate.answered + second.answered
+            #expect(Set(answered).count == 2, "two keys, two messages")
+            let mayRepeat =
+                step.rawValue >= Step.batchSubmitted.rawValue && step.rawValue <= Step.settleWritten.rawValue
+            let evidence = try await world.evidence(
+                answered: answered, account: account, repeatsAllowed: mayRepeat ? 1 : 0, messagesSent: 2)
+            #expect(Promises.breaches(in: evidence) == [])
+        }
+    }
+
+    private static func send(_ client: Client, through gateway: Gateway) async throws -> Client {
+        var client = client
+        try await client.send(through: gateway)
+        return client
+    }
+}

@@ -1,0 +1,56 @@
+import PushModel
+import Testing
+
+@Suite("A gateway that is killed with -9 on the way of a message", .onCluster)
+struct KilledTests {
+    private static let devices = Device.some(live: 36, dead: 3, bad: 1)
+
+    @Test(
+        "keeps every promise when it is killed at a step, restarted, and killed there again", arguments: Step.allCases)
+    func twiceAtTheSameStep(step: Step) async throws {
+        try await keepsItsPromises([Fault(step: step), Fault(step: step)])
+    }
+
+    @Test(
+        "keeps every promise when it is killed at a step, restarted, and killed at the next",
+        arguments: zip(Step.allCases, Step.allCases.dropFirst()))
+    func thenAtTheNext(step: Step, next: Step) async throws {
+        try await keepsItsPromises([Fault(step: step), Fault(step: next)])
+    }
+
+    @Test(
+        "keeps every promise with several parcels on their way",
+        arguments: [Step.leaseCommitted, .batchSubmitted, .lastAnswer, .settleWritten, .settleCommitted])
+    func severalParcels(step: Step) async throws {
+        try await World.within(devices: Self.devices, settings: ["PARCEL_MEMBERS": "10"]) { world in
+            let kills = [Fault(step: step, time: 2), Fault(step: step)]
+            let outcome = try await ThreadOfKills(world: world, kills: kills).run()
+            #expect(outcome.fired.first?.step == step, "the first kill came to pass")
+            // While one parcel is at the step, the answers of others may not be settled.
+            var evidence = outcome.evidence
+            evidence.repeatsAllowed = outcome.fired.count
+            #expect(Promises.breaches(in: evidence) == [])
+        }
+    }
+
+    @Test("keeps every promise when it dies at one step after the other of the same message")
+    func grandTour() async throws {
+        let steps: [Step] = [
+            .messageRead, .messageWritten, .messageCommitted, .sliceWritten, .sliceCommitted, .leaseWritten,
+            .leaseCommitted, .batchSubmitted, .firstAnswer, .lastAnswer, .verdictsCommitted, .settleWritten,
+        ]
+        try await World.within(devices: Self.devices) { world in
+            let outcome = try await ThreadOfKills(world: world, kills: steps.map { Fault(step: $0) }).run()
+            #expect(outcome.fired.map(\.step) == steps, "each kill came to pass")
+            #expect(Promises.breaches(in: outcome.evidence) == [])
+        }
+    }
+
+    private func keepsItsPromises(_ kills: [Fault]) async throws {
+        try await World.within(devices: Self.devices) { world in
+            let outcome = try await ThreadOfKills(world: world, kills: kills).run()
+            #expect(outcome.fired.first?.step == kills[0].step, "the first kill came to pass")
+            #expect(Promises.breaches(in: outcome.evidence) == [])
+        }
+    }
+}
