@@ -55,7 +55,7 @@ package struct CredentialKeeper: Sendable {
         for environment in submission.environments {
             let credential = NewCredential(
                 app: app, provider: .apns, environment: environment, kind: material.kind, topics: topics,
-                facts: material.facts(), sealed: try sealed(material.sealedForm(), purpose(app, environment)))
+                facts: material.facts(), sealed: try sealed(try material.sealedForm(), purpose(app, environment)))
             do {
                 records.append(try await store.insert(credential, activate: submission.activate))
             } catch {

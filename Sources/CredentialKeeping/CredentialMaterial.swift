@@ -36,16 +36,20 @@ package enum CredentialMaterial: Sendable {
     }
 
     /// The bytes that the vault seals.
-    func sealedForm() -> [UInt8] {
+    func sealedForm() throws(CredentialFault) -> [UInt8] {
         var writer = JSONWriter()
         writer.beginObject()
         switch self {
         case .token(let keyID, let teamID, let key):
             writer.member("key_id", keyID)
             writer.member("team_id", teamID)
-            writer.member("p8", String(decoding: key.privatePEM, as: UTF8.self))
+            do { writer.member("p8", String(decoding: try key.privatePEM(), as: UTF8.self)) } catch {
+                throw .keyUnreadable
+            }
         case .certificate(let identity):
-            writer.member("pem", String(decoding: identity.pem(), as: UTF8.self))
+            do { writer.member("pem", String(decoding: try identity.pem(), as: UTF8.self)) } catch {
+                throw .certificateUnreadable
+            }
         }
         writer.endObject()
         return writer.bytes
@@ -84,10 +88,10 @@ extension CredentialMaterial {
     ///
     /// Apple's topic list, where a certificate has one, is complete; without one its UID is the only topic. Only base
     /// topics are slots: `.voip`, `.complication` and the like are derived when sending.
-    func topics(asked: [String]) throws(CredentialFault) -> [String] {
+    package func topics(asked: [String]) throws(CredentialFault) -> [String] {
         guard case .certificate(let identity) = self else { return asked.sorted() }
         let certificate = identity.certificate
-        let listed = certificate.appleTopics ?? certificate.userID.map { [$0] } ?? []
+        let listed = certificate.apple.topics ?? certificate.userID.map { [$0] } ?? []
         guard let base = certificate.userID ?? listed.first else { throw .certificateNamesNoTopic }
         guard !asked.isEmpty else { return [base] }
         for topic in asked where !listed.contains(topic) { throw .topicNotCovered(topic) }
@@ -95,14 +99,15 @@ extension CredentialMaterial {
     }
 
     /// A certificate that names environments must name these; and it must be valid now.
-    func checkUse(in environments: [PushEnvironment], now: WallInstant) throws(CredentialFault) {
+    package func checkUse(in environments: [PushEnvironment], now: WallInstant) throws(CredentialFault) {
         guard case .certificate(let identity) = self else { return }
         let certificate = identity.certificate
         guard now < certificate.notAfter else { throw .certificateExpired(at: certificate.notAfter) }
         guard certificate.notBefore <= now else { throw .certificateNotYetValid(from: certificate.notBefore) }
-        guard certificate.isAppleDevelopment || certificate.isAppleProduction else { return }
+        let apple = certificate.apple
+        guard apple.isDevelopment || apple.isProduction else { return }
         for environment in environments {
-            let isCovered = environment == .sandbox ? certificate.isAppleDevelopment : certificate.isAppleProduction
+            let isCovered = environment == .sandbox ? apple.isDevelopment : apple.isProduction
             guard isCovered else { throw .environmentNotCovered(environment) }
         }
     }

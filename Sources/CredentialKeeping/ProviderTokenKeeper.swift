@@ -27,13 +27,13 @@ package final class ProviderTokenKeeper: AuthorizationSource, Sendable {
 
     init(
         identity: APNsKeyIdentity, key: ES256Key, store: CredentialStore, vault: Vault, log: Logger
-    ) {
+    ) throws(SigningError) {
         self.identity = identity
         self.key = key
         self.store = store
         self.vault = vault
         self.log = log
-        fingerprint = Hashes.sha256(Array("\(identity.teamID)/\(identity.keyID)/".utf8) + key.publicPEM)
+        fingerprint = Hashes.sha256(Array("\(identity.teamID)/\(identity.keyID)/".utf8) + (try key.publicPEM()))
     }
 
     package var current: Authorization? { state.withLock { $0.authorization } }
@@ -112,6 +112,6 @@ extension CredentialKeeper {
     /// nil: key or team id are malformed; submissions are checked, so that only a damaged row can be.
     package func providerToken(keyID: String, teamID: String, key: ES256Key, log: Logger) -> ProviderTokenKeeper? {
         guard let identity = APNsKeyIdentity(keyID: keyID, teamID: teamID) else { return nil }
-        return ProviderTokenKeeper(identity: identity, key: key, store: store, vault: vault, log: log)
+        return try? ProviderTokenKeeper(identity: identity, key: key, store: store, vault: vault, log: log)
     }
 }

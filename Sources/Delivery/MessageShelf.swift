@@ -43,7 +43,7 @@ actor MessageShelf {
 
     private static func compile(_ stored: StoredMessage) -> ShelvedMessage {
         var notification: APNsNotification?
-        if let content = try? StoredContent.decode(stored.content) {
+        if let content = try? StoredContent.decode(stored.content, format: stored.format) {
             notification = try? APNsNotification.compile(content, message: stored.id)
         }
         return ShelvedMessage(id: stored.id, expiresAt: stored.expiresAt, notification: notification)

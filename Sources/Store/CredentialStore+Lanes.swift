@@ -23,6 +23,14 @@ extension CredentialStore {
         if count > 0 { bell.ring(.credentials) }
     }
 
+    /// False: retired, deleted, or never taken into use; its lane has no reason to stay open.
+    package func isActive(_ id: CredentialID) async throws(StoreFault) -> Bool {
+        let query = Query(CredentialSQL.isActive) { $0.int64(id.value) }
+        return try await translating { () throws(PostgresError) in
+            try await pool.read(query).bool(0, 0)
+        }
+    }
+
     /// Those that still hold.
     package func blocks(now: WallInstant? = nil) async throws(StoreFault) -> [LaneBlock] {
         let query = Query(CredentialSQL.blocks) { $0.instant(now) }

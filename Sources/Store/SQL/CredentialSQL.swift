@@ -65,6 +65,9 @@ enum CredentialSQL {
         ORDER BY $4 = ANY (topics) DESC, activated_at DESC, id DESC LIMIT 1
         """)
 
+    static let isActive = Statement(
+        "credential_is_active", "SELECT EXISTS (SELECT 1 FROM credentials WHERE id = $1 AND state = 2)")
+
     /// $1 credential, $2 reason, $3 microseconds, $4 now. Never shortens.
     static let block = Statement(
         "lane_block",

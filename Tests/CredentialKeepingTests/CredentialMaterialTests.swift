@@ -1,0 +1,95 @@
+import CredentialKeeping
+import PushModel
+import Signing
+import TLS
+import Testing
+
+@Suite("A submitted credential")
+struct CredentialMaterialTests {
+    private let now = WallInstant(secondsSince1970: 1_800_000_000)
+
+    private func certificate(
+        userID: String? = "com.example.app", apple: AppleExtensions? = nil, validFor days: Int = 30,
+        from start: WallInstant? = nil
+    ) throws -> CredentialMaterial {
+        let authority = try CertificateAuthority(validity: .days(3_650, from: now))
+        let identity = try authority.issue(
+            CertificateSubject(commonName: "Apple Push Services: com.example.app", userID: userID),
+            validity: .days(days, from: start ?? now), apple: apple)
+        return try CredentialMaterial.read(.certificatePEM(identity.pem()))
+    }
+
+    @Test(
+        "is refused where the p8 is no key", arguments: ["", "nonsense", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END"])
+    func unreadableKey(text: String) {
+        #expect(throws: CredentialFault.keyUnreadable) {
+            try CredentialMaterial.read(.token(keyID: "ABCDE12345", teamID: "TEAMID1234", p8: Array(text.utf8)))
+        }
+    }
+
+    @Test(
+        "is refused where an id has not ten capitals and digits", arguments: ["", "short", "abcde12345", "ABCDE1234é"])
+    func malformedIDs(text: String) throws {
+        let key = try ES256Key.generate().privatePEM()
+        #expect(throws: CredentialFault.keyIDMalformed) {
+            try CredentialMaterial.read(.token(keyID: text, teamID: "TEAMID1234", p8: key))
+        }
+        #expect(throws: CredentialFault.teamIDMalformed) {
+            try CredentialMaterial.read(.token(keyID: "ABCDE12345", teamID: text, p8: key))
+        }
+    }
+
+    @Test("serves the topics that Apple listed, and no other")
+    func listedTopics() throws {
+        let material = try certificate(
+            apple: AppleExtensions(topics: ["com.example.app", "com.example.app.voip"]))
+        #expect(try material.topics(asked: []) == ["com.example.app"])
+        #expect(try material.topics(asked: ["com.example.app.voip"]) == ["com.example.app.voip"])
+        #expect(throws: CredentialFault.topicNotCovered("com.example.other")) {
+            try material.topics(asked: ["com.example.other"])
+        }
+    }
+
+    @Test("without a topic list serves its UID alone")
+    func userIDIsTheTopic() throws {
+        #expect(try certificate().topics(asked: []) == ["com.example.app"])
+        let nameless = try certificate(userID: nil)
+        #expect(throws: CredentialFault.certificateNamesNoTopic) { try nameless.topics(asked: []) }
+    }
+
+    @Test("is refused in an environment that its certificate does not name")
+    func environments() throws {
+        let material = try certificate(apple: AppleExtensions(isDevelopment: true, isProduction: false))
+        try material.checkUse(in: [.sandbox], now: now)
+        #expect(throws: CredentialFault.environmentNotCovered(.production)) {
+            try material.checkUse(in: [.production], now: now)
+        }
+    }
+
+    @Test("is refused before its certificate holds, and after")
+    func validity() throws {
+        let old = try certificate(validFor: 1)
+        #expect {
+            try old.checkUse(in: [.production], now: now + .seconds(2 * 86_400))
+        } throws: { error in
+            if case CredentialFault.certificateExpired = error { true } else { false }
+        }
+        let early = try certificate(from: now + .seconds(86_400))
+        #expect {
+            try early.checkUse(in: [.production], now: now)
+        } throws: { error in
+            if case CredentialFault.certificateNotYetValid = error { true } else { false }
+        }
+    }
+
+    @Test("never shows its key in what describes it")
+    func nothingSecretIsShown() throws {
+        let key = try ES256Key.generate().privatePEM()
+        let submission = CredentialSubmission(
+            form: .token(keyID: "ABCDE12345", teamID: "TEAMID1234", p8: key), environments: [.production], topics: [],
+            activate: true)
+        let text = String(decoding: key, as: UTF8.self)
+        let secretLine = try #require(text.split(separator: "\n").dropFirst().first)
+        #expect(!"\(submission)".contains(secretLine))
+    }
+}
