@@ -49,7 +49,9 @@ final class World: Sendable {
         self.cluster = cluster
         self.devices = devices
         database = "world_\(UUID().uuidString.replacing("-", with: "").lowercased())"
-        folder = cluster.folder.deletingLastPathComponent().appending(path: database)
+        let folder = cluster.folder.deletingLastPathComponent().appending(path: database)
+        self.folder = folder
+        func path(_ name: String) -> String { folder.appending(path: name).path(percentEncoded: false) }
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         adminKey = String(repeating: "admin-key-of-a-test-", count: 2)
         signingKey = try ES256Key.generate()
@@ -118,8 +120,6 @@ final class World: Sendable {
         guard let text = try? String(contentsOf: peerLog, encoding: .utf8) else { return [] }
         return try text.split(separator: "\n").map { try JSONDecoder().decode(SeenPush.self, from: Data($0.utf8)) }
     }
-
-    private func path(_ name: String) -> String { folder.appending(path: name).path(percentEncoded: false) }
 }
 
 /// A place in the work, and what happens there.
