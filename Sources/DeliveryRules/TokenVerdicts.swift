@@ -46,7 +46,7 @@ package struct SuspicionRule: Equatable, Sendable {
         self.sampleMin = sampleMin
     }
 
-    /// - Parameter sample: what the route answered within the window that ends now.
+    /// - Parameter sample: what the route answered within the window that began with the minute of the doubt.
     package func confirms(suspectedFor: Duration, sample: RouteSample) -> Bool {
         suspectedFor >= window && sample.answered >= sampleMin
             && Double(sample.suspected) <= shareMax * Double(sample.answered)

@@ -11,9 +11,12 @@ package struct Migrator: Sendable {
     private let pool: PostgresPool
     private let history: [Migration]
 
-    package init(pool: PostgresPool) {
-        self.init(pool: pool, history: EmbeddedMigrations.inOrder.map { Migration(name: $0.name, sql: $0.sql) })
+    /// This program's history.
+    package static var embedded: [Migration] {
+        EmbeddedMigrations.inOrder.map { Migration(name: $0.name, sql: $0.sql) }
     }
+
+    package init(pool: PostgresPool) { self.init(pool: pool, history: Self.embedded) }
 
     package init(pool: PostgresPool, history: [Migration]) {
         self.pool = pool

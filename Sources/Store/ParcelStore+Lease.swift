@@ -10,12 +10,17 @@ package struct LeaseOrder: Equatable, Sendable {
     package let leaseFor: Duration
     /// Of the messages that this process can encode.
     package let knownFormats: [Int16]
+    /// The lane can't send: only what has expired meanwhile, to end it.
+    package let expiredOnly: Bool
 
-    package init(route: RouteID, owner: ProcessID, leaseFor: Duration, knownFormats: [Int16]) {
+    package init(
+        route: RouteID, owner: ProcessID, leaseFor: Duration, knownFormats: [Int16], expiredOnly: Bool = false
+    ) {
         self.route = route
         self.owner = owner
         self.leaseFor = leaseFor
         self.knownFormats = knownFormats
+        self.expiredOnly = expiredOnly
     }
 }
 
@@ -50,6 +55,7 @@ extension Parameters {
         int64(order.leaseFor.wholeMicroseconds)
         int16Array(order.knownFormats)
         instant(now)
+        bool(order.expiredOnly)
     }
 }
 

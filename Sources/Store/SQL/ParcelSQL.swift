@@ -45,7 +45,7 @@ enum ParcelSQL {
     static let planOnce = Statement(
         "parcel_plan_once", "SELECT set_config('plan_cache_mode', 'force_generic_plan', true)")
 
-    /// $1 route, $2 owner, $3 lease in microseconds, $4 known formats, $5 now.
+    /// $1 route, $2 owner, $3 lease in microseconds, $4 known formats, $5 now, $6 only what has expired.
     ///
     /// Transactional first, then whoever has been due longest. A parcel that has expired already is leased without its
     /// badges: nothing will be sent.
@@ -59,6 +59,7 @@ enum ParcelSQL {
                 SELECT p.id, p.badge_marked FROM parcels p
                 WHERE p.route_id = $1 AND p.state = 1 AND p.priority = urgency.priority
                     AND p.due_at <= coalesce($5, now()) AND p.format = ANY ($4)
+                    AND (NOT $6 OR p.expires_at <= coalesce($5, now()))
                 ORDER BY p.due_at, p.id LIMIT 1 FOR UPDATE SKIP LOCKED
             ) AS due
             LIMIT 1
@@ -73,23 +74,24 @@ enum ParcelSQL {
             p.badge_marked AND NOT next.badge_marked
         """)
 
-    /// The members' rows; badges are raised, for every live one: $1 ids, $2 badge change, $3 badge value.
+    /// The members' rows, and their badges raised: $1 ids, $2 badge change, $3 badge value.
     ///
-    /// One statement, one snapshot: who counts as live for the badge is live for the push too. A member that lives on
-    /// another route by now gets its badge here as well, since its remainder inherits the mark.
+    /// For every row that is there, whatever its state and route: the mark speaks for the whole parcel, and a member
+    /// that was retired or lives on another route at the first lease may be sent to after all (it registers again
+    /// before the settle; its remainder goes there).
     static let raiseAndRead = Statement(
         "parcel_raise_and_read",
         """
-        WITH alive AS MATERIALIZED (
+        WITH found AS MATERIALIZED (
             SELECT id, route_id, state, generation, token FROM registrations WHERE id = ANY ($1) ORDER BY id
         ), raised AS (
             UPDATE registration_pulse p
             SET badge = CASE WHEN $2 = 2 THEN $3 ELSE p.badge + (p.badge < 2147483647)::integer END
-            FROM alive WHERE p.registration_id = alive.id AND alive.state < 3
+            FROM found WHERE p.registration_id = found.id
             RETURNING p.registration_id, p.badge
         )
-        SELECT alive.id, alive.route_id, alive.state, alive.generation, coalesce(raised.badge, 0), alive.token
-        FROM alive LEFT JOIN raised ON raised.registration_id = alive.id ORDER BY alive.id
+        SELECT found.id, found.route_id, found.state, found.generation, coalesce(raised.badge, 0), found.token
+        FROM found LEFT JOIN raised ON raised.registration_id = found.id ORDER BY found.id
         """)
 
     /// The members' rows with the badges as they stand: $1 ids.

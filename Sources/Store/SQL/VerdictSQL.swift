@@ -58,8 +58,8 @@ enum VerdictSQL {
 
     /// $1 now, $2 window in microseconds, $3 sample at least, $4 share at most, $5 how many.
     ///
-    /// A doubt's sample is what its route answered since the minute of the doubt: it holds the answers among which the
-    /// doubt arose, so that a whole batch of them speaks against itself.
+    /// A doubt's sample is what its route answered in the window that began with the doubt's minute: it holds the answers
+    /// among which the doubt arose, so that a whole batch of them speaks against itself, however good later days are.
     static let lockDue = Statement(
         "verdict_lock_due",
         """
@@ -71,6 +71,7 @@ enum VerdictSQL {
             CROSS JOIN LATERAL (
                 SELECT coalesce(sum(answered), 0)::float8 AS answered, coalesce(sum(suspected), 0)::float8 AS suspected
                 FROM route_minutes m WHERE m.route_id = asked.route_id AND m.minute >= asked.since
+                    AND m.minute <= asked.since + $2 * interval '1 microsecond'
             ) AS heard
             WHERE heard.answered >= $3 AND heard.suspected <= $4 * heard.answered
         )

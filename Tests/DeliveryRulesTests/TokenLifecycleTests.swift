@@ -1,0 +1,224 @@
+import DeliveryRules
+import PushModel
+import Testing
+
+private let home = RouteID(7)
+private let dawn = WallInstant(secondsSince1970: 1_793_448_000)
+
+private func token(_ letter: String) -> DeviceToken { DeviceToken(bytes: Array(letter.utf8)) }
+
+private func said(_ installation: String, token letter: String, asOf: WallInstant? = nil) -> DeviceRegistration {
+    DeviceRegistration(
+        installation: installation, provider: .apns, topic: "com.example.app", token: token(letter), asOf: asOf)
+}
+
+private func incoming(_ registration: DeviceRegistration, route: RouteID = home) -> IncomingRegistration {
+    IncomingRegistration(registration: registration, route: route)
+}
+
+private func stored(
+    _ installation: String, token letter: String, id: Int64 = 1, state: RegistrationState = .active,
+    asOf: WallInstant? = nil
+) -> StoredRegistration {
+    StoredRegistration(
+        id: RegistrationID(id), installation: installation, kind: .alert, route: home, provider: .apns,
+        token: token(letter), state: state, generation: TokenGeneration(4), user: "ada", locale: "en_GB",
+        timeZone: "Europe/London", appVersion: "5.1", tags: ["news"], asOf: asOf)
+}
+
+@Suite("A registration")
+struct RegistrationRuleTests {
+    @Test("of an unknown installation creates it, active, in its first generation")
+    func created() {
+        let decision = TokenLifecycle.register(existing: nil, holder: nil, incoming: incoming(said("a", token: "T")))
+        #expect(decision.change == .created)
+        #expect(decision.row.id == nil)
+        #expect(decision.row.state == .active)
+        #expect(decision.row.generation == TokenGeneration(1))
+        #expect(decision.formerHolder == nil)
+    }
+
+    @Test("that says nothing new changes nothing but its time")
+    func unchanged() {
+        let row = stored("a", token: "T")
+        let decision = TokenLifecycle.register(existing: row, holder: nil, incoming: incoming(said("a", token: "T")))
+        #expect(decision.change == .unchanged)
+        #expect(decision.row == row)
+        #expect(!decision.isWideRowChanged)
+    }
+
+    @Test("keeps what it does not mention, clears what it clears, and sets what it sets")
+    func refreshed() {
+        var registration = said("a", token: "T")
+        registration.user = .clear
+        registration.locale = .set("fr_FR")
+        let decision = TokenLifecycle.register(
+            existing: stored("a", token: "T"), holder: nil, incoming: incoming(registration))
+        #expect(decision.change == .refreshed)
+        #expect(decision.isWideRowChanged)
+        #expect(decision.row.user == nil)
+        #expect(decision.row.locale == "fr_FR")
+        #expect(decision.row.tags == ["news"])
+        #expect(decision.row.generation == TokenGeneration(4))
+    }
+
+    @Test("with attributes writes the wide row, since only the database can compare them")
+    func attributes() {
+        var registration = said("a", token: "T")
+        registration.attributes = .set(Array("{}".utf8))
+        let decision = TokenLifecycle.register(
+            existing: stored("a", token: "T"), holder: nil, incoming: incoming(registration))
+        #expect(decision.isWideRowChanged)
+    }
+
+    @Test("with another token replaces it, in a new generation, and says which one it replaced")
+    func replaced() {
+        let decision = TokenLifecycle.register(
+            existing: stored("a", token: "T"), holder: nil, incoming: incoming(said("a", token: "U")))
+        #expect(decision.change == .replaced)
+        #expect(decision.row.token == token("U"))
+        #expect(decision.row.generation == TokenGeneration(5))
+        #expect(decision.replacedGeneration == TokenGeneration(4))
+        #expect(decision.row.tags == ["news"])
+    }
+
+    @Test("on another route raises the generation: old answers came from elsewhere")
+    func otherRoute() {
+        let decision = TokenLifecycle.register(
+            existing: stored("a", token: "T"), holder: nil, incoming: incoming(said("a", token: "T"), route: RouteID(8)))
+        #expect(decision.change == .refreshed)
+        #expect(decision.row.generation == TokenGeneration(5))
+        #expect(decision.replacedGeneration == nil)
+    }
+
+    @Test("with a token that another installation has moves it, and retires the other")
+    func moved() throws {
+        let holder = stored("b", token: "T", id: 2)
+        let decision = TokenLifecycle.register(existing: nil, holder: holder, incoming: incoming(said("a", token: "T")))
+        #expect(decision.change == .moved)
+        let former = try #require(decision.formerHolder)
+        #expect(former.id == RegistrationID(2))
+        #expect(former.state == .retired)
+        #expect(former.generation == TokenGeneration(5))
+    }
+
+    @Test("that takes another's token and loses its own is both moved and replaced")
+    func movedAndReplaced() {
+        let decision = TokenLifecycle.register(
+            existing: stored("a", token: "S"), holder: stored("b", token: "T", id: 2),
+            incoming: incoming(said("a", token: "T")))
+        #expect(decision.change == .moved)
+        #expect(decision.replacedGeneration == TokenGeneration(4))
+        #expect(decision.formerHolder?.id == RegistrationID(2))
+    }
+
+    @Test("that is older than what is stored changes nothing, and takes nobody's token")
+    func stale() {
+        let row = stored("a", token: "S", asOf: dawn)
+        let decision = TokenLifecycle.register(
+            existing: row, holder: stored("b", token: "T", id: 2),
+            incoming: incoming(said("a", token: "T", asOf: dawn + .seconds(-1))))
+        #expect(decision.change == .stale)
+        #expect(decision.row == row)
+        #expect(decision.formerHolder == nil)
+    }
+
+    @Test("of the same moment as what is stored is not stale")
+    func sameMoment() {
+        let decision = TokenLifecycle.register(
+            existing: stored("a", token: "S", asOf: dawn), holder: nil,
+            incoming: incoming(said("a", token: "T", asOf: dawn)))
+        #expect(decision.change == .replaced)
+    }
+
+    @Test(
+        "brings a doubted or retired token back, in the same generation",
+        arguments: [RegistrationState.suspected, .retired])
+    func revived(state: RegistrationState) {
+        let decision = TokenLifecycle.register(
+            existing: stored("a", token: "T", state: state), holder: nil, incoming: incoming(said("a", token: "T")))
+        #expect(decision.change == .refreshed)
+        #expect(decision.row.state == .active)
+        #expect(decision.row.generation == TokenGeneration(4))
+        #expect(decision.liftsSuspicion == (state == .suspected))
+    }
+}
+
+@Suite("A verdict")
+struct VerdictRuleTests {
+    private func judge(
+        _ verdict: TokenVerdict, state: RegistrationState = .active, generation: Int32 = 4, asOf: WallInstant = dawn,
+        registeredAt: WallInstant = dawn
+    ) -> RegistrationState? {
+        TokenLifecycle.judge(
+            GuardedVerdict(
+                registration: RegistrationID(1), generation: TokenGeneration(generation), route: home, verdict: verdict,
+                asOf: asOf),
+            standing: TokenStanding(state: state, generation: TokenGeneration(4), registeredAt: registeredAt))
+    }
+
+    @Test("of a provider that gives a time counts up to a registration at that time")
+    func timed() {
+        let since = dawn + .seconds(10)
+        let gone = TokenVerdict.unregistered(since: since, reason: "Unregistered")
+        #expect(judge(gone, registeredAt: since) == .retired)
+        #expect(judge(gone, registeredAt: since + .microseconds(1)) == nil)
+    }
+
+    @Test("of a provider without a time counts from the lease")
+    func untimed() {
+        let gone = TokenVerdict.unregistered(since: nil, reason: "UNREGISTERED")
+        #expect(judge(gone, asOf: dawn, registeredAt: dawn) == .retired)
+        #expect(judge(gone, asOf: dawn, registeredAt: dawn + .microseconds(1)) == nil)
+    }
+
+    @Test("retires a doubted token too, and a retired one no more")
+    func states() {
+        let gone = TokenVerdict.unregistered(since: nil, reason: "Unregistered")
+        #expect(judge(gone, state: .suspected) == .retired)
+        #expect(judge(gone, state: .retired) == nil)
+    }
+
+    @Test("about another generation of the token says nothing")
+    func otherGeneration() {
+        #expect(judge(.unregistered(since: nil, reason: "Unregistered"), generation: 3) == nil)
+        #expect(judge(.suspected(reason: "BadDeviceToken"), generation: 5) == nil)
+        #expect(judge(.cleared, state: .suspected, generation: 3) == nil)
+    }
+
+    @Test("that doubts makes an active token suspected, once")
+    func doubts() {
+        let doubt = TokenVerdict.suspected(reason: "BadDeviceToken")
+        #expect(judge(doubt) == .suspected)
+        #expect(judge(doubt, state: .suspected) == nil)
+        #expect(judge(doubt, registeredAt: dawn + .microseconds(1)) == nil)
+    }
+
+    @Test("that clears lifts a doubt, and wakes no retired token")
+    func clears() {
+        #expect(judge(.cleared, state: .suspected) == .active)
+        #expect(judge(.cleared, state: .active) == nil)
+        #expect(judge(.cleared, state: .retired) == nil)
+    }
+}
+
+@Suite("A doubt")
+struct SuspicionRuleTests {
+    private let rule = SuspicionRule(window: .seconds(3_600), shareMax: 0.1, sampleMin: 100)
+
+    private func sample(_ answered: Int, _ suspected: Int) -> RouteSample {
+        RouteSample(route: home, answered: answered, suspected: suspected)
+    }
+
+    @Test("is confirmed after its window, by a small share of a large sample")
+    func confirmed() {
+        #expect(rule.confirms(suspectedFor: .seconds(3_600), sample: sample(100, 10)))
+    }
+
+    @Test("stays one before its window has passed, with a sample too small, or a share too large")
+    func stays() {
+        #expect(!rule.confirms(suspectedFor: .seconds(3_599), sample: sample(1_000, 1)))
+        #expect(!rule.confirms(suspectedFor: .seconds(3_600), sample: sample(99, 1)))
+        #expect(!rule.confirms(suspectedFor: .seconds(3_600), sample: sample(100, 11)))
+    }
+}

@@ -1,0 +1,101 @@
+import Postgres
+import Store
+import Testing
+
+@Suite("A database that is to be migrated")
+struct MigratorTests {
+    private static func step(_ number: Int, oldest: Int? = nil, _ sql: String) -> Migration {
+        let name = "000\(number)_step"
+        let opening = "-- Why.\n-- oldest program: 000\(oldest ?? number)\n"
+        return Migration(name: name, sql: Array((opening + sql).utf8))
+    }
+
+    private static let first = step(1, "CREATE TABLE bells (id int PRIMARY KEY); INSERT INTO bells VALUES (1);")
+    private static let second = step(2, oldest: 1, "ALTER TABLE bells ADD COLUMN tone text;")
+    private static let breaking = step(2, oldest: 2, "ALTER TABLE bells RENAME TO chimes;")
+
+    private func withEmptyDatabase(_ body: (PostgresPool) async throws -> Void) async throws {
+        let settings = try await StoreServer.makeDatabase(template: "template1")
+        try await withPool(settings, body)
+    }
+
+    private func fault(_ migrator: Migrator) async -> MigrationFault? {
+        do throws(MigrationFault) {
+            _ = try await migrator.migrate()
+            return nil
+        } catch { return error }
+    }
+
+    @Test("gets every step once, in order")
+    func inOrder() async throws {
+        try await withEmptyDatabase { pool in
+            #expect(try await Migrator(pool: pool, history: [Self.first]).migrate() == ["0001_step"])
+            #expect(try await Migrator(pool: pool, history: [Self.first, Self.second]).migrate() == ["0002_step"])
+            #expect(try await Migrator(pool: pool, history: [Self.first, Self.second]).migrate() == [])
+            let rows = try await pool.read(query("SELECT name FROM schema_migrations ORDER BY position"))
+            #expect(try (0..<rows.rowCount).map { try rows.text($0, 0) } == ["0001_step", "0002_step"])
+        }
+    }
+
+    @Test("by many processes at once gets every step once")
+    func atOnce() async throws {
+        try await withEmptyDatabase { pool in
+            let applied = try await withThrowingTaskGroup(of: [String].self) { group in
+                for _ in 0..<6 { group.addTask { try await Migrator(pool: pool, history: [Self.first]).migrate() } }
+                return try await group.reduce(into: []) { $0 += $1 }
+            }
+            #expect(applied == ["0001_step"])
+        }
+    }
+
+    @Test("is refused where an applied step was changed afterwards")
+    func changed() async throws {
+        try await withEmptyDatabase { pool in
+            _ = try await Migrator(pool: pool, history: [Self.first]).migrate()
+            let edited = Migration(name: Self.first.name, sql: Self.first.sql + Array("-- edited".utf8))
+            #expect(await fault(Migrator(pool: pool, history: [edited])) == .changed("0001_step"))
+        }
+    }
+
+    @Test("is refused where its history is another one")
+    func forked() async throws {
+        try await withEmptyDatabase { pool in
+            _ = try await Migrator(pool: pool, history: [Self.first]).migrate()
+            let other = Migration(name: "0001_other", sql: Self.first.sql)
+            #expect(await fault(Migrator(pool: pool, history: [other])) == .unknownStep("0001_step"))
+        }
+    }
+
+    @Test("by an older program is left alone, as long as its newer steps allow such a one")
+    func newer() async throws {
+        try await withEmptyDatabase { pool in
+            _ = try await Migrator(pool: pool, history: [Self.first, Self.second]).migrate()
+            #expect(try await Migrator(pool: pool, history: [Self.first]).migrate() == [])
+        }
+        try await withEmptyDatabase { pool in
+            _ = try await Migrator(pool: pool, history: [Self.first, Self.breaking]).migrate()
+            #expect(await fault(Migrator(pool: pool, history: [Self.first])) == .tooNew("0002_step"))
+        }
+    }
+
+    @Test("keeps nothing of a history whose last step fails")
+    func failing() async throws {
+        try await withEmptyDatabase { pool in
+            let broken = Self.step(2, "CREATE TABLE tones (id int); SELECT nonsense;")
+            let found = await fault(Migrator(pool: pool, history: [Self.first, broken]))
+            guard case .refused = found else {
+                Issue.record("\(String(describing: found))")
+                return
+            }
+            let rows = try await pool.read(query("SELECT to_regclass('bells') IS NULL, to_regclass('tones') IS NULL"))
+            #expect(try rows.bool(0, 0) && rows.bool(0, 1))
+        }
+    }
+
+    @Test("is told by every embedded step how old a program may run beside it")
+    func openings() throws {
+        for migration in Migrator.embedded { #expect(migration.oldestProgram != nil, "\(migration.name)") }
+        let silent = Migration(name: "0002_silent", sql: Array("CREATE TABLE x ();\n-- oldest program: 0001".utf8))
+        #expect(silent.oldestProgram == nil)
+    }
+}

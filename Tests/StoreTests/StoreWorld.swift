@@ -1,0 +1,178 @@
+import DeliveryRules
+import Encodings
+import Postgres
+import PushModel
+import Reactor
+import Store
+import Testing
+
+/// One test's database with one app, and the words to tell a story in it.
+///
+/// Time is handed in and starts on a fixed day; a test that says nothing of it happens in one instant.
+struct StoreWorld {
+    static let dawn = WallInstant(secondsSince1970: 1_793_448_000)
+    static let topic = "com.example.app"
+    static let ann = ProcessID(UniversalID(high: 1, low: 1))
+    static let bob = ProcessID(UniversalID(high: 2, low: 2))
+
+    let pool: PostgresPool
+    let stores: Stores
+    let app: AppID
+
+    /// A message's id: rising with its number.
+    static func message(_ number: UInt64) -> MessageID {
+        MessageID(UniversalID(high: 0x0192_0000_0000_7000 | number, low: 0x8000_0000_0000_0000))
+    }
+
+    static func token(_ seed: Int) -> DeviceToken {
+        DeviceToken(bytes: (0..<32).map { UInt8(truncatingIfNeeded: ($0 &* 37) ^ (seed >> (($0 & 3) * 8))) })
+    }
+
+    static func registration(
+        _ installation: String, token seed: Int, environment: PushEnvironment = .production, kind: TokenKind = .alert
+    ) -> DeviceRegistration {
+        DeviceRegistration(
+            installation: installation, kind: kind, provider: .apns, environment: environment, topic: topic,
+            token: token(seed))
+    }
+
+    @discardableResult
+    func register(
+        _ registration: DeviceRegistration, app: AppID? = nil, at now: WallInstant = dawn
+    ) async throws -> RegisteredDevice {
+        try await stores.registry.register([registration], app: app ?? self.app, now: now)[0].get()
+    }
+
+    /// Installations "i1" to "i<count>" with the tokens of those numbers.
+    @discardableResult
+    func register(
+        _ range: ClosedRange<Int>, environment: PushEnvironment = .production, at now: WallInstant = dawn
+    ) async throws -> [RegistrationID] {
+        let batch = range.map { StoreWorld.registration("i\($0)", token: $0, environment: environment) }
+        return try await stores.registry.register(batch, app: app, now: now).map { try $0.get().record.id }
+    }
+
+    func newMessage(
+        _ number: UInt64 = 1, urgency: MessageUrgency = .bulk, badge: BadgeChange = .none,
+        audience: Audience = .all, lifetime: Duration = .seconds(3_600), format: Int16 = 1,
+        idempotency: IdempotentAnswer? = nil
+    ) -> NewMessage {
+        NewMessage(
+            id: StoreWorld.message(number), app: app, format: format, urgency: urgency, kind: .alert, badge: badge,
+            lifetime: lifetime, content: Array(#"{"push_type":1}"#.utf8), audience: audience, idempotency: idempotency)
+    }
+
+    /// Accepts a message and plans it to its end.
+    @discardableResult
+    func send(
+        _ message: NewMessage, parcelMembersMax: Int = 5_000, at now: WallInstant = dawn
+    ) async throws -> MessageID {
+        #expect(try await stores.messages.accept(message, now: now) == .accepted)
+        while true {
+            let reply = try await stores.messages.planSlice(
+                parcelMembersMax: parcelMembersMax, knownFormats: [1], now: now)
+            guard case .planned(let slice) = reply else { break }
+            if slice.isPlanned && slice.message == message.id { break }
+        }
+        return message.id
+    }
+
+    func route(_ environment: PushEnvironment = .production) async throws -> RouteID {
+        let rows = try await pool.read(
+            query("SELECT id FROM routes WHERE app_id = $1 AND environment = $2") {
+                $0.int64(app.value)
+                $0.int16(environment.rawValue)
+            })
+        return RouteID(try rows.int64(0, 0))
+    }
+
+    func lease(
+        owner: ProcessID = ann, on environment: PushEnvironment = .production, formats: [Int16] = [1],
+        expiredOnly: Bool = false, at now: WallInstant = dawn
+    ) async throws -> LeasedParcel? {
+        let order = LeaseOrder(
+            route: try await route(environment), owner: owner, leaseFor: .seconds(60), knownFormats: formats,
+            expiredOnly: expiredOnly)
+        return try await stores.parcels.lease(order, now: now)
+    }
+
+    func account(_ id: MessageID = message(1)) async throws -> MessageAccount {
+        try #require(try await stores.messages.account(app: app, id: id))
+    }
+
+    func device(_ installation: String) async throws -> DeviceRecord {
+        try #require(try await stores.registry.devices(app: app, installation: installation).first)
+    }
+
+    func number(_ sql: String) async throws -> Int {
+        Int(try await pool.read(query("SELECT (\(sql))::int8")).int64(0, 0))
+    }
+
+    /// The whole feed, once nothing that could still write to it runs any more.
+    func feed() async throws -> [FeedbackItem] {
+        let rows = try await number("SELECT count(*) FROM feedback WHERE app_id = \(app.value)")
+        let limit = Clocks.monotonicNow() + .seconds(60)
+        while true {
+            let items = try await stores.feedback.page(app: app, limit: 10_000).items
+            if items.count == rows { return items }
+            try #require(Clocks.monotonicNow() < limit, "the feed never showed its last rows")
+            await Task.yield()
+        }
+    }
+}
+
+/// A world of its own for one test.
+func withStores(
+    steps: (any StepListener)? = nil, _ body: (StoreWorld) async throws -> Void
+) async throws {
+    let settings = try await StoreServer.makeDatabase()
+    try await withPool(settings) { pool in
+        let stores = Stores(pool: pool, steps: steps)
+        let app = try await stores.registry.createApp(slug: "clock-tower", name: "Clock tower")
+        try await body(StoreWorld(pool: pool, stores: stores, app: app.id))
+    }
+}
+
+/// The fault that the work ends with.
+func fault<Answer>(_ work: () async throws(StoreFault) -> Answer) async -> StoreFault? {
+    do throws(StoreFault) {
+        _ = try await work()
+        return nil
+    } catch { return error }
+}
+
+extension LeasedParcel {
+    var indices: [Int32] { members.map(\.index) }
+
+    /// A settlement of some members by their positions in `members`.
+    func settling(
+        _ endings: [(Range<Int>, Ending)], remainders: [Remainder] = [], settles: Int32? = nil
+    ) -> Settlement {
+        var bits = MemberBitmap(bytes: settledBits, count: memberCount) ?? MemberBitmap(count: memberCount)
+        var settled = 0
+        for (range, _) in endings {
+            for place in range { bits[Int(members[place].index)] = true }
+            settled += range.count
+        }
+        for remainder in remainders {
+            for id in remainder.members {
+                if let member = members.first(where: { $0.registration == id }) { bits[Int(member.index)] = true }
+            }
+            settled += remainder.members.count
+        }
+        return Settlement(
+            parcel: id, message: message, epoch: epoch, settles: settles ?? self.settles,
+            endings: endings.map { EndingCount(ending: $0.1, count: $0.0.count) }, settledBits: bits.bytes,
+            remainders: remainders, pendingAfter: members.count - settled)
+    }
+
+    func settlingAll(as ending: Ending = Ending(.accepted)) -> Settlement { settling([(0..<members.count, ending)]) }
+
+    func remainder(
+        _ range: Range<Int>, route: RouteID? = nil, after: Duration = .zero, attempt: Int16 = 1
+    ) -> Remainder {
+        Remainder(
+            route: route ?? self.route, dueAfter: after, attempt: attempt, lapses: 0, retrySpent: .seconds(3),
+            answerLost: true, members: members[range].map(\.registration))
+    }
+}
