@@ -81,8 +81,8 @@ enum House {
         Room(
             "GatewayAPI", .api,
             [
-                "PushModel", "JSON", "Encodings", "Calendar", "APNs", "Delivery", "Registry", "CredentialKeeping",
-                "Logging",
+                "PushModel", "JSON", "Encodings", "Calendar", "APNs", "Signing", "Store", "Delivery", "Registry",
+                "CredentialKeeping", "Logging",
                 "Hummingbird", "HummingbirdCore", "HTTPTypes", "NIOCore", "Synchronization",
             ]),
 

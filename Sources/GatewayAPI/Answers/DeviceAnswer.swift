@@ -1,0 +1,92 @@
+import Calendar
+import Encodings
+import JSON
+import PushModel
+
+/// Registrations as the API shows them. A token is never shown whole.
+enum DeviceAnswer {
+    /// One registration, and what the request made of it.
+    static func body(_ device: DeviceRecord, change: RegistrationChange) -> [UInt8] {
+        var writer = JSONWriter(capacity: 512)
+        writer.beginObject()
+        writeMembers(of: device, to: &writer)
+        writer.member("change", change.name)
+        writer.endObject()
+        return writer.bytes
+    }
+
+    /// An installation: its first registration's members, and every kind's in `registrations`.
+    static func body(_ device: DeviceRecord, all: [DeviceRecord]) -> [UInt8] {
+        var writer = JSONWriter(capacity: 1_024)
+        writer.beginObject()
+        writeMembers(of: device, to: &writer)
+        writer.name("registrations")
+        writer.beginArray()
+        for registration in all {
+            writer.beginObject()
+            writeMembers(of: registration, to: &writer)
+            writer.endObject()
+        }
+        writer.endArray()
+        writer.endObject()
+        return writer.bytes
+    }
+
+    static func badge(_ badge: Int32, installation: String) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.member("installation", installation)
+        writer.member("kind", TokenKind.alert.name)
+        writer.member("badge", badge)
+        writer.endObject()
+        return writer.bytes
+    }
+
+    private static func writeMembers(of device: DeviceRecord, to writer: inout JSONWriter) {
+        writer.member("installation", device.installation)
+        writer.member("kind", device.kind.name)
+        writer.member("provider", device.provider.name)
+        writer.member("environment", device.environment.name)
+        writer.member("topic", device.topic)
+        writer.member("token", mask(device.token))
+        writer.member("state", device.state.name)
+        writer.member("badge", device.badge)
+        writer.optional("user", device.user)
+        writer.optional("locale", device.locale)
+        writer.optional("time_zone", device.timeZone)
+        writer.optional("app_version", device.appVersion)
+        writer.name("tags")
+        writer.beginArray()
+        for tag in device.tags { writer.string(tag) }
+        writer.endArray()
+        writer.name("attributes")
+        writer.raw(device.attributes)
+        writer.time("registered_at", device.registeredAt)
+        writer.time("created_at", device.createdAt)
+    }
+
+    /// Shorter tokens show nothing: the end would be too much of them.
+    private static let shownFromBytes = 16
+    private static let shownBytes = 2
+
+    /// The last digits, enough to recognise a token that one knows.
+    static func mask(_ token: DeviceToken) -> String {
+        guard token.bytes.count >= shownFromBytes else { return "…" }
+        return "…" + Hexadecimal.text(Array(token.bytes.suffix(shownBytes)))
+    }
+}
+
+extension JSONWriter {
+    mutating func optional(_ member: String, _ text: String?) {
+        name(member)
+        if let text { string(text) } else { null() }
+    }
+
+    mutating func time(_ member: String, _ instant: WallInstant) {
+        self.member(member, RFC3339.format(instant))
+    }
+
+    mutating func optionalTime(_ member: String, _ instant: WallInstant?) {
+        optional(member, instant.map { RFC3339.format($0) })
+    }
+}

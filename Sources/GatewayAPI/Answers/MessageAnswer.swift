@@ -1,0 +1,86 @@
+import Encodings
+import JSON
+import PushModel
+
+/// Messages as the API shows them.
+enum MessageAnswer {
+    /// A message that was just accepted: what the client, and every repetition of its request, gets.
+    static func accepted(_ id: MessageID) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.member("id", id.value.text)
+        writer.member("state", MessageState.accepted.name)
+        writer.name("audience")
+        writer.null()
+        writeOutcomes(to: &writer) { _ in 0 }
+        writer.member("pending", 0)
+        writer.endObject()
+        return writer.bytes
+    }
+
+    /// The message that an `accepted` answer speaks of; nil for other bytes.
+    static func id(inAccepted body: [UInt8]) -> String? {
+        (try? JSONReader.read(body))?.object?["id"]?.string
+    }
+
+    static func body(_ account: MessageAccount) -> [UInt8] {
+        var writer = JSONWriter(capacity: 512)
+        write(account, withReasons: true, to: &writer)
+        return writer.bytes
+    }
+
+    /// `next` leads to the messages before these.
+    static func page(_ accounts: [MessageAccount], next: String?) -> [UInt8] {
+        var writer = JSONWriter(capacity: 4_096)
+        writer.page(accounts, next: next) { writer, account in write(account, withReasons: false, to: &writer) }
+        return writer.bytes
+    }
+
+    private static func write(_ account: MessageAccount, withReasons: Bool, to writer: inout JSONWriter) {
+        writer.beginObject()
+        writer.member("id", account.id.value.text)
+        writer.member("state", account.state.name)
+        writer.name("audience")
+        if let audience = account.audience { writer.integer(audience) } else { writer.null() }
+        writeOutcomes(to: &writer, account.count)
+        writer.member("pending", account.pending)
+        writer.time("accepted_at", account.acceptedAt)
+        writer.time("expires_at", account.expiresAt)
+        writer.optionalTime("finished_at", account.finishedAt)
+        if withReasons { writeReasons(account.reasons, to: &writer) }
+        writer.endObject()
+    }
+
+    private static func writeOutcomes(to writer: inout JSONWriter, _ count: (TerminalState) -> Int64) {
+        writer.name("outcomes")
+        writer.beginObject()
+        for state in TerminalState.allCases { writer.member(state.name, count(state)) }
+        writer.endObject()
+    }
+
+    private static func writeReasons(_ reasons: [EndingTotal], to writer: inout JSONWriter) {
+        writer.name("reasons")
+        writer.beginArray()
+        for total in reasons {
+            writer.beginObject()
+            writer.member("outcome", total.ending.state.name)
+            writer.member("reason", total.ending.reason)
+            writer.member("count", total.count)
+            writer.endObject()
+        }
+        writer.endArray()
+    }
+}
+
+extension JSONWriter {
+    /// `{"items": [...], "next": cursor or null}`
+    mutating func page<Item>(_ items: [Item], next: String?, _ write: (inout JSONWriter, Item) -> Void) {
+        beginObject()
+        name("items")
+        beginArray()
+        for item in items { write(&self, item) }
+        endArray()
+        optional("next", next)
+        endObject()
+    }
+}

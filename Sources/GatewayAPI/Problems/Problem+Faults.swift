@@ -1,0 +1,162 @@
+import APNs
+import CredentialKeeping
+import JSON
+import PushModel
+import Store
+
+/// What the rooms below say, in the client's words. One exhaustive switch for each.
+extension Problem {
+    init(_ error: JSONError) {
+        let code: ProblemCode =
+            switch error.kind {
+            case .endsEarly, .unexpectedByte, .trailingBytes, .badNumber, .badEscape, .loneSurrogate,
+                .controlCharacterInString:
+                .malformedJSON
+            case .nulInString: .nulCharacter
+            case .notUTF8: .invalidUTF8
+            case .duplicateName: .duplicateMember
+            case .tooDeep, .tooManyValues, .numberTooLong: .jsonTooComplex
+            case .tooLarge: .bodyTooLarge
+            }
+        self.init(code, error.sentence)
+    }
+
+    init(_ fault: APNsContentFault) {
+        let code: ProblemCode =
+            switch fault {
+            case .pushTypeNotOffered: .notSupported
+            case .payloadTooLarge: .payloadTooLarge
+            case .badCollapseID: .invalidCollapseID
+            case .priorityNotAllowed: .priorityNotAllowed
+            case .reservedKey: .reservedKey
+            case .notForBackground: .notForBackground
+            case .nothingToShow: .nothingToShow
+            case .badgeTwice: .badgeTwice
+            case .wrongValue: .invalidValue
+            }
+        self.init(code, fault.detail, at: fault.pointer)
+    }
+
+    init(_ fault: CredentialFault) {
+        let code: ProblemCode =
+            switch fault {
+            case .keyIDMalformed: .keyIDMalformed
+            case .teamIDMalformed: .teamIDMalformed
+            case .keyUnreadable: .keyUnreadable
+            case .certificateUnreadable: .certificateUnreadable
+            case .passwordWrong: .passwordWrong
+            case .keyDoesNotMatchCertificate: .keyDoesNotMatchCertificate
+            case .certificateExpired: .certificateExpired
+            case .certificateNotYetValid: .certificateNotYetValid
+            case .environmentNotCovered: .environmentNotCovered
+            case .topicNotCovered: .topicNotCovered
+            case .certificateNamesNoTopic: .certificateNamesNoTopic
+            case .unknownCredential: .unknownCredential
+            case .storeUnavailable: .databaseUnavailable
+            case .vault: .vaultFailed
+            }
+        self.init(
+            code, fault.description, at: Self.member(of: fault).map { .root / $0 },
+            retryAfterSeconds: fault == .storeUnavailable ? RetryHint.databaseUnavailable : nil)
+    }
+
+    private static func member(of fault: CredentialFault) -> String? {
+        switch fault {
+        case .keyIDMalformed: "key_id"
+        case .teamIDMalformed: "team_id"
+        case .keyUnreadable: "p8"
+        case .passwordWrong: "password"
+        case .environmentNotCovered: "environment"
+        case .topicNotCovered: "topics"
+        case .certificateUnreadable, .keyDoesNotMatchCertificate, .certificateExpired, .certificateNotYetValid,
+            .certificateNamesNoTopic, .unknownCredential, .storeUnavailable, .vault:
+            nil
+        }
+    }
+}
+
+/// What a client has to know to repeat a request whose fate is unknown.
+enum Repetition {
+    /// It changes nothing.
+    case reads
+    /// Twice has the effect of once.
+    case isIdempotent
+    /// The same Idempotency-Key finds the first one's effect, if there is one.
+    case isKeyed
+    /// Twice may have the effect twice.
+    case mayDouble
+}
+
+extension Problem {
+    init(_ fault: StoreFault, _ repetition: Repetition) {
+        switch fault {
+        case .unavailable:
+            self.init(
+                .databaseUnavailable, "The database can't be reached just now; nothing was changed. Try again.",
+                retryAfterSeconds: RetryHint.databaseUnavailable, cause: "unavailable")
+        case .contended:
+            self.init(
+                .databaseBusy, "The database is busy with other requests; nothing was changed. Try again.",
+                retryAfterSeconds: RetryHint.databaseBusy, cause: "contended")
+        case .cancelled:
+            self.init(
+                .databaseUnavailable,
+                "The request was ended before it was carried out; nothing was changed. Try again.",
+                retryAfterSeconds: RetryHint.databaseBusy)
+        case .commitUnknown: self = .outcomeUnknown(repetition)
+        case .conflict(.slugTaken):
+            self.init(.slugTaken, "Another app has this slug; choose another one.", at: .root / "slug")
+        case .conflict(.other(let constraint)):
+            self.init(
+                .conflict, "What is stored already forbids this. Read it, and change the request.",
+                cause: "constraint \(constraint)")
+        case .invalid(let constraint):
+            self.init(
+                .invalidValue,
+                "The database can't store one of the values. Check texts and numbers for what is unusual.",
+                cause: "constraint \(constraint)")
+        case .unknownApp: self = .unknownApp
+        case .damaged(let place):
+            self.init(
+                .internalError, "Something stored could not be understood. The operator finds the place in the log.",
+                cause: "damaged: \(place)")
+        }
+    }
+
+    private static func outcomeUnknown(_ repetition: Repetition) -> Problem {
+        switch repetition {
+        case .reads, .isIdempotent:
+            Problem(
+                .outcomeUnknown,
+                "The connection to the database broke before it confirmed. Send the same request again: twice does no harm.",
+                retryAfterSeconds: RetryHint.databaseUnavailable, cause: "commit unknown")
+        case .isKeyed:
+            Problem(
+                .outcomeUnknown,
+                "The connection to the database broke before it confirmed. Send the same request again with the same "
+                    + "Idempotency-Key: it takes effect once.",
+                retryAfterSeconds: RetryHint.databaseUnavailable, cause: "commit unknown")
+        case .mayDouble:
+            // No Retry-After: a client that retries by itself would do it twice.
+            Problem(
+                .outcomeUnknown,
+                "The connection to the database broke before it confirmed: this may have taken effect, or not. Look "
+                    + "before you repeat it, since a repetition may take effect a second time. With an Idempotency-Key "
+                    + "it could be repeated safely.",
+                cause: "commit unknown")
+        }
+    }
+
+    static let unknownApp = Problem(
+        .unknownApp, "No app has this slug. Apps are listed by GET /v1/apps and made by POST /v1/apps.")
+}
+
+/// Seconds after which trying again is wise.
+enum RetryHint {
+    /// A restart of PostgreSQL takes about that long.
+    static let databaseUnavailable = 5
+    static let databaseBusy = 1
+    static let overloaded = 1
+    /// Long enough for some of a thousand messages to finish.
+    static let backlogFull = 10
+}

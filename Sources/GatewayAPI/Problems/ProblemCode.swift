@@ -1,0 +1,152 @@
+/// The stable words of our refusals: published in docs/errors.md with cause and remedy, never reused for another thing.
+package enum ProblemCode: String, CaseIterable, Sendable {
+    // The request can't be understood.
+    case malformedJSON = "malformed_json"
+    case jsonTooComplex = "json_too_complex"
+    case duplicateMember = "duplicate_member"
+    case invalidUTF8 = "invalid_utf8"
+    case nulCharacter = "nul_character"
+    case malformedPath = "malformed_path"
+    case invalidQuery = "invalid_query"
+    case invalidCursor = "invalid_cursor"
+    case invalidIdempotencyKey = "invalid_idempotency_key"
+    case bodyTooLarge = "body_too_large"
+    case lineTooLong = "line_too_long"
+
+    // Who asks, and for what.
+    case unauthorized = "unauthorized"
+    case notFound = "not_found"
+    case methodNotAllowed = "method_not_allowed"
+    case unknownApp = "unknown_app"
+    case unknownDevice = "unknown_device"
+    case unknownMessage = "unknown_message"
+    case unknownCredential = "unknown_credential"
+
+    // The request is understood, and asks for something that can't be.
+    case missingMember = "missing_member"
+    case unknownMember = "unknown_member"
+    case wrongType = "wrong_type"
+    case invalidValue = "invalid_value"
+    case valueTooLong = "value_too_long"
+    case invalidToken = "invalid_token"
+    case notSupported = "not_supported"
+    case slugTaken = "slug_taken"
+    case conflict = "conflict"
+    case idempotencyMismatch = "idempotency_mismatch"
+    case backlogFull = "backlog_full"
+
+    // A message that its provider would refuse.
+    case payloadTooLarge = "payload_too_large"
+    case invalidCollapseID = "invalid_collapse_id"
+    case priorityNotAllowed = "priority_not_allowed"
+    case reservedKey = "reserved_key"
+    case notForBackground = "not_for_background"
+    case nothingToShow = "nothing_to_show"
+    case badgeTwice = "badge_twice"
+
+    // A credential that could not be used.
+    case keyIDMalformed = "key_id_malformed"
+    case teamIDMalformed = "team_id_malformed"
+    case keyUnreadable = "key_unreadable"
+    case certificateUnreadable = "certificate_unreadable"
+    case passwordWrong = "password_wrong"
+    case keyDoesNotMatchCertificate = "key_does_not_match_certificate"
+    case certificateExpired = "certificate_expired"
+    case certificateNotYetValid = "certificate_not_yet_valid"
+    case environmentNotCovered = "environment_not_covered"
+    case topicNotCovered = "topic_not_covered"
+    case certificateNamesNoTopic = "certificate_names_no_topic"
+
+    // Not the request's fault.
+    case databaseUnavailable = "database_unavailable"
+    case databaseBusy = "database_busy"
+    case outcomeUnknown = "outcome_unknown"
+    case overloaded = "overloaded"
+    case notReady = "not_ready"
+    case vaultFailed = "vault_failed"
+    case internalError = "internal_error"
+}
+
+extension ProblemCode {
+    package var status: Int {
+        switch self {
+        case .malformedJSON, .jsonTooComplex, .duplicateMember, .invalidUTF8, .nulCharacter, .malformedPath,
+            .invalidQuery, .invalidCursor, .invalidIdempotencyKey:
+            400
+        case .unauthorized: 401
+        case .notFound, .unknownApp, .unknownDevice, .unknownMessage, .unknownCredential: 404
+        case .methodNotAllowed: 405
+        case .slugTaken, .conflict: 409
+        case .bodyTooLarge, .lineTooLong: 413
+        case .missingMember, .unknownMember, .wrongType, .invalidValue, .valueTooLong, .invalidToken, .notSupported,
+            .idempotencyMismatch, .payloadTooLarge, .invalidCollapseID, .priorityNotAllowed, .reservedKey,
+            .notForBackground, .nothingToShow, .badgeTwice, .keyIDMalformed, .teamIDMalformed, .keyUnreadable,
+            .certificateUnreadable, .passwordWrong, .keyDoesNotMatchCertificate, .certificateExpired,
+            .certificateNotYetValid, .environmentNotCovered, .topicNotCovered, .certificateNamesNoTopic:
+            422
+        case .backlogFull: 429
+        case .vaultFailed, .internalError: 500
+        case .databaseUnavailable, .databaseBusy, .outcomeUnknown, .overloaded, .notReady: 503
+        }
+    }
+
+    /// The same for every occurrence; what differs stands in the detail.
+    package var title: StaticString {
+        switch self {
+        case .malformedJSON: "The body is not JSON"
+        case .jsonTooComplex: "The JSON is deeper or larger than is read"
+        case .duplicateMember: "A member is named twice"
+        case .invalidUTF8: "The text is not UTF-8"
+        case .nulCharacter: "The text has a NUL character"
+        case .malformedPath: "The path can't be read"
+        case .invalidQuery: "The query can't be read"
+        case .invalidCursor: "The cursor is not one of ours"
+        case .invalidIdempotencyKey: "The Idempotency-Key can't be used"
+        case .bodyTooLarge: "The body is too large"
+        case .lineTooLong: "The line is too long"
+        case .unauthorized: "No valid API key"
+        case .notFound: "There is nothing here"
+        case .methodNotAllowed: "This method is not served here"
+        case .unknownApp: "There is no such app"
+        case .unknownDevice: "There is no such device"
+        case .unknownMessage: "There is no such message"
+        case .unknownCredential: "There is no such credential"
+        case .missingMember: "A member is missing"
+        case .unknownMember: "A member is unknown"
+        case .wrongType: "A value has the wrong type"
+        case .invalidValue: "A value is not allowed"
+        case .valueTooLong: "A value is too long"
+        case .invalidToken: "The device token is malformed"
+        case .notSupported: "This is not offered"
+        case .slugTaken: "The slug is taken"
+        case .conflict: "What is stored forbids this"
+        case .idempotencyMismatch: "The Idempotency-Key came with another request before"
+        case .backlogFull: "Too many messages of this app are unfinished"
+        case .payloadTooLarge: "The payload is larger than the provider takes"
+        case .invalidCollapseID: "The collapse id can't be used"
+        case .priorityNotAllowed: "The push type does not allow this priority"
+        case .reservedKey: "The name is reserved"
+        case .notForBackground: "A background push shows nothing"
+        case .nothingToShow: "An alert push has nothing to show"
+        case .badgeTwice: "The badge is given twice"
+        case .keyIDMalformed: "The key id is malformed"
+        case .teamIDMalformed: "The team id is malformed"
+        case .keyUnreadable: "The key can't be read"
+        case .certificateUnreadable: "The certificate can't be read"
+        case .passwordWrong: "The password does not open the file"
+        case .keyDoesNotMatchCertificate: "Key and certificate don't belong together"
+        case .certificateExpired: "The certificate has expired"
+        case .certificateNotYetValid: "The certificate is not valid yet"
+        case .environmentNotCovered: "The certificate does not cover the environment"
+        case .topicNotCovered: "The certificate does not cover the topic"
+        case .certificateNamesNoTopic: "The certificate names no topic"
+        case .databaseUnavailable: "The database can't be reached"
+        case .databaseBusy: "The database is busy"
+        case .outcomeUnknown: "Whether it took effect is unknown"
+        case .overloaded: "Too many requests at once"
+        case .notReady: "Not ready to serve"
+        case .vaultFailed: "The vault does not open"
+        case .internalError: "Something is wrong on our side"
+        }
+    }
+}

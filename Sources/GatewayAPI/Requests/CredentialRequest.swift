@@ -1,0 +1,108 @@
+import APNs
+import CredentialKeeping
+import Encodings
+import JSON
+import PushModel
+
+/// From the bytes of `POST .../credentials` to the submission. Whether the key or certificate is one is found later.
+enum CredentialRequest {
+    static let topicsMax = 100
+    static let pemBytesMax = 65_536
+    static let passwordBytesMax = 1_024
+    private static let identifierBytesMax = 64
+
+    static func read(_ body: [UInt8]) throws(Problem) -> CredentialSubmission {
+        var reader = try EnvelopeReader(body: body)
+        try readProvider(&reader)
+        let environments = try readEnvironments(&reader)
+        let topics = try readTopics(&reader)
+        let activate = try reader.bool("activate") ?? false
+        let form = try readForm(&reader)
+        try reader.end()
+        return CredentialSubmission(form: form, environments: environments, topics: topics, activate: activate)
+    }
+
+    private static func readProvider(_ reader: inout EnvelopeReader) throws(Problem) {
+        let names = Provider.allCases.map(\.name)
+        _ = try reader.required("provider", "one of \(names.joined(separator: ", "))")
+        guard try reader.word("provider", names, Provider.init(name:)) == .apns else {
+            throw Problem(.notSupported, "This version delivers to apns only.", at: reader.pointer / "provider")
+        }
+    }
+
+    private static func readEnvironments(_ reader: inout EnvelopeReader) throws(Problem) -> [PushEnvironment] {
+        let words = PushEnvironment.allCases.map(\.name) + ["both"]
+        _ = try reader.required("environment", "one of \(words.joined(separator: ", "))")
+        let environments: [PushEnvironment]? = try reader.word("environment", words) { word in
+            word == "both" ? PushEnvironment.allCases : PushEnvironment(name: word).map { [$0] }
+        }
+        return environments ?? []
+    }
+
+    private static func readTopics(_ reader: inout EnvelopeReader) throws(Problem) -> [String] {
+        guard let elements = try reader.array("topics", countMax: topicsMax) else { return [] }
+        var topics = DistinctTexts()
+        for (place, element) in elements.enumerated() {
+            let pointer = reader.pointer / "topics" / place
+            let topic = try element.text(bytesMax: APNsLimits.topicBytesMax, at: pointer)
+            guard RegistrationRequest.isWord(topic) else {
+                throw Problem(
+                    .invalidValue, "A topic is a bundle id such as com.example.app, without blanks.", at: pointer)
+            }
+            topics.add(topic)
+        }
+        return topics.texts
+    }
+
+    private static func readForm(_ reader: inout EnvelopeReader) throws(Problem) -> CredentialSubmission.Form {
+        let isToken = try reader.word("kind", ["token", "certificate"]) { word in
+            ["token": true, "certificate": false][word]
+        }
+        switch isToken {
+        case true?:
+            return .token(
+                keyID: try reader.requiredString(
+                    "key_id", bytesMax: identifierBytesMax, "the 10 characters of the key"),
+                teamID: try reader.requiredString(
+                    "team_id", bytesMax: identifierBytesMax, "the 10 characters of the team"),
+                p8: Array(
+                    try reader.requiredString("p8", bytesMax: pemBytesMax, "the text of the file AuthKey_<key id>.p8")
+                        .utf8))
+        case false?: return try readCertificate(&reader)
+        case nil:
+            throw Problem(
+                .missingMember, "kind is missing: token (a .p8 key) or certificate.", at: reader.pointer / "kind")
+        }
+    }
+
+    private static func readCertificate(_ reader: inout EnvelopeReader) throws(Problem) -> CredentialSubmission.Form {
+        let pem = try reader.string("pem", bytesMax: pemBytesMax)
+        let archive = try reader.string("pkcs12", bytesMax: pemBytesMax)
+        switch (pem, archive) {
+        case (let pem?, nil): return .certificatePEM(Array(pem.utf8))
+        case (nil, let archive?):
+            guard let bytes = Base64.decode(archive) else {
+                throw Problem(
+                    .invalidValue, "The file is expected as padded base64, without line breaks.",
+                    at: reader.pointer / "pkcs12")
+            }
+            // A file may be locked with the empty password.
+            let password = reader.take("password") ?? ""
+            guard let text = password.string else {
+                throw .wrongType(password, "a string", at: reader.pointer / "password")
+            }
+            guard text.utf8.count <= passwordBytesMax else {
+                throw Problem(
+                    .valueTooLong, "A password has at most \(passwordBytesMax) bytes.", at: reader.pointer / "password")
+            }
+            return .certificatePKCS12(bytes, password: text)
+        case (nil, nil):
+            throw Problem(
+                .missingMember, "A certificate comes with its key as pem, or as pkcs12 and password.",
+                at: reader.pointer / "pem")
+        case (_?, _?):
+            throw Problem(
+                .invalidValue, "A certificate comes as pem or as pkcs12, not both.", at: reader.pointer / "pkcs12")
+        }
+    }
+}

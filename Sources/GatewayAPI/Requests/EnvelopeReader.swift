@@ -1,0 +1,150 @@
+import JSON
+
+/// Takes an object's members one by one, each in the shape that it has to have. What was not taken is unknown, and
+/// refused by name at the `end`.
+///
+/// null means the same as absence, except where `change` is asked.
+struct EnvelopeReader {
+    private let members: [JSONMember]
+    private var isTaken: [Bool]
+    let pointer: JSONPointer
+
+    /// Names longer than this are not echoed: a pointer to what contains them has to do.
+    private static let echoedNameBytesMax = 64
+
+    init(_ value: JSONValue, at pointer: JSONPointer = .root) throws(Problem) {
+        guard let object = value.object else { throw .wrongType(value, "an object", at: pointer) }
+        members = object.members
+        isTaken = Array(repeating: false, count: members.count)
+        self.pointer = pointer
+    }
+
+    /// The body of a request, which is one object.
+    init(body: [UInt8], limits: JSONLimits = .standard) throws(Problem) {
+        guard !body.isEmpty else { throw Problem(.malformedJSON, "The body is empty; a JSON object is expected.") }
+        let value: JSONValue
+        do throws(JSONError) { value = try JSONReader.read(body, limits: limits) } catch { throw Problem(error) }
+        try self.init(value)
+    }
+
+    /// null counts as a value here.
+    mutating func takeAny(_ name: String) -> JSONValue? {
+        guard let place = members.firstIndex(where: { $0.name.hasSameBytes(as: name) }) else { return nil }
+        isTaken[place] = true
+        return members[place].value
+    }
+
+    mutating func take(_ name: String) -> JSONValue? {
+        guard let value = takeAny(name), !value.isNull else { return nil }
+        return value
+    }
+
+    mutating func required(_ name: String, _ meaning: String) throws(Problem) -> JSONValue {
+        guard let value = take(name) else {
+            throw Problem(.missingMember, "\(name) is missing: \(meaning).", at: pointer / name)
+        }
+        return value
+    }
+
+    /// Everything that is left is unknown.
+    func end() throws(Problem) {
+        guard let place = isTaken.firstIndex(of: false) else { return }
+        let name = members[place].name
+        guard name.utf8.count <= Self.echoedNameBytesMax else {
+            throw Problem(
+                .unknownMember, "A member with a name of \(name.utf8.count) bytes is unknown here.", at: pointer)
+        }
+        throw Problem(
+            .unknownMember, "\"\(name)\" is not known here. Correct or remove it; nothing is ignored silently.",
+            at: pointer / name)
+    }
+}
+
+// Values of one shape.
+extension EnvelopeReader {
+    mutating func string(_ name: String, bytesMax: Int) throws(Problem) -> String? {
+        guard let value = take(name) else { return nil }
+        return try value.text(bytesMax: bytesMax, at: pointer / name)
+    }
+
+    mutating func requiredString(_ name: String, bytesMax: Int, _ meaning: String) throws(Problem) -> String {
+        try required(name, meaning).text(bytesMax: bytesMax, at: pointer / name)
+    }
+
+    mutating func bool(_ name: String) throws(Problem) -> Bool? {
+        guard let value = take(name) else { return nil }
+        guard let claim = value.bool else { throw .wrongType(value, "true or false", at: pointer / name) }
+        return claim
+    }
+
+    mutating func integer(_ name: String, _ range: ClosedRange<Int32>) throws(Problem) -> Int32? {
+        guard let value = take(name) else { return nil }
+        return try value.whole(range, at: pointer / name)
+    }
+
+    mutating func array(_ name: String, countMax: Int) throws(Problem) -> [JSONValue]? {
+        guard let value = take(name) else { return nil }
+        return try value.elements(countMax: countMax, at: pointer / name)
+    }
+
+    mutating func object(_ name: String) throws(Problem) -> EnvelopeReader? {
+        guard let value = take(name) else { return nil }
+        return try EnvelopeReader(value, at: pointer / name)
+    }
+
+    /// One of a few words.
+    mutating func word<Value>(
+        _ name: String, _ words: [String], _ meaning: (String) -> Value?
+    ) throws(Problem) -> Value? {
+        guard let value = take(name) else { return nil }
+        guard let word = value.string else { throw .wrongType(value, "a string", at: pointer / name) }
+        guard let known = meaning(word) else {
+            throw Problem(
+                .invalidValue, "\(name) must be one of \(words.joined(separator: ", ")).", at: pointer / name)
+        }
+        return known
+    }
+
+    /// Refuses a member that is part of the contract, and not offered by this version.
+    mutating func notYet(_ name: String) throws(Problem) {
+        guard take(name) != nil else { return }
+        throw Problem(.notSupported, "\(name) is not offered by this version. Leave it out.", at: pointer / name)
+    }
+}
+
+extension JSONValue {
+    func text(bytesMax: Int, at pointer: JSONPointer) throws(Problem) -> String {
+        guard let text = string else { throw .wrongType(self, "a string", at: pointer) }
+        guard !text.isEmpty else { throw Problem(.invalidValue, "An empty string says nothing here.", at: pointer) }
+        guard text.utf8.count <= bytesMax else {
+            throw Problem(
+                .valueTooLong, "This has \(text.utf8.count) bytes; at most \(bytesMax) are kept.", at: pointer)
+        }
+        return text
+    }
+
+    func whole(_ range: ClosedRange<Int32>, at pointer: JSONPointer) throws(Problem) -> Int32 {
+        guard number != nil else { throw .wrongType(self, "a whole number", at: pointer) }
+        guard let number = integer.flatMap(Int32.init(exactly:)), range.contains(number) else {
+            throw Problem(
+                .invalidValue, "This must be a whole number from \(range.lowerBound) to \(range.upperBound).",
+                at: pointer)
+        }
+        return number
+    }
+
+    func elements(countMax: Int, at pointer: JSONPointer) throws(Problem) -> [JSONValue] {
+        guard let elements = array else { throw .wrongType(self, "an array", at: pointer) }
+        guard elements.count <= countMax else {
+            throw Problem(
+                .valueTooLong, "This has \(elements.count) elements; at most \(countMax) are taken.", at: pointer)
+        }
+        return elements
+    }
+}
+
+extension Problem {
+    static func wrongType(_ value: JSONValue, _ expected: String, at pointer: JSONPointer) -> Problem {
+        Problem(.wrongType, "This is \(value.kindInWords); \(expected) is expected.", at: pointer)
+    }
+}

@@ -1,0 +1,62 @@
+/// Cuts a stream of bytes into lines, holding no more than one line of bounded length.
+///
+/// Lines end with LF or CRLF; the last one needs no end. Empty lines are counted and left out.
+struct LineSplitter {
+    struct Line: Equatable {
+        /// Counted from 1.
+        let number: Int
+        /// nil: longer than the bound. Its bytes were dropped.
+        let bytes: [UInt8]?
+    }
+
+    private let lineBytesMax: Int
+    private var held: [UInt8] = []
+    private var isTooLong = false
+    /// How many lines have ended.
+    private(set) var lines = 0
+
+    init(lineBytesMax: Int) {
+        precondition(lineBytesMax > 0)
+        self.lineBytesMax = lineBytesMax
+    }
+
+    /// The lines that end in this chunk.
+    mutating func take(_ chunk: [UInt8]) -> [Line] {
+        var ended: [Line] = []
+        var start = 0
+        while let end = chunk[start...].firstIndex(of: UInt8(ascii: "\n")) {
+            hold(chunk[start..<end])
+            if let line = endLine() { ended.append(line) }
+            start = end + 1
+        }
+        hold(chunk[start...])
+        return ended
+    }
+
+    /// What stands behind the last line end.
+    mutating func finish() -> Line? {
+        held.isEmpty && !isTooLong ? nil : endLine()
+    }
+
+    private mutating func hold(_ part: ArraySlice<UInt8>) {
+        // One more, for the CR that goes before the LF.
+        guard !isTooLong, held.count + part.count <= lineBytesMax + 1 else {
+            isTooLong = true
+            held.removeAll(keepingCapacity: true)
+            return
+        }
+        held.append(contentsOf: part)
+    }
+
+    private mutating func endLine() -> Line? {
+        defer {
+            held.removeAll(keepingCapacity: true)
+            isTooLong = false
+        }
+        lines += 1
+        if held.last == UInt8(ascii: "\r") { held.removeLast() }
+        if isTooLong || held.count > lineBytesMax { return Line(number: lines, bytes: nil) }
+        let isBlank = held.allSatisfy { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
+        return isBlank ? nil : Line(number: lines, bytes: held)
+    }
+}

@@ -1,0 +1,227 @@
+import APNs
+import Calendar
+import Encodings
+import JSON
+import PushModel
+
+/// How much of one registration is kept. In UTF-8 bytes, unless said. The database holds the same bounds.
+enum RegistrationLimits {
+    static let installationBytesMax = 256
+    static let userBytesMax = 256
+    static let localeBytesMax = 64
+    static let timeZoneBytesMax = 64
+    static let appVersionBytesMax = 64
+    static let tagsMax = 64
+    static let tagBytesMax = 128
+    /// As minimal JSON.
+    static let attributesBytesMax = 8_192
+    static let attributesDepthMax = 8
+    /// Of numbers in attributes: what a double, and PostgreSQL's numeric, can hold.
+    static let exponentMax = 308
+    /// A backend's clock may run ahead of ours; a time far ahead would make every later registration stale.
+    static let asOfAheadMax: Duration = .seconds(300)
+}
+
+/// From the bytes of a registration to the registration, or to what is wrong with them.
+enum RegistrationRequest {
+    /// A body of `PUT .../devices/{installation}`.
+    static func read(
+        _ body: [UInt8], installation: String, now: WallInstant
+    ) throws(Problem) -> DeviceRegistration {
+        var reader = try EnvelopeReader(body: body)
+        return try read(&reader, installation: installation, now: now)
+    }
+
+    /// A line of `POST .../devices/import`: the same, and its installation.
+    static func readLine(_ line: [UInt8], now: WallInstant) throws(Problem) -> DeviceRegistration {
+        var reader = try EnvelopeReader(body: line)
+        let installation = try reader.requiredString(
+            "installation", bytesMax: RegistrationLimits.installationBytesMax,
+            "the app's own name for one copy of it on one device")
+        guard installation != ".", installation != ".." else {
+            throw Problem(
+                .invalidValue, "No URL can name an installation \"\(installation)\"; choose another name.",
+                at: .root / "installation")
+        }
+        return try read(&reader, installation: installation, now: now)
+    }
+
+    private static func read(
+        _ reader: inout EnvelopeReader, installation: String, now: WallInstant
+    ) throws(Problem) -> DeviceRegistration {
+        try readProvider(&reader)
+        let registration = DeviceRegistration(
+            installation: installation,
+            kind: try reader.word("kind", TokenKind.allCases.map(\.name), TokenKind.init(name:)) ?? .alert,
+            provider: .apns,
+            environment: try reader.word(
+                "environment", PushEnvironment.allCases.map(\.name), PushEnvironment.init(name:)) ?? .production,
+            topic: try readTopic(&reader), token: try readToken(&reader),
+            user: try reader.change("user", bytesMax: RegistrationLimits.userBytesMax, isText),
+            locale: try reader.change("locale", bytesMax: RegistrationLimits.localeBytesMax, isWord),
+            timeZone: try reader.change("time_zone", bytesMax: RegistrationLimits.timeZoneBytesMax, isWord),
+            appVersion: try reader.change("app_version", bytesMax: RegistrationLimits.appVersionBytesMax, isText),
+            tags: try readTags(&reader), attributes: try readAttributes(&reader),
+            badge: try reader.integer("badge", 0...Int32.max), asOf: try readAsOf(&reader, now: now))
+        try reader.end()
+        return registration
+    }
+
+    private static func readProvider(_ reader: inout EnvelopeReader) throws(Problem) {
+        let names = Provider.allCases.map(\.name)
+        _ = try reader.required("provider", "one of \(names.joined(separator: ", "))")
+        guard try reader.word("provider", names, Provider.init(name:)) == .apns else {
+            throw Problem(
+                .notSupported, "This version delivers to apns only.", at: reader.pointer / "provider")
+        }
+    }
+
+    /// Hexadecimal of any length: Apple lengthens tokens without notice. Nothing of it is ever quoted.
+    private static func readToken(_ reader: inout EnvelopeReader) throws(Problem) -> DeviceToken {
+        let value = try reader.required("token", "the device token as hexadecimal digits")
+        let pointer = reader.pointer / "token"
+        guard let text = value.string else { throw .wrongType(value, "a string", at: pointer) }
+        guard text.utf8.count <= 2 * APNsLimits.tokenBytesMax else {
+            throw Problem(
+                .invalidToken,
+                "The token has \(text.utf8.count) digits; at most \(2 * APNsLimits.tokenBytesMax) are taken.",
+                at: pointer)
+        }
+        guard !text.isEmpty, let bytes = Hexadecimal.decode(text) else {
+            throw Problem(
+                .invalidToken,
+                "An APNs token is an even number of hexadecimal digits, without blanks or brackets: the bytes of the "
+                    + "device token that iOS gave the app.", at: pointer)
+        }
+        return DeviceToken(bytes: bytes)
+    }
+
+    private static func readTopic(_ reader: inout EnvelopeReader) throws(Problem) -> String {
+        guard let topic = try reader.string("topic", bytesMax: APNsLimits.topicBytesMax) else { return "" }
+        guard isWord(topic) else {
+            throw Problem(
+                .invalidValue, "A topic is a bundle id such as com.example.app, without blanks.",
+                at: reader.pointer / "topic")
+        }
+        return topic
+    }
+
+    private static func readTags(_ reader: inout EnvelopeReader) throws(Problem) -> DeviceRegistration.Change<[String]>
+    {
+        guard let value = reader.takeAny("tags") else { return .keep }
+        if value.isNull { return .clear }
+        let pointer = reader.pointer / "tags"
+        var tags = DistinctTexts()
+        for (place, element) in try value.elements(countMax: RegistrationLimits.tagsMax, at: pointer).enumerated() {
+            let tag = try element.text(bytesMax: RegistrationLimits.tagBytesMax, at: pointer / place)
+            guard isText(tag) else { throw .controlCharacters(at: pointer / place) }
+            tags.add(tag)
+        }
+        return .set(tags.texts)
+    }
+
+    private static func readAttributes(
+        _ reader: inout EnvelopeReader
+    ) throws(Problem) -> DeviceRegistration.Change<[UInt8]> {
+        guard let value = reader.takeAny("attributes") else { return .keep }
+        if value.isNull { return .clear }
+        let pointer = reader.pointer / "attributes"
+        guard value.object != nil else { throw .wrongType(value, "an object", at: pointer) }
+        try checkStorable(value, depth: 1, at: pointer)
+        let bytes = value.bytes
+        guard bytes.count <= RegistrationLimits.attributesBytesMax else {
+            throw Problem(
+                .valueTooLong,
+                "The attributes have \(bytes.count) bytes; at most \(RegistrationLimits.attributesBytesMax) are kept.",
+                at: pointer)
+        }
+        return .set(bytes)
+    }
+
+    /// What PostgreSQL's jsonb would refuse is refused here, with its place.
+    private static func checkStorable(_ value: JSONValue, depth: Int, at pointer: JSONPointer) throws(Problem) {
+        guard depth <= RegistrationLimits.attributesDepthMax else {
+            throw Problem(
+                .invalidValue, "Attributes nest at most \(RegistrationLimits.attributesDepthMax) levels deep.",
+                at: pointer)
+        }
+        switch value {
+        case .null, .bool, .string, .number(.whole): break
+        case .number(.literal(let text)):
+            guard hasModestExponent(text) else {
+                throw Problem(.invalidValue, "This number is too large or too small to be kept.", at: pointer)
+            }
+        case .array(let elements):
+            for (place, element) in elements.enumerated() {
+                try checkStorable(element, depth: depth + 1, at: pointer / place)
+            }
+        case .object(let object):
+            for member in object.members {
+                try checkStorable(member.value, depth: depth + 1, at: pointer / member.name)
+            }
+        }
+    }
+
+    private static func hasModestExponent(_ number: String) -> Bool {
+        guard let mark = number.utf8.firstIndex(where: { $0 | 0x20 == UInt8(ascii: "e") }) else { return true }
+        guard let exponent = Int(number[number.utf8.index(after: mark)...]) else { return false }
+        return (-RegistrationLimits.exponentMax...RegistrationLimits.exponentMax).contains(exponent)
+    }
+
+    private static func readAsOf(_ reader: inout EnvelopeReader, now: WallInstant) throws(Problem) -> WallInstant? {
+        guard let value = reader.take("as_of") else { return nil }
+        let pointer = reader.pointer / "as_of"
+        guard let text = value.string else { throw .wrongType(value, "a string", at: pointer) }
+        guard let instant = RFC3339.parse(text) else {
+            throw Problem(
+                .invalidValue, "This must be a time as in RFC 3339, such as 2026-12-01T12:00:00Z.", at: pointer)
+        }
+        guard instant - now <= RegistrationLimits.asOfAheadMax else {
+            throw Problem(
+                .invalidValue, "This time lies in the future; later registrations would be taken for stale.",
+                at: pointer)
+        }
+        return instant
+    }
+}
+
+// What texts look like.
+extension RegistrationRequest {
+    /// Printable ASCII without blanks: names that machines gave.
+    static func isWord(_ text: String) -> Bool { text.utf8.allSatisfy { (0x21...0x7e).contains($0) } }
+
+    /// Anything but control characters: names that people gave.
+    static func isText(_ text: String) -> Bool { text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7f } }
+}
+
+extension EnvelopeReader {
+    /// Absent: keep. null: clear.
+    fileprivate mutating func change(
+        _ name: String, bytesMax: Int, _ isAllowed: (String) -> Bool
+    ) throws(Problem) -> DeviceRegistration.Change<String> {
+        guard let value = takeAny(name) else { return .keep }
+        if value.isNull { return .clear }
+        let text = try value.text(bytesMax: bytesMax, at: pointer / name)
+        guard isAllowed(text) else { throw .controlCharacters(at: pointer / name) }
+        return .set(text)
+    }
+}
+
+extension Problem {
+    static func controlCharacters(at pointer: JSONPointer) -> Problem {
+        Problem(
+            .invalidValue, "This text has characters that can't stand in it (controls, or blanks in a name).",
+            at: pointer)
+    }
+}
+
+/// Texts in their order, each once. Two are the same where their bytes are: Swift's equality of strings would merge
+/// names that only look alike.
+struct DistinctTexts {
+    private(set) var texts: [String] = []
+    private var seen: Set<[UInt8]> = []
+
+    mutating func add(_ text: String) {
+        if seen.insert(Array(text.utf8)).inserted { texts.append(text) }
+    }
+}

@@ -1,0 +1,105 @@
+import Encodings
+
+/// The target of a request, taken apart: path segments, each percent-decoded once, and the query.
+struct RequestTarget: Equatable {
+    /// As it was sent, for a Location that names the same place.
+    let path: String
+    let segments: [String]
+    let query: String
+
+    init(_ target: String) throws(Problem) {
+        let bytes = target.utf8
+        guard bytes.first == UInt8(ascii: "/"), !bytes.contains(UInt8(ascii: "#")) else {
+            throw Problem(.malformedPath, "A path begins with a slash and has no fragment.")
+        }
+        let mark = bytes.firstIndex(of: UInt8(ascii: "?"))
+        let rawPath = target[..<(mark ?? target.endIndex)]
+        path = String(rawPath)
+        query = mark.map { String(target[bytes.index(after: $0)...]) } ?? ""
+        var segments: [String] = []
+        for part in rawPath.utf8.dropFirst().split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false) {
+            segments.append(try Self.decode(Substring(part)))
+        }
+        self.segments = segments
+    }
+
+    private static func decode(_ part: Substring) throws(Problem) -> String {
+        guard let segment = PercentDecoding.decode(part) else {
+            throw Problem(
+                .malformedPath,
+                "A path segment has a percent sign without two digits, a NUL, or bytes that are not UTF-8. Encode names "
+                    + "as UTF-8, percent-encoded once.")
+        }
+        // Clients and proxies resolve these, however they are encoded: what arrives may not be what was meant.
+        guard segment != ".", segment != ".." else {
+            throw Problem(.malformedPath, "A path has no segments \".\" and \"..\".")
+        }
+        return segment
+    }
+}
+
+/// Query parameters by name, each once, and only those that the route knows.
+struct QueryReader {
+    private let parameters: [(name: String, value: String)]
+
+    init(_ query: String, known: [String]) throws(Problem) {
+        var parameters: [(name: String, value: String)] = []
+        for part in query.utf8.split(separator: UInt8(ascii: "&")) {
+            let mark = part.firstIndex(of: UInt8(ascii: "="))
+            guard let name = PercentDecoding.decode(Substring(part[..<(mark ?? part.endIndex)])),
+                let value = PercentDecoding.decode(mark.map { Substring(part[part.index(after: $0)...]) } ?? "")
+            else {
+                throw Problem(.invalidQuery, "The query is not percent-encoded UTF-8.")
+            }
+            guard known.contains(name) else {
+                let offer = known.isEmpty ? "takes none" : "takes \(known.joined(separator: ", "))"
+                throw Problem(.invalidQuery, "The query has a parameter that this route does not know; it \(offer).")
+            }
+            guard !parameters.contains(where: { $0.name == name }) else {
+                throw Problem(.invalidQuery, "The query gives \(name) twice.")
+            }
+            parameters.append((name, value))
+        }
+        self.parameters = parameters
+    }
+
+    /// nil where absent or empty.
+    subscript(name: String) -> String? {
+        parameters.first { $0.name == name && !$0.value.isEmpty }?.value
+    }
+
+    func limit(_ page: PageLimits) throws(Problem) -> Int {
+        guard let text = self["limit"] else { return page.standard }
+        guard let limit = Int(text), (1...page.max).contains(limit) else {
+            throw Problem(.invalidQuery, "limit must be a whole number from 1 to \(page.max).")
+        }
+        return limit
+    }
+}
+
+/// How many items one page of a list has.
+struct PageLimits {
+    let standard: Int
+    let max: Int
+
+    static let apps = PageLimits(standard: 100, max: 1_000)
+    static let messages = PageLimits(standard: 50, max: 500)
+    static let feedback = PageLimits(standard: 100, max: 1_000)
+}
+
+/// The header that makes repeating a POST safe.
+enum IdempotencyKey {
+    /// In bytes. The database holds the same bound.
+    static let bytesMax = 255
+
+    /// nil where there is none.
+    static func read(_ values: [String]) throws(Problem) -> String? {
+        guard let key = values.first else { return nil }
+        guard values.count == 1, !key.isEmpty, key.utf8.count <= bytesMax, RegistrationRequest.isWord(key) else {
+            throw Problem(
+                .invalidIdempotencyKey,
+                "An Idempotency-Key is one value of 1 to \(bytesMax) visible ASCII characters; a fresh UUID does well.")
+        }
+        return key
+    }
+}

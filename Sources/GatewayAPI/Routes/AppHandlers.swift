@@ -1,0 +1,55 @@
+import HTTPTypes
+import PushModel
+import Registry
+import Store
+
+/// Apps, and what everything below an app needs: the app itself.
+struct AppHandlers: Sendable {
+    let registry: RegistryKeeper
+
+    /// The app that the path names.
+    func app(of call: Call) async throws(Problem) -> AppRecord {
+        guard AppRequest.isSlug(call.app), let app = try await find(call.app) else { throw .unknownApp }
+        return app
+    }
+
+    private func find(_ slug: String) async throws(Problem) -> AppRecord? {
+        do { return try await registry.app(slug: slug) } catch { throw Problem(error, .reads) }
+    }
+
+    func read(_ call: Call) async throws(Problem) -> Answer {
+        Answer(.ok, AppAnswer.body(try await app(of: call)))
+    }
+
+    func list(_ call: Call) async throws(Problem) -> Answer {
+        let limit = try call.query.limit(.apps)
+        let after = try call.query["cursor"].map { (text) throws(Problem) in
+            guard let id = Int64(text), id >= 0 else { throw Problem.invalidCursor }
+            return AppID(id)
+        }
+        let apps: [AppRecord]
+        do { apps = try await registry.apps(after: after, limit: limit) } catch { throw Problem(error, .reads) }
+        let next = apps.count == limit ? apps.last.map { String($0.id.value) } : nil
+        return Answer(.ok, AppAnswer.page(apps, next: next))
+    }
+
+    /// The same app twice is one app: 200 the second time.
+    func create(_ call: Call) async throws(Problem) -> Answer {
+        let request = try AppRequest.read(call.body)
+        let location = "/v1/apps/\(request.slug)"
+        do {
+            let app = try await registry.createApp(slug: request.slug, name: request.name)
+            return Answer(.created, AppAnswer.body(app), headers: [(.location, location)])
+        } catch {
+            guard error == .conflict(.slugTaken), let app = try await find(request.slug),
+                app.name.utf8.elementsEqual(request.name.utf8)
+            else { throw Problem(error, .isIdempotent) }
+            return Answer(.ok, AppAnswer.body(app), headers: [(.location, location)])
+        }
+    }
+}
+
+extension Problem {
+    static let invalidCursor = Problem(
+        .invalidCursor, "This cursor was not handed out here. Use \"next\" of the page before, as it is, or none.")
+}

@@ -1,0 +1,116 @@
+import Hummingbird
+import NIOCore
+import PushModel
+import Registry
+import Store
+
+/// Many registrations in one request: NDJSON in, NDJSON out while it goes.
+///
+/// Holds one chunk of the body and its registrations at a time: memory does not grow with the import.
+struct DeviceImport: Sendable {
+    let registry: RegistryKeeper
+    let app: AppID
+    let clock: @Sendable () -> WallInstant
+    let lineBytesMax: Int
+    let batchLinesMax: Int
+
+    /// A database that fails over, or a full queue, is waited for: about eight seconds in all.
+    private static let attemptsMax = 6
+    private static let firstPause: Duration = .milliseconds(250)
+
+    /// - Parameter write: takes what is answered, in order; suspends while the client does not read.
+    func run(_ body: RequestBody, _ write: ([UInt8]) async throws -> Void) async throws {
+        var splitter = LineSplitter(lineBytesMax: lineBytesMax)
+        var answer = ImportAnswer()
+        for try await chunk in body {
+            let lines = splitter.take(Array(chunk.readableBytesView))
+            for start in stride(from: 0, to: lines.count, by: batchLinesMax) {
+                let batch = lines[start..<min(start + batchLinesMax, lines.count)]
+                guard try await take(batch, &answer, write) else { return }
+            }
+        }
+        if let last = splitter.finish() {
+            guard try await take([last], &answer, write) else { return }
+        }
+        try await write(answer.end(lines: splitter.lines))
+    }
+
+    /// One commit, as far as the registry can. False: the import can't go on, and the client was told.
+    private func take(
+        _ batch: ArraySlice<LineSplitter.Line>, _ answer: inout ImportAnswer, _ write: ([UInt8]) async throws -> Void
+    ) async throws -> Bool {
+        guard let last = batch.last else { return true }
+        let readings = batch.map { read($0) }
+        let results = await register(readings.compactMap { try? $0.get() })
+        var output: [UInt8] = []
+        var next = results.makeIterator()
+        for (line, reading) in zip(batch, readings) {
+            switch reading {
+            case .failure(let problem): output += answer.refuse(line.number, problem)
+            case .success:
+                switch next.next() {
+                case .success(let device)?: answer.count(device.change)
+                case .failure(let fault)? where !fault.endsImport:
+                    output += answer.refuse(line.number, Problem(fault, .isIdempotent))
+                case .failure(let fault)?:
+                    output += answer.progress(through: line.number - 1)
+                    output += answer.interrupt(Problem(fault, .isIdempotent))
+                    try await write(output)
+                    return false
+                case nil: preconditionFailure("the registry answers each registration")
+                }
+            }
+        }
+        output += answer.progress(through: last.number)
+        try await write(output)
+        return true
+    }
+
+    private func read(_ line: LineSplitter.Line) -> Result<DeviceRegistration, Problem> {
+        guard let bytes = line.bytes else {
+            return .failure(Problem(.lineTooLong, "A line has at most \(lineBytesMax) bytes."))
+        }
+        do { return .success(try RegistrationRequest.readLine(bytes, now: clock())) } catch { return .failure(error) }
+    }
+
+    /// In order. Where one may pass later, it and all behind it are tried again: a later line about the same
+    /// installation must win.
+    private func register(_ registrations: [DeviceRegistration]) async -> [Result<RegisteredDevice, StoreFault>] {
+        guard !registrations.isEmpty else { return [] }
+        var results = await registry.register(registrations, app: app)
+        var pause = Self.firstPause
+        for _ in 1..<Self.attemptsMax {
+            guard let place = results.firstIndex(where: { $0.mayPassLater }) else { break }
+            do { try await Task.sleep(for: pause) } catch { break }
+            pause *= 2
+            let again = await registry.register(Array(registrations[place...]), app: app)
+            for (offset, result) in again.enumerated() where results[place + offset].mayBeReplaced {
+                results[place + offset] = result
+            }
+        }
+        return results
+    }
+}
+
+extension Result where Failure == StoreFault {
+    /// A registration may be repeated, so that a lost answer is no reason to give up.
+    fileprivate var mayPassLater: Bool {
+        guard case .failure(let fault) = self else { return false }
+        return fault.isTransient || fault == .commitUnknown
+    }
+
+    /// What passed before keeps its first answer: the second one only says that nothing changed.
+    fileprivate var mayBeReplaced: Bool {
+        if case .success = self { false } else { true }
+    }
+}
+
+extension StoreFault {
+    /// Whether the fault is about more than the one line.
+    fileprivate var endsImport: Bool {
+        switch self {
+        case .unavailable, .contended, .commitUnknown, .unknownApp, .damaged, .cancelled: true
+        case .conflict, .invalid: false
+        }
+    }
+}

@@ -1,0 +1,77 @@
+import Delivery
+import Encodings
+import HTTPTypes
+import PushModel
+import Signing
+import Store
+
+/// Messages in, and where they stand.
+struct MessageHandlers: Sendable {
+    let apps: AppHandlers
+    let desk: MessageDesk
+
+    func send(_ call: Call) async throws(Problem) -> Answer {
+        let request = try MessageRequest.read(call.body)
+        let app = try await apps.app(of: call)
+        let claim = call.idempotencyKey.map {
+            IdempotencyClaim(operation: "messages.create", key: $0, bodySHA256: Hashes.sha256(call.body))
+        }
+        let reply: MessageDesk.Reply
+        do {
+            reply = try await desk.accept(
+                request.content, audience: request.audience, app: app.id, idempotency: claim,
+                answer: MessageAnswer.accepted)
+        } catch {
+            throw Problem(error, claim == nil ? .mayDouble : .isKeyed)
+        }
+        switch reply {
+        case .accepted(let id): return accepted(MessageAnswer.accepted(id), in: app)
+        case .replayed(let bytes):
+            var answer = accepted(bytes, in: app)
+            answer.headers.append(Answer.replayedHeader)
+            return answer
+        case .mismatch: throw .idempotencyMismatch
+        case .refused(let fault): throw Problem(fault)
+        case .backlogFull:
+            throw Problem(
+                .backlogFull,
+                "This app has as many unfinished messages as it may have. Wait until some have finished, and join "
+                    + "receivers of the same message in one audience.", retryAfterSeconds: RetryHint.backlogFull)
+        }
+    }
+
+    private func accepted(_ body: [UInt8], in app: AppRecord) -> Answer {
+        let location = MessageAnswer.id(inAccepted: body).map { "/v1/apps/\(app.slug)/messages/\($0)" }
+        return Answer(.accepted, body, headers: location.map { [(.location, $0)] } ?? [])
+    }
+
+    func read(_ call: Call) async throws(Problem) -> Answer {
+        guard let id = UniversalID(text: call.subject) else { throw .unknownMessage }
+        let app = try await apps.app(of: call)
+        let account: MessageAccount?
+        do { account = try await desk.account(MessageID(id), app: app.id) } catch { throw Problem(error, .reads) }
+        guard let account else { throw .unknownMessage }
+        return Answer(.ok, MessageAnswer.body(account))
+    }
+
+    /// Newest first.
+    func list(_ call: Call) async throws(Problem) -> Answer {
+        let limit = try call.query.limit(.messages)
+        let before = try call.query["cursor"].map { (text) throws(Problem) in
+            guard let id = UniversalID(text: text) else { throw Problem.invalidCursor }
+            return MessageID(id)
+        }
+        let app = try await apps.app(of: call)
+        let accounts: [MessageAccount]
+        do { accounts = try await desk.list(app: app.id, before: before, limit: limit) } catch {
+            throw Problem(error, .reads)
+        }
+        let next = accounts.count == limit ? accounts.last.map(\.id.value.text) : nil
+        return Answer(.ok, MessageAnswer.page(accounts, next: next))
+    }
+}
+
+extension Problem {
+    static let unknownMessage = Problem(
+        .unknownMessage, "This app has no message of this id. The answer to POST .../messages names it.")
+}

@@ -1,0 +1,148 @@
+import HTTPTypes
+import JSON
+
+/// Everything that is served: one case for each method and path. docs/openapi.yaml describes the same, held by a test.
+enum Route: CaseIterable, Sendable {
+    case health
+    case readiness
+    case contract
+    case errors
+    case createApp
+    case listApps
+    case readApp
+    case registerDevice
+    case readDevice
+    case removeDevice
+    case importDevices
+    case readBadge
+    case setBadge
+    case consumeBadge
+    case sendMessage
+    case listMessages
+    case readMessage
+    case readFeedback
+    case listCredentials
+    case submitCredential
+    case activateCredential
+    case retireCredential
+    case deleteCredential
+}
+
+extension Route {
+    var method: HTTPRequest.Method {
+        switch self {
+        case .health, .readiness, .contract, .errors, .listApps, .readApp, .readDevice, .readBadge, .listMessages,
+            .readMessage, .readFeedback, .listCredentials:
+            .get
+        case .registerDevice, .setBadge: .put
+        case .removeDevice, .deleteCredential: .delete
+        case .createApp, .importDevices, .consumeBadge, .sendMessage, .submitCredential, .activateCredential,
+            .retireCredential:
+            .post
+        }
+    }
+
+    /// Names in braces are parameters, in the order in which the handlers read them.
+    var template: String {
+        switch self {
+        case .health: "/healthz"
+        case .readiness: "/readyz"
+        case .contract: "/openapi.yaml"
+        case .errors: "/errors"
+        case .createApp, .listApps: "/v1/apps"
+        case .readApp: "/v1/apps/{app}"
+        case .registerDevice, .readDevice, .removeDevice: "/v1/apps/{app}/devices/{installation}"
+        case .importDevices: "/v1/apps/{app}/devices/import"
+        case .readBadge, .setBadge: "/v1/apps/{app}/devices/{installation}/badge"
+        case .consumeBadge: "/v1/apps/{app}/devices/{installation}/badge/consume"
+        case .sendMessage, .listMessages: "/v1/apps/{app}/messages"
+        case .readMessage: "/v1/apps/{app}/messages/{message}"
+        case .readFeedback: "/v1/apps/{app}/feedback"
+        case .listCredentials, .submitCredential: "/v1/apps/{app}/credentials"
+        case .activateCredential: "/v1/apps/{app}/credentials/{credential}/activate"
+        case .retireCredential: "/v1/apps/{app}/credentials/{credential}/retire"
+        case .deleteCredential: "/v1/apps/{app}/credentials/{credential}"
+        }
+    }
+
+    /// Served without a key: they tell nothing about anyone.
+    var isOpen: Bool {
+        switch self {
+        case .health, .readiness, .contract, .errors: true
+        case .createApp, .listApps, .readApp, .registerDevice, .readDevice, .removeDevice, .importDevices, .readBadge,
+            .setBadge, .consumeBadge, .sendMessage, .listMessages, .readMessage, .readFeedback, .listCredentials,
+            .submitCredential, .activateCredential, .retireCredential, .deleteCredential:
+            false
+        }
+    }
+
+    /// The query parameters that it knows.
+    var queryNames: [String] {
+        switch self {
+        case .listApps, .listMessages: ["cursor", "limit"]
+        case .readFeedback: ["after", "limit"]
+        case .readDevice: ["kind"]
+        case .health, .readiness, .contract, .errors, .createApp, .readApp, .registerDevice, .removeDevice,
+            .importDevices, .readBadge, .setBadge, .consumeBadge, .sendMessage, .readMessage, .listCredentials,
+            .submitCredential, .activateCredential, .retireCredential, .deleteCredential:
+            []
+        }
+    }
+}
+
+/// Where a request leads.
+struct RouteMatch: Equatable {
+    let route: Route
+    /// The values of the template's names, in its order.
+    let names: [String]
+}
+
+/// All routes, taken apart once.
+enum RouteTable {
+    private struct Row {
+        let route: Route
+        let method: HTTPRequest.Method
+        /// nil: any segment, a parameter.
+        let pattern: [String?]
+
+        init(_ route: Route) {
+            self.route = route
+            method = route.method
+            pattern = route.template.split(separator: "/").map { $0.hasPrefix("{") ? nil : String($0) }
+        }
+
+        /// nil where it does not fit.
+        func names(in segments: [String]) -> [String]? {
+            guard segments.count == pattern.count else { return nil }
+            var names: [String] = []
+            for (segment, expected) in zip(segments, pattern) {
+                if let expected {
+                    guard segment.hasSameBytes(as: expected) else { return nil }
+                } else {
+                    guard !segment.isEmpty else { return nil }
+                    names.append(segment)
+                }
+            }
+            return names
+        }
+    }
+
+    private static let rows = Route.allCases.map(Row.init)
+
+    /// HEAD is served where GET is.
+    static func match(_ method: HTTPRequest.Method, _ segments: [String]) throws(Problem) -> RouteMatch {
+        let asked = method == .head ? .get : method
+        var offered: [String] = []
+        for row in rows {
+            guard let names = row.names(in: segments) else { continue }
+            if row.method == asked { return RouteMatch(route: row.route, names: names) }
+            offered.append(row.method.rawValue)
+            if row.method == .get { offered.append(HTTPRequest.Method.head.rawValue) }
+        }
+        guard !offered.isEmpty else {
+            throw Problem(.notFound, "Nothing is served at this path. /openapi.yaml lists what is.")
+        }
+        let allow = offered.sorted().joined(separator: ", ")
+        throw Problem(.methodNotAllowed, "This path serves \(allow).", allow: allow)
+    }
+}

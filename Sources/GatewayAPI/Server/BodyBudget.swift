@@ -1,0 +1,49 @@
+import Hummingbird
+import NIOCore
+import Synchronization
+
+/// How many bytes of request bodies are held at once, over all requests.
+final class BodyBudget: Sendable {
+    private let bytesMax: Int
+    private let held = Atomic<Int>(0)
+
+    init(bytesMax: Int) {
+        precondition(bytesMax > 0)
+        self.bytesMax = bytesMax
+    }
+
+    /// False: too much is held already. What was taken is to be given back.
+    func take(_ bytes: Int) -> Bool {
+        let before = held.add(bytes, ordering: .relaxed).oldValue
+        guard before + bytes > bytesMax else { return true }
+        giveBack(bytes)
+        return false
+    }
+
+    func giveBack(_ bytes: Int) { held.subtract(bytes, ordering: .relaxed) }
+}
+
+/// Reads one body whole, within bounds.
+enum BodyReader {
+    /// The declared length, which the HTTP parser holds the client to; nil where it comes in chunks.
+    static func declaredBytes(_ request: Request) -> Int? {
+        request.headers[.contentLength].flatMap { Int($0) }
+    }
+
+    static func tooLarge(bytesMax: Int) -> Problem {
+        Problem(
+            .bodyTooLarge,
+            "A body has at most \(bytesMax) bytes here. Split the request; many registrations go to devices/import.")
+    }
+
+    /// Throws a `Problem`, or what the connection failed with.
+    static func read(_ request: Request, bytesMax: Int) async throws -> [UInt8] {
+        if let declared = declaredBytes(request), declared > bytesMax { throw tooLarge(bytesMax: bytesMax) }
+        var bytes: [UInt8] = []
+        for try await chunk in request.body {
+            guard bytes.count + chunk.readableBytes <= bytesMax else { throw tooLarge(bytesMax: bytesMax) }
+            bytes.append(contentsOf: chunk.readableBytesView)
+        }
+        return bytes
+    }
+}

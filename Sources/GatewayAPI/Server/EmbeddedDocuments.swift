@@ -1,0 +1,7 @@
+/// What is served as it is; the build puts it into the program.
+enum EmbeddedDocuments {
+    /// docs/openapi.yaml
+    static var contract: [UInt8] { PackageResources.openapi_yaml }
+    /// docs/errors.md, where every problem's type points.
+    static var errors: [UInt8] { PackageResources.errors_md }
+}

@@ -1,0 +1,18 @@
+/// Bounds of the door, each with a name.
+package struct GatewayLimits: Sendable {
+    /// Of one request, an import apart. Ten thousand installations of usual length fit.
+    package var bodyBytesMax = 1 << 20
+    /// Of all bodies that are held at once: an answer in time beats memory without end.
+    package var bodiesInFlightBytesMax = 64 << 20
+    /// Of one line of an import.
+    package var lineBytesMax = 64 << 10
+    /// Registrations that an import hands over at once.
+    package var batchLinesMax = 1_000
+    /// Of a request's header fields together.
+    package var headerBytesMax = 32 << 10
+    package var connectionsMax = 4_096
+    /// Of a connection on which nothing is asked, or on which a request stops halfway.
+    package var idleTimeout: Duration = .seconds(75)
+
+    package init() {}
+}

@@ -1,0 +1,149 @@
+import HTTPTypes
+import Hummingbird
+import Logging
+import NIOCore
+import PushModel
+
+/// From a request to its answer: route, key, body, handler; and every refusal as problem+json.
+package struct GatewayResponder: HTTPResponder {
+    private let services: GatewayServices
+    private let adminKey: AdminKey
+    private let budget: BodyBudget
+    private let apps: AppHandlers
+    private let devices: DeviceHandlers
+    private let messages: MessageHandlers
+    private let feedback: FeedbackHandlers
+    private let credentials: CredentialHandlers
+
+    package init(_ services: GatewayServices) {
+        self.services = services
+        adminKey = AdminKey(sha256: services.adminKeySHA256)
+        budget = BodyBudget(bytesMax: services.limits.bodiesInFlightBytesMax)
+        apps = AppHandlers(registry: services.registry)
+        devices = DeviceHandlers(apps: apps, clock: services.clock)
+        messages = MessageHandlers(apps: apps, desk: services.messages)
+        feedback = FeedbackHandlers(apps: apps)
+        credentials = CredentialHandlers(apps: apps, keeper: services.credentials)
+    }
+
+    package func respond(to request: Request, context: GatewayContext) async throws -> Response {
+        var route: Route?
+        let response: Response
+        do {
+            let target = try RequestTarget(request.head.path ?? "")
+            let match = try RouteTable.match(request.method, target.segments)
+            route = match.route
+            if !match.route.isOpen { try adminKey.check(authorization: request.headers[values: .authorization]) }
+            let query = try QueryReader(target.query, known: match.route.queryNames)
+            let key = try IdempotencyKey.read(request.headers[values: .idempotencyKey])
+            if match.route == .importDevices {
+                response = try await importDevices(
+                    Call(match: match, path: target.path, query: query, body: [], idempotencyKey: key), request.body)
+            } else {
+                response = try await answer(match, target, query, key, request, context)
+            }
+        } catch let problem as Problem {
+            note(problem, on: route)
+            response = Response(Answer(problem))
+        }
+        return request.method == .head ? response.createHeadResponse() : response
+    }
+
+    private func answer(
+        _ match: RouteMatch, _ target: RequestTarget, _ query: QueryReader, _ key: String?, _ request: Request,
+        _ context: GatewayContext
+    ) async throws -> Response {
+        let bytesMax = services.limits.bodyBytesMax
+        // Without a declared length it may turn out as large as allowed.
+        let share = min(BodyReader.declaredBytes(request) ?? bytesMax, bytesMax)
+        guard budget.take(share) else {
+            throw Problem(
+                .overloaded, "Too many request bodies are being read at once. Try again.",
+                retryAfterSeconds: RetryHint.overloaded)
+        }
+        defer { budget.giveBack(share) }
+        let body = try await BodyReader.read(request, bytesMax: bytesMax)
+        let answer = try await answer(
+            Call(match: match, path: target.path, query: query, body: body, idempotencyKey: key))
+        if match.route == .sendMessage, let steps = services.steps {
+            return Response(answer, announcing: .messageAnswered, to: steps, on: context.channel)
+        }
+        return Response(answer)
+    }
+
+    private func answer(_ call: Call) async throws(Problem) -> Answer {
+        switch call.match.route {
+        case .health: Answer(.ok, HealthAnswer.alive)
+        case .readiness: try await readiness()
+        case .contract: Answer(.ok, EmbeddedDocuments.contract, contentType: "application/yaml")
+        case .errors: Answer(.ok, EmbeddedDocuments.errors, contentType: "text/markdown; charset=utf-8")
+        case .createApp: try await apps.create(call)
+        case .listApps: try await apps.list(call)
+        case .readApp: try await apps.read(call)
+        case .registerDevice: try await devices.register(call)
+        case .readDevice: try await devices.read(call)
+        case .removeDevice: try await devices.remove(call)
+        case .importDevices: preconditionFailure("imports stream")
+        case .readBadge: try await devices.readBadge(call)
+        case .setBadge: try await devices.setBadge(call)
+        case .consumeBadge: try await devices.consumeBadge(call)
+        case .sendMessage: try await messages.send(call)
+        case .listMessages: try await messages.list(call)
+        case .readMessage: try await messages.read(call)
+        case .readFeedback: try await feedback.read(call)
+        case .listCredentials: try await credentials.list(call)
+        case .submitCredential: try await credentials.submit(call)
+        case .activateCredential: try await credentials.activate(call)
+        case .retireCredential: try await credentials.retire(call)
+        case .deleteCredential: try await credentials.delete(call)
+        }
+    }
+
+    private func readiness() async throws(Problem) -> Answer {
+        let sentence: String
+        switch await services.readiness() {
+        case .ready: return Answer(.ok, HealthAnswer.ready)
+        case .databaseUnreachable: sentence = "The database can't be reached."
+        case .migrationsMissing: sentence = "The database's migrations are not applied; run carillon migrate."
+        case .stopping: sentence = "This process is stopping."
+        }
+        throw Problem(.notReady, sentence, retryAfterSeconds: RetryHint.databaseUnavailable)
+    }
+
+    /// The answer begins before the body has ended.
+    private func importDevices(_ call: Call, _ body: RequestBody) async throws(Problem) -> Response {
+        let importing = DeviceImport(
+            registry: services.registry, app: try await apps.app(of: call).id, clock: services.clock,
+            lineBytesMax: services.limits.lineBytesMax, batchLinesMax: services.limits.batchLinesMax)
+        return Response(
+            status: .ok, headers: [.contentType: "application/x-ndjson"],
+            body: ResponseBody { writer in
+                var sink = writer
+                try await importing.run(body) { try await sink.write(ByteBuffer(bytes: $0)) }
+                try await sink.finish(nil)
+            })
+    }
+
+    /// Names the route and the code: paths hold names of installations, and stay out of the log.
+    private func note(_ problem: Problem, on route: Route?) {
+        let level: Logger.Level =
+            switch problem.code.status {
+            case 500: .error
+            case 501...: .warning
+            default: .debug
+            }
+        services.log.log(
+            level: level, "A request was refused",
+            metadata: [
+                "route": "\(route.map { "\($0.method) \($0.template)" } ?? "none")", "code": "\(problem.code.rawValue)",
+                "cause": "\(problem.cause ?? "")",
+            ])
+    }
+}
+
+/// What Hummingbird tells of the connection that a request came on.
+package struct GatewayContext: InitializableFromSource {
+    let channel: any Channel
+
+    package init(source: ApplicationRequestContextSource) { channel = source.channel }
+}

@@ -1,0 +1,44 @@
+import CredentialKeeping
+import Delivery
+import Logging
+import PushModel
+import Registry
+
+/// What the API stands on.
+package struct GatewayServices: Sendable {
+    package let registry: RegistryKeeper
+    package let messages: MessageDesk
+    package let credentials: CredentialKeeper
+    package let adminKeySHA256: [UInt8]
+    package let readiness: @Sendable () async -> Readiness
+    package let clock: @Sendable () -> WallInstant
+    package let limits: GatewayLimits
+    package let log: Logger
+    package let steps: (any StepListener)?
+
+    /// - Parameter adminKeySHA256: of the key's UTF-8 bytes.
+    package init(
+        registry: RegistryKeeper, messages: MessageDesk, credentials: CredentialKeeper, adminKeySHA256: [UInt8],
+        readiness: @escaping @Sendable () async -> Readiness, clock: @escaping @Sendable () -> WallInstant,
+        limits: GatewayLimits = GatewayLimits(), log: Logger, steps: (any StepListener)? = nil
+    ) {
+        self.registry = registry
+        self.messages = messages
+        self.credentials = credentials
+        self.adminKeySHA256 = adminKeySHA256
+        self.readiness = readiness
+        self.clock = clock
+        self.limits = limits
+        self.log = log
+        self.steps = steps
+    }
+}
+
+/// Whether requests would be carried out now.
+package enum Readiness: Sendable, Equatable {
+    case ready
+    case databaseUnreachable
+    case migrationsMissing
+    /// On the way out: a load balancer should send nothing more.
+    case stopping
+}

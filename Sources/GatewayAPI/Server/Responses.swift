@@ -1,0 +1,58 @@
+import HTTPTypes
+import Hummingbird
+import JSON
+import NIOCore
+import PushModel
+
+extension Response {
+    init(_ answer: Answer) {
+        let body = answer.body.isEmpty ? ResponseBody() : ResponseBody(byteBuffer: ByteBuffer(bytes: answer.body))
+        self.init(status: answer.status, headers: answer.fields, body: body)
+    }
+
+    /// The same, and says when the socket has it.
+    init(_ answer: Answer, announcing step: Step, to steps: any StepListener, on channel: any Channel) {
+        self.init(
+            status: answer.status, headers: answer.fields,
+            body: ResponseBody(contentLength: answer.body.count) { writer in
+                var sink = writer
+                try await sink.write(ByteBuffer(bytes: answer.body))
+                try await sink.finish(nil)
+                // Writes reach the event loop in order: once it has come to this, it has handed them to the socket.
+                try await channel.eventLoop.submit {}.get()
+                steps.reached(step)
+            })
+    }
+}
+
+extension Answer {
+    fileprivate var fields: HTTPFields {
+        var fields = HTTPFields()
+        if !body.isEmpty { fields[.contentType] = contentType }
+        for header in headers { fields[header.name] = header.value }
+        return fields
+    }
+}
+
+extension HTTPField.Name {
+    static let idempotencyKey = constant("Idempotency-Key")
+    static let idempotencyReplayed = constant("Idempotency-Replayed")
+
+    private static func constant(_ name: String) -> HTTPField.Name {
+        guard let name = HTTPField.Name(name) else { preconditionFailure("a header's name is a token") }
+        return name
+    }
+}
+
+enum HealthAnswer {
+    static let alive = status("alive")
+    static let ready = status("ready")
+
+    private static func status(_ word: String) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.member("status", word)
+        writer.endObject()
+        return writer.bytes
+    }
+}
