@@ -1,0 +1,143 @@
+import PushModel
+import Store
+import Testing
+
+private let dawn = StoreWorld.dawn
+
+@Suite("An accepted message")
+struct AcceptTests {
+    @Test("stands with its content, its times and an audience that is not known yet")
+    func stored() async throws {
+        try await withStores { world in
+            let message = world.newMessage(urgency: .transactional, lifetime: .seconds(60))
+            #expect(try await world.stores.messages.accept(message, now: dawn) == .accepted)
+            let account = try await world.account()
+            #expect(account.state == .accepted)
+            #expect(account.acceptedAt == dawn)
+            #expect(account.expiresAt == dawn + .seconds(60))
+            #expect(account.audience == nil)
+            #expect(account.pending == 0)
+            let content = try await world.stores.messages.content(message.id)
+            #expect(content?.content == message.content)
+            #expect(content?.urgency == .transactional)
+            #expect(content?.kind == .alert)
+            #expect(content?.expiresAt == dawn + .seconds(60))
+        }
+    }
+
+    @Test("of an app that is gone is refused, with nothing written")
+    func unknownApp() async throws {
+        try await withStores { world in
+            var message = world.newMessage()
+            message.app = AppID(999)
+            let refused = message
+            let found = await fault { () async throws(StoreFault) in try await world.stores.messages.accept(refused) }
+            #expect(found == .unknownApp)
+            let contents = try await world.number("SELECT count(*) FROM message_contents")
+            #expect(contents == 0)
+        }
+    }
+
+    @Test("is shown to its own app alone, newest first")
+    func listed() async throws {
+        try await withStores { world in
+            for number in 1...5 as ClosedRange<UInt64> {
+                _ = try await world.stores.messages.accept(world.newMessage(number), now: dawn)
+            }
+            let first = try await world.stores.messages.list(app: world.app, limit: 2)
+            #expect(first.map(\.id) == [StoreWorld.message(5), StoreWorld.message(4)])
+            let rest = try await world.stores.messages.list(app: world.app, before: first.last?.id, limit: 10)
+            #expect(rest.map(\.id) == [3, 2, 1].map(StoreWorld.message))
+            #expect(try await world.stores.messages.list(app: AppID(99), limit: 10).isEmpty)
+            #expect(try await world.stores.messages.account(app: AppID(99), id: StoreWorld.message(1)) == nil)
+        }
+    }
+
+    @Test("counts against its app's backlog until it is over")
+    func backlog() async throws {
+        try await withStores { world in
+            for number in 1...5 as ClosedRange<UInt64> {
+                _ = try await world.stores.messages.accept(world.newMessage(number), now: dawn)
+            }
+            #expect(try await world.stores.messages.openMessages(of: world.app, atMost: 100) == 5)
+            #expect(try await world.stores.messages.openMessages(of: world.app, atMost: 3) == 3)
+            _ = try await world.stores.messages.planSlice(knownFormats: [1], now: dawn)
+            #expect(try await world.stores.messages.openMessages(of: world.app, atMost: 100) == 4)
+        }
+    }
+}
+
+@Suite("A message that is sent twice under one key")
+struct IdempotencyTests {
+    private func claim(_ body: UInt8 = 1, answer: String = "first") -> IdempotentAnswer {
+        IdempotentAnswer(
+            claim: IdempotencyClaim(
+                operation: "POST messages", key: "k1", bodySHA256: [UInt8](repeating: body, count: 32)),
+            answer: Array(answer.utf8))
+    }
+
+    @Test("is written once, and gets the first answer")
+    func replayed() async throws {
+        try await withStores { world in
+            let messages = world.stores.messages
+            #expect(try await messages.accept(world.newMessage(1, idempotency: claim())) == .accepted)
+            let second = try await messages.accept(world.newMessage(2, idempotency: claim(answer: "second")))
+            #expect(second == .replayed(answer: Array("first".utf8)))
+            #expect(try await world.number("SELECT count(*) FROM messages") == 1)
+            #expect(try await world.number("SELECT count(*) FROM message_contents") == 1)
+            #expect(try await world.number("SELECT count(*) FROM plans") == 1)
+        }
+    }
+
+    @Test("with another body is a mismatch")
+    func mismatch() async throws {
+        try await withStores { world in
+            let messages = world.stores.messages
+            _ = try await messages.accept(world.newMessage(1, idempotency: claim()))
+            #expect(try await messages.accept(world.newMessage(2, idempotency: claim(2))) == .mismatch)
+        }
+    }
+
+    @Test("at the same moment is written once, and both get the first answer")
+    func simultaneous() async throws {
+        try await withStores { world in
+            let replies = try await withThrowingTaskGroup(of: AcceptReply.self) { group in
+                for number in 1...8 as ClosedRange<UInt64> {
+                    group.addTask {
+                        try await world.stores.messages.accept(world.newMessage(number, idempotency: claim()))
+                    }
+                }
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(replies.count { $0 == .accepted } == 1)
+            #expect(replies.count { $0 == .replayed(answer: Array("first".utf8)) } == 7)
+            #expect(try await world.number("SELECT count(*) FROM messages") == 1)
+        }
+    }
+
+    @Test("is another app's own affair")
+    func perApp() async throws {
+        try await withStores { world in
+            let other = try await world.stores.registry.createApp(slug: "other", name: "Other").id
+            _ = try await world.stores.messages.accept(world.newMessage(1, idempotency: claim()))
+            var twin = world.newMessage(2, idempotency: claim())
+            twin.app = other
+            #expect(try await world.stores.messages.accept(twin) == .accepted)
+        }
+    }
+
+    @Test("is forgotten after two days, and not before")
+    func swept() async throws {
+        try await withStores { world in
+            _ = try await world.stores.messages.accept(world.newMessage(1, idempotency: claim()))
+            let keys = "SELECT count(*) FROM idempotency_keys"
+            try await world.pool.script("UPDATE idempotency_keys SET created_at = '2026-11-01T00:00:00Z'")
+            let born = WallInstant(secondsSince1970: 1_793_491_200)
+            _ = try await world.stores.sweeper.sweep(now: born + Sweeper.idempotencyKept)
+            #expect(try await world.number(keys) == 1)
+            let gone = try await world.stores.sweeper.sweep(now: born + Sweeper.idempotencyKept + .seconds(1))
+            #expect(gone == 1)
+            #expect(try await world.number(keys) == 0)
+        }
+    }
+}

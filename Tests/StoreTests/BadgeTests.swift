@@ -1,0 +1,104 @@
+import PushModel
+import Store
+import Testing
+
+@Suite("A badge")
+struct BadgeTests {
+    @Test("is read, set, and consumed down to zero and no further")
+    func consumed() async throws {
+        try await withStores { world in
+            let registry = world.stores.registry
+            try await world.register(1...1)
+            #expect(try await registry.badge(app: world.app, installation: "i1") == 0)
+            #expect(try await registry.setBadge(5, app: world.app, installation: "i1") == 5)
+            #expect(try await registry.consumeBadge(2, app: world.app, installation: "i1") == 3)
+            #expect(try await registry.consumeBadge(Int32.max, app: world.app, installation: "i1") == 0)
+            #expect(try await registry.badge(app: world.app, installation: "i1") == 0)
+        }
+    }
+
+    @Test("of an unknown device or kind is none")
+    func unknown() async throws {
+        try await withStores { world in
+            let registry = world.stores.registry
+            try await world.register(1...1)
+            #expect(try await registry.badge(app: world.app, installation: "nobody") == nil)
+            #expect(try await registry.setBadge(1, app: world.app, installation: "i1", kind: .voip) == nil)
+            #expect(try await registry.consumeBadge(1, app: AppID(99), installation: "i1") == nil)
+        }
+    }
+
+    @Test("is never negative, whoever writes it")
+    func negative() async throws {
+        try await withStores { world in
+            try await world.register(1...1)
+            let found = await fault { () async throws(StoreFault) in
+                try await world.stores.registry.setBadge(-1, app: world.app, installation: "i1")
+            }
+            #expect(found == .invalid(constraint: "registration_pulse_badge_check"))
+        }
+    }
+
+    @Test("is consumed once by a request that is repeated, also at the same moment")
+    func once() async throws {
+        try await withStores { world in
+            let registry = world.stores.registry
+            try await world.register(1...1)
+            _ = try await registry.setBadge(10, app: world.app, installation: "i1")
+            let claim = IdempotencyClaim(
+                operation: "POST badge/consume", key: "k1", bodySHA256: [UInt8](repeating: 1, count: 32))
+            let replies = try await withThrowingTaskGroup(of: OnceReply.self) { group in
+                for _ in 0..<8 {
+                    group.addTask {
+                        try await registry.consumeBadge(
+                            3, app: world.app, installation: "i1", idempotency: claim
+                        ) { Array("left: \($0 ?? -1)".utf8) }
+                    }
+                }
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            let answer = Array("left: 7".utf8)
+            #expect(replies.count { $0 == .done(answer: answer) } == 1)
+            #expect(replies.count { $0 == .replayed(answer: answer) } == 7)
+            #expect(try await registry.badge(app: world.app, installation: "i1") == 7)
+            let other = IdempotencyClaim(
+                operation: "POST badge/consume", key: "k1", bodySHA256: [UInt8](repeating: 2, count: 32))
+            let reply = try await registry.consumeBadge(
+                3, app: world.app, installation: "i1", idempotency: other
+            ) { _ in [] }
+            #expect(reply == .mismatch)
+        }
+    }
+}
+
+@Suite("An app")
+struct AppTests {
+    @Test("is found by its slug, and no second one takes it")
+    func slugs() async throws {
+        try await withStores { world in
+            let registry = world.stores.registry
+            let found = try await registry.app(slug: "clock-tower")
+            #expect(found?.id == world.app)
+            #expect(try await registry.app(slug: "nobody") == nil)
+            let taken = await fault { () async throws(StoreFault) in
+                try await registry.createApp(slug: "clock-tower", name: "Another")
+            }
+            #expect(taken == .conflict(.slugTaken))
+            let bad = await fault { () async throws(StoreFault) in
+                try await registry.createApp(slug: "Clock Tower", name: "Another")
+            }
+            #expect(bad == .invalid(constraint: "apps_slug_check"))
+        }
+    }
+
+    @Test("stands in the list once, page by page")
+    func pages() async throws {
+        try await withStores { world in
+            let registry = world.stores.registry
+            for number in 1...4 { _ = try await registry.createApp(slug: "app\(number)", name: "App") }
+            let first = try await registry.apps(limit: 3)
+            let second = try await registry.apps(after: first.last?.id, limit: 3)
+            #expect((first + second).map(\.slug) == ["clock-tower", "app1", "app2", "app3", "app4"])
+        }
+    }
+}

@@ -1,0 +1,207 @@
+import Encodings
+import Postgres
+import PushModel
+import Store
+import Testing
+
+private let dawn = StoreWorld.dawn
+
+@Suite("A message that is planned")
+struct PlanTests {
+    @Test("for everybody reaches each live registration once, on its route, in parcels of a bounded size")
+    func everybody() async throws {
+        try await withStores { world in
+            let production = try await world.register(1...25)
+            let sandbox = try await world.register(26...30, environment: .sandbox)
+            try await world.pool.script("UPDATE registrations SET state = 3 WHERE id = \(production[3].value)")
+            try await world.pool.script("UPDATE registrations SET state = 2 WHERE id = \(production[4].value)")
+            _ = try await world.stores.messages.accept(world.newMessage(), now: dawn)
+            var slices: [PlannedSlice] = []
+            while case .planned(let slice) = try await world.stores.messages.planSlice(
+                idsMax: 12, parcelMembersMax: 5, knownFormats: [1], now: dawn)
+            {
+                slices.append(slice)
+            }
+            #expect(slices.map(\.members) == [12, 12, 5])
+            #expect(slices.map(\.isPlanned) == [false, false, true])
+            #expect(slices.last?.routes == [try await world.route(.sandbox)])
+            let account = try await world.account()
+            #expect(account.state == .sending)
+            #expect(account.audience == 29)
+            #expect(account.pending == 29)
+            let rows = try await world.pool.read(query("SELECT route_id, members FROM parcels ORDER BY id"))
+            var planned: [Int64: [Int64]] = [:]
+            for row in 0..<rows.rowCount {
+                let members = try MemberList.decode(try rows.bytes(row, 1))
+                #expect(members.count <= 5)
+                planned[try rows.int64(row, 0), default: []] += members
+            }
+            #expect(planned[try await world.route().value] == production.map(\.value).filter { $0 != production[3].value })
+            #expect(planned[try await world.route(.sandbox).value] == sandbox.map(\.value))
+        }
+    }
+
+    @Test("reaches nobody who registered after it was accepted")
+    func horizon() async throws {
+        try await withStores { world in
+            try await world.register(1...3)
+            _ = try await world.stores.messages.accept(world.newMessage(), now: dawn)
+            try await world.register(4...6)
+            _ = try await world.stores.messages.planSlice(knownFormats: [1], now: dawn)
+            #expect(try await world.account().audience == 3)
+        }
+    }
+
+    @Test("for nobody is over at once, with an audience of nobody")
+    func nobody() async throws {
+        try await withStores { world in
+            for audience in [Audience.all, .installations([])] {
+                let id = audience == .all ? UInt64(1) : 2
+                _ = try await world.stores.messages.accept(world.newMessage(id, audience: audience), now: dawn)
+                let reply = try await world.stores.messages.planSlice(knownFormats: [1], now: dawn + .seconds(1))
+                guard case .planned(let slice) = reply else {
+                    Issue.record("nothing planned")
+                    return
+                }
+                #expect(slice.isPlanned && slice.isFinished && slice.routes.isEmpty)
+                let account = try await world.account(StoreWorld.message(id))
+                #expect(account.state == .finished)
+                #expect(account.audience == 0)
+                #expect(account.finishedAt == dawn + .seconds(1))
+            }
+        }
+    }
+
+    @Test("for named installations counts the unknown as rejected, the retired as unregistered, and each once")
+    func named() async throws {
+        try await withStores { world in
+            let ids = try await world.register(1...5)
+            try await world.register(StoreWorld.registration("ringer", token: 99, kind: .voip))
+            try await world.pool.script("UPDATE registrations SET state = 3 WHERE id = \(ids[4].value)")
+            let names = ["i3", "nobody", "i1", "i3", "ringer", "i5", "i1", "nobody"]
+            try await world.send(world.newMessage(audience: .installations(names)))
+            let account = try await world.account()
+            #expect(account.audience == 5)
+            #expect(account.pending == 2)
+            #expect(account.count(.rejected) == 2)
+            #expect(account.count(.unregistered) == 1)
+            #expect(
+                account.reasons == [
+                    EndingTotal(ending: Ending(.rejected, "unknown_device"), count: 2),
+                    EndingTotal(ending: Ending(.unregistered, "retired"), count: 1),
+                ])
+            let parcel = try #require(try await world.lease())
+            #expect(parcel.members.map(\.registration) == [ids[0], ids[2]])
+        }
+    }
+
+    @Test("for many named installations goes on where the last slice ended")
+    func namedInSlices() async throws {
+        try await withStores { world in
+            try await world.register(1...10)
+            let names = (1...15).map { "i\($0)" }
+            _ = try await world.stores.messages.accept(
+                world.newMessage(audience: .installations(names)), now: dawn)
+            var members = 0
+            var slices = 0
+            while case .planned(let slice) = try await world.stores.messages.planSlice(
+                idsMax: 4, knownFormats: [1], now: dawn)
+            {
+                members += slice.members
+                slices += 1
+            }
+            #expect(slices == 4)
+            #expect(members == 10)
+            let account = try await world.account()
+            #expect(account.audience == 15)
+            #expect(account.count(.rejected) == 5)
+        }
+    }
+
+    @Test("for unknown installations only is over when its planning is")
+    func unknownOnly() async throws {
+        try await withStores { world in
+            try await world.send(world.newMessage(audience: .installations(["x", "y"])))
+            let account = try await world.account()
+            #expect(account.state == .finished)
+            #expect(account.count(.rejected) == 2)
+        }
+    }
+
+    @Test("waits while a transactional one is there, and bulk ones take turns")
+    func turns() async throws {
+        try await withStores { world in
+            try await world.register(1...4)
+            let messages = world.stores.messages
+            for number in 1...2 as ClosedRange<UInt64> {
+                _ = try await messages.accept(world.newMessage(number), now: dawn)
+            }
+            _ = try await messages.accept(world.newMessage(3, urgency: .transactional), now: dawn)
+            var order: [MessageID] = []
+            var now = dawn
+            while case .planned(let slice) = try await messages.planSlice(idsMax: 3, knownFormats: [1], now: now) {
+                order.append(slice.message)
+                now = now + .seconds(1)
+            }
+            #expect(order == [3, 3, 1, 2, 1, 2].map(StoreWorld.message))
+        }
+    }
+
+    @Test("of a format that this program does not know is left to one that does")
+    func format() async throws {
+        try await withStores { world in
+            _ = try await world.stores.messages.accept(world.newMessage(format: 7), now: dawn)
+            #expect(try await world.stores.messages.planSlice(knownFormats: [1, 2]) == .nothing)
+            #expect(try await world.stores.messages.planSlice(knownFormats: [7]) != .nothing)
+        }
+    }
+
+    @Test("by many planners at once is cut once")
+    func planners() async throws {
+        try await withStores { world in
+            try await world.register(1...60)
+            for number in 1...3 as ClosedRange<UInt64> {
+                _ = try await world.stores.messages.accept(world.newMessage(number), now: dawn)
+            }
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<6 {
+                    group.addTask {
+                        // Nothing may mean that the others are at work: whoever saw nothing leaves the rest to them.
+                        while try await world.stores.messages.planSlice(
+                            idsMax: 7, parcelMembersMax: 3, knownFormats: [1]) != .nothing
+                        {}
+                    }
+                }
+                try await group.waitForAll()
+            }
+            while try await world.stores.messages.planSlice(idsMax: 7, knownFormats: [1]) != .nothing {}
+            for number in 1...3 as ClosedRange<UInt64> {
+                #expect(try await world.account(StoreWorld.message(number)).audience == 60)
+            }
+            let rows = try await world.pool.read(query("SELECT message_id, members FROM parcels"))
+            var seen: Set<[UInt64]> = []
+            for row in 0..<rows.rowCount {
+                for id in try MemberList.decode(try rows.bytes(row, 1)) {
+                    let message = try rows.uuid(row, 0)
+                    #expect(seen.insert([message.high, UInt64(id)]).inserted, "planned twice")
+                }
+            }
+            #expect(seen.count == 180)
+        }
+    }
+
+    @Test("is not hidden from planners by a settle that holds the message's row")
+    func settleDoesNotHide() async throws {
+        try await withStores { world in
+            try await world.register(1...3)
+            _ = try await world.stores.messages.accept(world.newMessage(), now: dawn)
+            let claimed = try await world.pool.transaction { transaction throws(PostgresError) in
+                _ = try await transaction.run(query("SELECT 1 FROM messages FOR KEY SHARE"))
+                return try await transaction.run(
+                    query("SELECT message_id FROM plans ORDER BY priority LIMIT 1 FOR UPDATE SKIP LOCKED")
+                ).rowCount
+            }
+            #expect(claimed == 1)
+        }
+    }
+}

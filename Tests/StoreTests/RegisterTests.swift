@@ -1,0 +1,320 @@
+import Postgres
+import PushModel
+import Store
+import Testing
+
+private let dawn = StoreWorld.dawn
+
+@Suite("A registered device")
+struct RegisterTests {
+    @Test("is stored as it was said, with its badge and its times")
+    func created() async throws {
+        try await withStores { world in
+            var said = StoreWorld.registration("i1", token: 1, environment: .sandbox)
+            said.user = .set("ada")
+            said.locale = .set("en_GB")
+            said.timeZone = .set("Europe/London")
+            said.appVersion = .set("5.1")
+            said.tags = .set(["news", #"a "quoted\" one"#, "", "{x,y}", "NULL"])
+            said.attributes = .set(Array(#"{"plan":"gold"}"#.utf8))
+            said.badge = 3
+            let device = try await world.register(said)
+            #expect(device.change == .created)
+            let record = try await world.device("i1")
+            #expect(record == device.record)
+            #expect(record.token == said.token)
+            #expect(record.state == .active)
+            #expect(record.badge == 3)
+            #expect(record.environment == .sandbox)
+            #expect(record.topic == StoreWorld.topic)
+            #expect(record.registeredAt == dawn && record.createdAt == dawn)
+            #expect([record.user, record.locale, record.timeZone, record.appVersion]
+                == ["ada", "en_GB", "Europe/London", "5.1"])
+            #expect(.set(record.tags) == said.tags)
+            #expect(String(decoding: record.attributes, as: UTF8.self) == #"{"plan": "gold"}"#)
+        }
+    }
+
+    @Test("that says the same again gets a new registration time, and no new wide row")
+    func unchanged() async throws {
+        try await withStores { world in
+            var said = StoreWorld.registration("i1", token: 1)
+            said.attributes = .set(Array(#"{"b":1,"a":[1,2]}"#.utf8))
+            said.asOf = dawn
+            try await world.register(said)
+            let version = "SELECT xmin::text::int8 FROM registrations"
+            let before = try await world.number(version)
+            said.attributes = .set(Array(#"{ "a": [1, 2], "b": 1 }"#.utf8))
+            said.badge = 9
+            said.asOf = dawn + .seconds(60)
+            let device = try await world.register(said, at: dawn + .seconds(60))
+            #expect(device.change == .unchanged)
+            #expect(device.record.registeredAt == dawn + .seconds(60))
+            #expect(device.record.createdAt == dawn)
+            #expect(device.record.badge == 0, "a badge counts at creation only")
+            // The row was locked, which leaves its own version in place.
+            #expect(try await world.number(version) == before)
+        }
+    }
+
+    @Test("keeps its badge and tags when its token is replaced, and the feed says so")
+    func replaced() async throws {
+        try await withStores { world in
+            var said = StoreWorld.registration("i1", token: 1)
+            said.tags = .set(["news"])
+            said.badge = 4
+            try await world.register(said)
+            let device = try await world.register(StoreWorld.registration("i1", token: 2))
+            #expect(device.change == .replaced)
+            #expect(device.record.badge == 4)
+            #expect(device.record.tags == ["news"])
+            let feed = try await world.feed()
+            #expect(feed.map(\.verdict) == [.replaced])
+            #expect(feed.map(\.installation) == ["i1"])
+        }
+    }
+
+    @Test("takes its token from the installation that had it")
+    func moved() async throws {
+        try await withStores { world in
+            try await world.register(StoreWorld.registration("old", token: 1))
+            let device = try await world.register(StoreWorld.registration("new", token: 1))
+            #expect(device.change == .moved)
+            #expect(try await world.device("old").state == .retired)
+            #expect(try await world.device("new").state == .active)
+            let feed = try await world.feed()
+            #expect(feed.map(\.verdict) == [.moved])
+            #expect(feed.map(\.installation) == ["old"])
+        }
+    }
+
+    @Test("of another app may have the same token")
+    func otherApp() async throws {
+        try await withStores { world in
+            let other = try await world.stores.registry.createApp(slug: "other", name: "Other").id
+            try await world.register(StoreWorld.registration("i1", token: 1))
+            #expect(
+                try await world.register(StoreWorld.registration("i1", token: 1), app: other).change == .created)
+            #expect(try await world.device("i1").state == .active)
+        }
+    }
+
+    @Test("ignores what is older than what it knows")
+    func stale() async throws {
+        try await withStores { world in
+            var said = StoreWorld.registration("i1", token: 2)
+            said.asOf = dawn
+            try await world.register(said)
+            var old = StoreWorld.registration("i1", token: 1)
+            old.asOf = dawn + .seconds(-1)
+            let device = try await world.register(old, at: dawn + .seconds(9))
+            #expect(device.change == .stale)
+            #expect(device.record.token == StoreWorld.token(2))
+            #expect(device.record.registeredAt == dawn)
+        }
+    }
+
+    @Test("comes back to life when it registers again, and its suspicion is forgotten")
+    func revived() async throws {
+        try await withStores { world in
+            let ids = try await world.register(1...2)
+            try await world.pool.script(
+                """
+                UPDATE registrations SET state = 3 WHERE id = \(ids[0].value);
+                UPDATE registrations SET state = 2 WHERE id = \(ids[1].value);
+                INSERT INTO suspicions SELECT id, route_id, 1, 'BadDeviceToken', now() FROM registrations WHERE state = 2
+                """)
+            try await world.register(1...2)
+            #expect(try await world.device("i1").state == .active)
+            #expect(try await world.device("i2").state == .active)
+            #expect(try await world.number("SELECT count(*) FROM suspicions") == 0)
+        }
+    }
+
+    @Test("of each kind stands for itself")
+    func kinds() async throws {
+        try await withStores { world in
+            try await world.register(StoreWorld.registration("i1", token: 1))
+            try await world.register(StoreWorld.registration("i1", token: 2, kind: .voip))
+            let devices = try await world.stores.registry.devices(app: world.app, installation: "i1")
+            #expect(devices.map(\.kind) == [.alert, .voip])
+            #expect(try await world.stores.registry.removeDevice(app: world.app, installation: "i1") == 2)
+            #expect(try await world.stores.registry.devices(app: world.app, installation: "i1").isEmpty)
+            #expect(try await world.number("SELECT count(*) FROM registration_pulse") == 0)
+        }
+    }
+
+    @Test("whose name differs by a byte is another one, even where Swift's strings are equal")
+    func spelling() async throws {
+        try await withStores { world in
+            try await world.register(StoreWorld.registration("caf\u{e9}", token: 1))
+            let other = try await world.register(StoreWorld.registration("cafe\u{301}", token: 1))
+            #expect(other.change == .moved)
+            #expect(try await world.device("caf\u{e9}").state == .retired)
+        }
+    }
+}
+
+@Suite("A batch of registrations")
+struct RegisterBatchTests {
+    @Test("lets two devices swap their tokens")
+    func swap() async throws {
+        try await withStores { world in
+            try await world.register(1...2)
+            let batch = [StoreWorld.registration("i1", token: 2), StoreWorld.registration("i2", token: 1)]
+            let devices = try await world.stores.registry.register(batch, app: world.app, now: dawn).map {
+                try $0.get()
+            }
+            #expect(devices.map(\.record.state) == [.active, .active])
+            #expect(try await world.device("i1").token == StoreWorld.token(2))
+            #expect(try await world.device("i2").token == StoreWorld.token(1))
+        }
+    }
+
+    @Test("lets tokens wander along a chain, in either order", arguments: [false, true])
+    func chain(isReversed: Bool) async throws {
+        try await withStores { world in
+            try await world.register(1...3)
+            var batch = [
+                StoreWorld.registration("i1", token: 4), StoreWorld.registration("i2", token: 1),
+                StoreWorld.registration("i3", token: 2),
+            ]
+            if isReversed { batch.reverse() }
+            for answer in await world.stores.registry.register(batch, app: world.app, now: dawn) { _ = try answer.get() }
+            let seeds = [4, 1, 2]
+            for (number, seed) in zip(1...3, seeds) {
+                let device = try await world.device("i\(number)")
+                #expect(device.token == StoreWorld.token(seed) && device.state == .active)
+            }
+        }
+    }
+
+    @Test("answers in the order in which it was asked")
+    func order() async throws {
+        try await withStores { world in
+            try await world.register(StoreWorld.registration("i7", token: 7))
+            let batch = (1...20).reversed().map { StoreWorld.registration("i\($0)", token: $0) }
+            let devices = try await world.stores.registry.register(batch, app: world.app).map { try $0.get() }
+            #expect(devices.map(\.record.installation) == batch.map(\.installation))
+            #expect(devices.filter { $0.change == .unchanged }.map(\.record.installation) == ["i7"])
+        }
+    }
+
+    @Test("with one bad row registers all the others")
+    func oneBadRow() async throws {
+        try await withStores { world in
+            var batch = (1...100).map { StoreWorld.registration("i\($0)", token: $0) }
+            batch[41].locale = .set(String(repeating: "x", count: 65))
+            let answers = await world.stores.registry.register(batch, app: world.app)
+            for (place, answer) in answers.enumerated() {
+                switch answer {
+                case .success(let device): #expect(place != 41 && device.change == .created)
+                case .failure(let fault):
+                    #expect(place == 41)
+                    #expect(fault == .invalid(constraint: "registrations_locale_check"))
+                }
+            }
+        }
+    }
+
+    @Test("with a NUL in one text registers all the others")
+    func oneNUL() async throws {
+        try await withStores { world in
+            let batch = [StoreWorld.registration("i\u{0}", token: 1), StoreWorld.registration("i2", token: 2)]
+            let answers = await world.stores.registry.register(batch, app: world.app)
+            guard case .failure(.invalid) = answers[0], case .success = answers[1] else {
+                Issue.record("\(answers)")
+                return
+            }
+        }
+    }
+
+    @Test("waits for no locked row longer than its timeout, and registers the others")
+    func lockedRow() async throws {
+        try await withStores { world in
+            try await world.register(1...3)
+            try await world.pool.transaction { transaction async throws(PostgresError) in
+                _ = try await transaction.run(
+                    query("SELECT 1 FROM registrations WHERE installation = 'i2' FOR UPDATE"))
+                let batch = (1...3).map { StoreWorld.registration("i\($0)", token: $0) }
+                let answers = await world.stores.registry.register(batch, app: world.app)
+                #expect(answers.map { (try? $0.get()) != nil } == [true, false, true])
+                #expect(answers[1] == .failure(.contended))
+            }
+        }
+    }
+
+    @Test("for an app that is gone is refused")
+    func unknownApp() async throws {
+        try await withStores { world in
+            let answers = await world.stores.registry.register(
+                [StoreWorld.registration("i1", token: 1)], app: AppID(999))
+            #expect(answers == [.failure(.unknownApp)])
+        }
+    }
+}
+
+@Suite("Registrations by two processes at once")
+struct RegisterRaceTests {
+    @Test("of one new installation end as one device, without a fault")
+    func sameInstallation() async throws {
+        try await withStores { world in
+            let processes = [Stores(pool: world.pool), Stores(pool: world.pool)]
+            for round in 0..<20 {
+                let answers = await withTaskGroup(of: [Result<RegisteredDevice, StoreFault>].self) { group in
+                    for (number, process) in processes.enumerated() {
+                        group.addTask {
+                            await process.registry.register(
+                                [StoreWorld.registration("r\(round)", token: round * 2 + number)], app: world.app)
+                        }
+                    }
+                    return await group.reduce(into: []) { $0 += $1 }
+                }
+                for answer in answers { _ = try answer.get() }
+                #expect(try await world.stores.registry.devices(app: world.app, installation: "r\(round)").count == 1)
+            }
+        }
+    }
+
+    @Test("that swap tokens leave each token with one live device, and lose none")
+    func swap() async throws {
+        try await withStores { world in
+            try await world.register(1...2)
+            let processes = [Stores(pool: world.pool), Stores(pool: world.pool)]
+            for round in 0..<20 {
+                let (first, second) = round % 2 == 0 ? (2, 1) : (1, 2)
+                await withTaskGroup(of: Void.self) { group in
+                    for (process, (name, seed)) in zip(processes, [("i1", first), ("i2", second)]) {
+                        group.addTask {
+                            let answers = await process.registry.register(
+                                [StoreWorld.registration(name, token: seed)], app: world.app)
+                            #expect((try? answers[0].get()) != nil, "\(answers)")
+                        }
+                    }
+                }
+                #expect(try await world.device("i1").token == StoreWorld.token(first))
+                #expect(try await world.device("i2").token == StoreWorld.token(second))
+                let live = try await world.number("SELECT count(*) FROM registrations WHERE state < 3")
+                #expect(live == 2)
+            }
+        }
+    }
+
+    @Test("in opposite orders never deadlock for good")
+    func oppositeOrders() async throws {
+        try await withStores { world in
+            try await world.register(1...50)
+            let batch = (1...50).map { StoreWorld.registration("i\($0)", token: $0 + 1_000) }
+            await withTaskGroup(of: Void.self) { group in
+                for turn in 0..<8 {
+                    group.addTask {
+                        let mine = turn % 2 == 0 ? batch : Array(batch.reversed())
+                        let answers = await world.stores.registry.register(mine, app: world.app)
+                        #expect(answers.allSatisfy { (try? $0.get()) != nil })
+                    }
+                }
+            }
+            #expect(try await world.number("SELECT count(*) FROM registrations WHERE state = 1") == 50)
+        }
+    }
+}
