@@ -102,7 +102,8 @@ import CNGHTTP2
 
     package var wantsRead: Bool { native.wantsRead }
     package var wantsWrite: Bool { native.wantsWrite }
-    /// Nothing more will come or go: close the socket.
+    /// Nothing more will come or go: close the socket. Where the peer broke the protocol requests may still be open;
+    /// `connectionLost()` ends them.
     package var isFinished: Bool { !native.wantsRead && !native.wantsWrite }
     /// Why we said goodbye, where we did: `noError`, or the rule that the peer broke.
     package var goAwaySent: HTTP2ErrorCode? { unsafe notes.pointee.goAwaySent }

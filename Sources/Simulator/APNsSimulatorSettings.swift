@@ -1,0 +1,85 @@
+import PushModel
+import TLS
+
+/// How an APNs stand-in behaves when nobody disturbs it.
+package struct APNsSimulatorSettings: Sendable {
+    package enum Mode: Sendable {
+        /// Judges each request as Apple does, and keeps what each token received.
+        case validating
+        /// Answers 200 as fast as it can: no check, no record. For benchmarks.
+        case sink
+    }
+
+    /// Of certificates, keys, and the tokens that the grammar binds to one of them.
+    package enum Environment: Sendable {
+        case production
+        case sandbox
+        /// Refuses nothing for its environment.
+        case both
+
+        func serves(_ other: Environment) -> Bool { self == .both || other == .both || self == other }
+    }
+
+    package enum Keys: Sendable {
+        /// Tokens must be well formed and young, whoever signed them.
+        case any
+        case registered([RegisteredKey])
+    }
+
+    /// What the server shows. Make one with `CertificateAuthority.issue` for the names that clients use.
+    package var identity: TLSIdentity
+    /// 0: a free one.
+    package var port: UInt16 = 0
+    /// ::1 beside 127.0.0.1, on the same port.
+    package var bindsIPv6 = false
+    package var mode = Mode.validating
+    package var environment = Environment.both
+    package var clientCertificates: TLSContext.ClientCertificates = .requested
+    /// SHA-256 of certificates that Apple has revoked: refused by GOAWAY after the handshake.
+    package var revokedCertificates: [[UInt8]] = []
+    package var keys = Keys.any
+    /// Bundle ids without suffix. nil: any.
+    package var topics: [String]?
+    /// Of a connection with a certificate at once; with tokens after the first success, and 1 until then.
+    package var streamLimit: UInt32 = 1_000
+    /// Off for clients that assume 1,000 streams before they know (aioapns).
+    package var startsWithOneStream = true
+    package var providerTokenAgeMax: Duration = .seconds(3_600)
+    package var providerTokenChangeInterval: Duration = .seconds(1_200)
+    /// After so many refusals in a row (410 apart) the limit drops to 1, until the next success. nil: never.
+    package var refusalsUntilLimitDrops: Int?
+    /// After so many `BadDeviceToken` a connection is sent away. nil: never.
+    package var badDeviceTokensMax: Int?
+    /// How late the grammar's slow tokens are answered.
+    package var slowAnswer: Duration = .seconds(5)
+    /// Bodies and headers beyond it are forgotten, oldest first; counts stay.
+    package var keptBytesMax = 256 << 20
+    /// Lines of NDJSON, many at a time, each ended. Called on the simulator's thread.
+    package var record: (@Sendable ([UInt8]) -> Void)?
+
+    package init(identity: TLSIdentity) { self.identity = identity }
+}
+
+/// A provider token key as Apple has it.
+package struct RegisteredKey: Sendable {
+    package enum Scope: Sendable, Equatable {
+        /// From before 2025: all topics, both environments.
+        case legacy
+        /// All topics of the team, one environment.
+        case team(APNsSimulatorSettings.Environment)
+        /// These bundle ids only; one other key may share the connection.
+        case topics([String], APNsSimulatorSettings.Environment, relatedKeyID: String?)
+    }
+
+    package let keyID: String
+    package let teamID: String
+    package let publicKeyPEM: [UInt8]
+    package let scope: Scope
+
+    package init(keyID: String, teamID: String, publicKeyPEM: [UInt8], scope: Scope = .legacy) {
+        self.keyID = keyID
+        self.teamID = teamID
+        self.publicKeyPEM = publicKeyPEM
+        self.scope = scope
+    }
+}

@@ -1,0 +1,36 @@
+import Encodings
+import JSON
+import PushModel
+
+/// What a stand-in tells about itself, on its own port.
+enum Inspection {
+    static let path = "/simulator/"
+    private static let receivedPath = "/simulator/received/"
+
+    static func answer(_ request: PushRequest, _ world: SimulatorWorld) -> (status: Int, body: [UInt8]) {
+        switch (request.method, request.path) {
+        case ("GET", "/simulator/summary"): return (200, world.fullSummary.json)
+        case ("POST", "/simulator/reset"):
+            world.reset()
+            return (200, Array("{}".utf8))
+        case ("GET", let path) where path.hasPrefix(receivedPath):
+            guard let token = Hexadecimal.decode(path.utf8.dropFirst(receivedPath.utf8.count)) else {
+                return (400, APNsRefusal.badDeviceToken.body(now: world.now))
+            }
+            return (200, received(DeviceToken(bytes: token), world))
+        default: return (404, APNsRefusal.badPath.body(now: world.now))
+        }
+    }
+
+    private static func received(_ token: DeviceToken, _ world: SimulatorWorld) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.member("token", Hexadecimal.text(token.bytes))
+        writer.name("pushes")
+        writer.beginArray()
+        for push in world.received.pushes(to: token) { push.append(to: &writer, token: nil) }
+        writer.endArray()
+        writer.endObject()
+        return writer.bytes
+    }
+}

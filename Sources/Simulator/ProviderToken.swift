@@ -1,0 +1,44 @@
+import Encodings
+import JSON
+
+/// A provider's JSON Web Token, taken apart but not yet believed.
+///
+/// Lenient where Apple is: `iat` as integer, fraction or text, extra members, raw or DER signatures.
+/// Source: RFC 7519; Apple, "Establishing a token-based connection to APNs".
+struct ProviderToken: Sendable {
+    let keyID: String
+    let teamID: String
+    /// Seconds since 1970.
+    let issuedAt: Double
+    let signingInput: [UInt8]
+    let signature: [UInt8]
+
+    /// A real one has about 200 bytes.
+    private static let bytesMax = 4_096
+
+    /// nil: not a token of the form that Apple asks for.
+    init?(_ text: [UInt8]) {
+        guard text.count <= ProviderToken.bytesMax else { return nil }
+        let parts = text.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        guard parts.count == 3, let header = Self.object(parts[0]), let claims = Self.object(parts[1]),
+            let signature = Base64.urlDecode(parts[2]), !signature.isEmpty,
+            header["alg"]?.string == "ES256", let keyID = header["kid"]?.string, let teamID = claims["iss"]?.string,
+            let issuedAt = Self.seconds(claims["iat"])
+        else { return nil }
+        self.keyID = keyID
+        self.teamID = teamID
+        self.issuedAt = issuedAt
+        self.signature = signature
+        signingInput = Array(text[..<parts[2].startIndex].dropLast())
+    }
+
+    private static func object(_ part: ArraySlice<UInt8>) -> JSONObject? {
+        guard let bytes = Base64.urlDecode(part) else { return nil }
+        return (try? JSONReader.read(bytes))?.object
+    }
+
+    private static func seconds(_ value: JSONValue?) -> Double? {
+        let number = value?.number?.double ?? value?.string.flatMap { Double($0) }
+        return number.flatMap { $0.isFinite ? $0 : nil }
+    }
+}

@@ -1,0 +1,76 @@
+import HTTP2
+import JSON
+
+/// One request, as the stand-in's judge reads it.
+struct PushRequest {
+    let method: String
+    let path: String
+    /// All fields but the pseudo ones, in order.
+    let headers: [HeaderLine]
+    let body: [UInt8]
+    /// Of the body as sent, however much of it was kept.
+    let bodyBytes: Int
+
+    init(_ request: HTTP2Request, of session: HTTP2ServerSession) {
+        var method = ""
+        var path = ""
+        var headers: [HeaderLine] = []
+        headers.reserveCapacity(request.fieldCount)
+        for field in session.fields(of: request) {
+            let name = String(decoding: session.bytes(field.name), as: UTF8.self)
+            let value = String(decoding: session.bytes(field.value), as: UTF8.self)
+            switch name {
+            case ":method": method = value
+            case ":path": path = value
+            case _ where name.hasPrefix(":"): break
+            default: headers.append(HeaderLine(name: name, value: value))
+            }
+        }
+        self.init(
+            method: method, path: path, headers: headers, body: session.bytes(request.body),
+            bodyBytes: request.bodyBytes)
+    }
+
+    init(method: String, path: String, headers: [HeaderLine], body: [UInt8], bodyBytes: Int? = nil) {
+        self.method = method
+        self.path = path
+        self.headers = headers
+        self.body = body
+        self.bodyBytes = bodyBytes ?? body.count
+    }
+
+    func value(_ name: String) -> String? { headers.first { $0.name == name }?.value }
+
+    /// Of a field that may be repeated, as `cookie` may.
+    var repeatsAHeader: Bool {
+        for (place, line) in headers.enumerated() where line.name != "cookie" {
+            if headers[..<place].contains(where: { $0.name == line.name }) { return true }
+        }
+        return false
+    }
+
+    static let devicePath = "/3/device"
+
+    /// What follows `/3/device/`. nil: another path.
+    var tokenText: Substring? {
+        guard path.hasPrefix(PushRequest.devicePath) else { return nil }
+        let rest = path.dropFirst(PushRequest.devicePath.count)
+        if rest.isEmpty { return rest }
+        return rest.first == "/" ? rest.dropFirst() : nil
+    }
+
+    var isObject: Bool {
+        guard let value = try? JSONReader.read(body) else { return false }
+        return value.object != nil
+    }
+}
+
+/// One header field of a received request.
+package struct HeaderLine: Equatable, Sendable {
+    package let name: String
+    package let value: String
+    package init(name: String, value: String) {
+        self.name = name
+        self.value = value
+    }
+}

@@ -1,0 +1,111 @@
+import PushModel
+
+/// One push as it arrived, and what was answered.
+package struct ReceivedPush: Equatable, Sendable {
+    package let apnsID: String
+    /// All but `apns-id` and `authorization`.
+    package let headers: [HeaderLine]
+    package let body: [UInt8]
+    package let arrivedAt: WallInstant
+    package let status: Int
+    /// nil: accepted.
+    package let reason: String?
+    /// The number of the connection, from 1.
+    package let connection: Int
+
+    package func header(_ name: String) -> String? { headers.first { $0.name == name }?.value }
+}
+
+/// What each token received, within a bound of memory: the oldest are forgotten first, the counts stay.
+struct ReceivedPushes {
+    private struct Kept {
+        let token: Int
+        let push: ReceivedPush
+        let bytes: Int
+    }
+
+    private struct Entry {
+        /// Ordinals of its kept pushes, rising; forgotten ones are dropped when it is next touched.
+        var pushes: [Int] = []
+    }
+
+    private let bytesMax: Int
+    private var kept: [Kept] = []
+    /// How many at the start of `kept` are forgotten already.
+    private var head = 0
+    /// The ordinal of `kept[0]`.
+    private var firstOrdinal = 0
+    private var keptBytes = 0
+    private var entries: [Entry] = []
+    private var places: [DeviceToken: Int] = [:]
+    /// Pushes of one batch share their headers: one array serves them all.
+    private var lastHeaders: [HeaderLine] = []
+
+    /// Accepted twice under one `apns-id`, among those kept.
+    private(set) var repeatCount = 0
+    private(set) var forgottenCount = 0
+
+    /// Tokens beyond are counted, not kept.
+    static let tokensMax = 4_000_000
+    /// What a push takes beside its bytes, about.
+    private static let overheadBytes = 200
+
+    init(bytesMax: Int) { self.bytesMax = bytesMax }
+
+    var tokenCount: Int { entries.count }
+    var keptCount: Int { kept.count - head }
+
+    mutating func append(_ push: ReceivedPush, token: DeviceToken) {
+        guard let place = place(of: token) else {
+            forgottenCount += 1
+            return
+        }
+        if push.reason == nil && of(place).contains(where: { $0.reason == nil && $0.apnsID == push.apnsID }) {
+            repeatCount += 1
+        }
+        let isShared = push.headers == lastHeaders
+        if !isShared { lastHeaders = push.headers }
+        let stored = ReceivedPush(
+            apnsID: push.apnsID, headers: lastHeaders, body: push.body, arrivedAt: push.arrivedAt,
+            status: push.status, reason: push.reason, connection: push.connection)
+        let headerBytes = isShared ? 0 : lastHeaders.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + 64 }
+        let bytes = push.body.count + headerBytes + ReceivedPushes.overheadBytes
+        entries[place].pushes.append(firstOrdinal + kept.count)
+        kept.append(Kept(token: place, push: stored, bytes: bytes))
+        keptBytes += bytes
+        forgetOldest()
+    }
+
+    func pushes(to token: DeviceToken) -> [ReceivedPush] { places[token].map(of) ?? [] }
+
+    private func of(_ place: Int) -> [ReceivedPush] {
+        entries[place].pushes.compactMap { ordinal in
+            let index = ordinal - firstOrdinal
+            return index >= head ? kept[index].push : nil
+        }
+    }
+
+    private mutating func place(of token: DeviceToken) -> Int? {
+        if let place = places[token] { return place }
+        guard entries.count < ReceivedPushes.tokensMax else { return nil }
+        places[token] = entries.count
+        entries.append(Entry())
+        return entries.count - 1
+    }
+
+    private mutating func forgetOldest() {
+        while keptBytes > bytesMax && head < kept.count {
+            keptBytes -= kept[head].bytes
+            let place = kept[head].token
+            let ordinal = firstOrdinal + head
+            entries[place].pushes.removeAll { $0 <= ordinal }
+            head += 1
+            forgottenCount += 1
+        }
+        // Half of the array is dead: move the living to its start.
+        guard head > 1_024, head > kept.count / 2 else { return }
+        kept.removeFirst(head)
+        firstOrdinal += head
+        head = 0
+    }
+}

@@ -1,0 +1,227 @@
+import HTTP2
+import PushModel
+import Reactor
+import TLS
+
+/// One client of the stand-in: socket, TLS and HTTP/2 session. On the loop's thread only.
+final class SimulatorConnection: ReadinessHandler, TimerHandler {
+    /// From 1, in the order of arrival.
+    let number: Int
+    let world: SimulatorWorld
+    private let socket: StreamSocket
+    private let tls: TLSSession
+    private let whenClosed: (SimulatorConnection) -> Void
+    private(set) var isOpen = true
+    /// Our goodbye is said and the write side shut: what still arrives is thrown away until the client closes.
+    private var isLingering = false
+    /// After the handshake.
+    private(set) var session: HTTP2ServerSession?
+
+    var credentials = ConnectionCredentials(certificate: nil)
+    var answers = AnswerSheet()
+    /// Pushes since the script was given.
+    var requestCount = 0
+    var scriptNumber = 0
+    /// A GOAWAY was said: streams above are not processed.
+    var lastStreamID = Int32.max
+    var closing = ScriptedGoAway.Closing.never
+    var pendingGoAway: ScriptedGoAway?
+    /// Neither reads nor answers any more, once what was answered before is out.
+    var willStall = false
+    private(set) var isStalled = false
+    var refusalsInARow = 0
+    var badDeviceTokens = 0
+    var limitIsDropped = false
+    var delayed: [UInt64: [DelayedAnswer]] = [:]
+    var delayedDue: (instant: MonotonicInstant, tag: UInt64)?
+    var timerTag: UInt64 = 0
+
+    /// Plaintext that goes out past the session: bytes that no session would say.
+    var oddBytes: [UInt8] = []
+    /// Ciphertext that the socket has not taken yet.
+    private var outgoing: [UInt8] = []
+    private var outgoingStart = 0
+    private var interest: Interest = .read
+
+    /// Many frames in one TLS write, many records in one `send`.
+    private static let gatherBytes = 131_072
+    /// A client that doesn't read is not read from either.
+    private static let outgoingBytesMax = 1 << 20
+    /// Other connections get their turn then.
+    private static let readsPerTurnMax = 4
+
+    init(
+        _ number: Int, _ socket: StreamSocket, _ tls: TLSSession, _ world: SimulatorWorld,
+        whenClosed: @escaping (SimulatorConnection) -> Void
+    ) throws(ReactorError) {
+        self.number = number
+        self.socket = socket
+        self.tls = tls
+        self.world = world
+        self.whenClosed = whenClosed
+        scriptNumber = world.scriptNumber
+        try world.loop.watch(socket.descriptor, .read, self)
+    }
+
+    func descriptorIsReady(_ descriptor: Int32, _ readiness: Readiness) {
+        guard isOpen else { return }
+        if readiness.contains(.failed) { return close() }
+        if readiness.contains(.readable) || readiness.contains(.hungUp) { read() }
+        flush()
+    }
+
+    private func read() {
+        for _ in 0..<SimulatorConnection.readsPerTurnMax where isOpen && !isStalled {
+            switch Result(catching: { () throws(ReactorError) in try socket.read(into: &world.scratch.incoming) }) {
+            case .success(.bytes) where isLingering: continue
+            case .success(.bytes(let count)):
+                let bytes = world.scratch.incoming
+                take(bytes.span.extracting(0..<count))
+                if count < ScratchBuffers.bytes { return }
+            case .success(.wouldBlock): return
+            case .success(.ended), .failure: return close()
+            }
+        }
+    }
+
+    private func take(_ ciphertext: Span<UInt8>) {
+        do {
+            let wasOpen = tls.state == .open
+            try tls.feed(ciphertext)
+            if !wasOpen && tls.state == .open { try handshakeEnded() }
+            while isOpen, case .bytes(let count) = try tls.read(into: &world.scratch.plaintext) {
+                let bytes = world.scratch.plaintext
+                try session?.receive(bytes.span.extracting(0..<count))
+                answerRequests()
+            }
+            if tls.state == .ended { close() }
+        } catch {
+            // Not TLS, no HTTP/2, or a client that refuses us: the alert or GOAWAY that waits is still said.
+            if session == nil { world.summary.handshakesFailed += 1 }
+            flush()
+            close()
+        }
+    }
+
+    private func handshakeEnded() throws(HTTP2Fault) {
+        let certificate = tls.peerCertificate
+        credentials = ConnectionCredentials(certificate: certificate)
+        var settings = HTTP2ServerSettings()
+        let isLimited = certificate == nil && world.settings.startsWithOneStream && world.settings.mode == .validating
+        settings.streamLimit = isLimited ? 1 : world.settings.streamLimit
+        limitIsDropped = isLimited
+        settings.requestBodyBytesMax = SimulatorConnection.keptBodyBytes
+        if world.settings.mode == .sink {
+            settings.keptFields = .pushIdentity
+            settings.requestBodyBytesMax = 0
+            settings.connectionWindowBytes = SimulatorConnection.sinkWindowBytes
+        }
+        session = try HTTP2ServerSession(settings)
+        if let reason = refusalOfCertificate(certificate) {
+            sayGoAway(ScriptedGoAway(reason: reason), lastStreamID: 0)
+        } else if let fault = world.fault(request: 0) {
+            misbehave(fault, streamID: 0)
+        }
+    }
+
+    /// A payload of the largest size allowed, and one more byte to see that it is too large.
+    private static let keptBodyBytes = 5_121
+    private static let sinkWindowBytes: Int32 = 16 << 20
+
+    /// Everything that waits goes as far as the socket takes it.
+    func flush() {
+        guard isOpen, !isLingering else { return }
+        do {
+            repeat {
+                try gather()
+                try writeOut()
+            } while outgoing.isEmpty && session?.wantsWrite == true && !isStalled
+            try updateInterest()
+        } catch {
+            return close()
+        }
+        if outgoing.isEmpty, hasSaidGoodbye { linger() }
+    }
+
+    private func gather() throws {
+        if let session, !isStalled || !oddBytes.isEmpty, outgoing.count < SimulatorConnection.outgoingBytesMax {
+            world.scratch.outgoing.removeAll(keepingCapacity: true)
+            if !isStalled {
+                try session.takeOutput(into: &world.scratch.outgoing, atMost: SimulatorConnection.gatherBytes)
+                drainEvents()
+                isStalled = willStall && session.wantsWrite == false
+            }
+            world.scratch.outgoing.append(contentsOf: oddBytes)
+            oddBytes.removeAll()
+            let bytes = world.scratch.outgoing
+            if tls.state == .open { try tls.write(bytes.span) }
+        }
+        tls.takeCiphertext(into: &outgoing)
+    }
+
+    private func writeOut() throws(ReactorError) {
+        do {
+            let bytes = outgoing
+            while outgoingStart < bytes.count {
+                let count = try socket.write(bytes.span.extracting(outgoingStart..<bytes.count))
+                if count == 0 { return }
+                outgoingStart += count
+            }
+        }
+        outgoing.removeAll(keepingCapacity: true)
+        outgoingStart = 0
+    }
+
+    private func updateInterest() throws(ReactorError) {
+        var wanted: Interest = []
+        if !isStalled && outgoing.count - outgoingStart < SimulatorConnection.outgoingBytesMax { wanted.insert(.read) }
+        if !outgoing.isEmpty { wanted.insert(.write) }
+        guard isOpen, wanted != interest else { return }
+        interest = wanted
+        try world.loop.rewatch(socket.descriptor, wanted)
+    }
+
+    private var hasSaidGoodbye: Bool {
+        switch closing {
+        // Ours, because the client broke the protocol: the script said nothing.
+        case .never: lastStreamID == .max && session?.goAwaySent.map { $0 != .noError } ?? false
+        case .whenAnswered: session?.openStreams == 0 && session?.wantsWrite == false
+        case .atOnce: session?.wantsWrite == false
+        }
+    }
+
+    /// Closing a socket with unread bytes sends a reset, which would take our last answers from the client.
+    private func linger() {
+        isLingering = true
+        delayed.removeAll()
+        sayCloseNotify()
+        socket.shutdownWriting()
+        _ = world.loop.schedule(at: world.loop.now + SimulatorConnection.lingerMax, tag: Self.lingerTag, self)
+    }
+
+    /// A client that doesn't close in this time is cut off.
+    private static let lingerMax: Duration = .seconds(2)
+
+    private func sayCloseNotify() {
+        guard outgoing.isEmpty, tls.state == .open else { return }
+        tls.close()
+        tls.takeCiphertext(into: &outgoing)
+        // Best effort: a socket that takes no goodbye is closed without.
+        try? writeOut()
+    }
+
+    /// - Parameter isAbrupt: with a TCP reset.
+    func close(isAbrupt: Bool = false) {
+        guard isOpen else { return }
+        isOpen = false
+        delayed.removeAll()
+        world.loop.unwatch(socket.descriptor)
+        if isAbrupt {
+            socket.resetOnClose()
+        } else if !isLingering {
+            sayCloseNotify()
+        }
+        socket.close()
+        whenClosed(self)
+    }
+}

@@ -1,0 +1,68 @@
+import Reactor
+import TLS
+
+/// The stand-in's door: takes connections and knows those that are open. On the loop's thread only.
+final class SimulatorListener {
+    private let world: SimulatorWorld
+    private let tls: TLSContext
+    private var acceptors: [Acceptor] = []
+    private var connections: [Int: SimulatorConnection] = [:]
+    private var port: UInt16 = 0
+    private var lastNumber = 0
+
+    /// More are closed at once.
+    private static let connectionsMax = 4_096
+
+    init(_ world: SimulatorWorld) throws(TLSError) {
+        self.world = world
+        tls = try TLSContext.server(
+            identity: world.settings.identity, clientCertificates: world.settings.clientCertificates)
+    }
+
+    /// On which port. A second call says it again.
+    func open() throws(ReactorError) -> UInt16 {
+        guard acceptors.isEmpty else { return port }
+        let listening = try ListeningSocket(binding: SocketAddress(loopbackPort: world.settings.port))
+        port = listening.localPort
+        // Both or none.
+        let second = world.settings.bindsIPv6 ? SocketAddress(loopbackIPv6Port: port) : nil
+        let secondListening = try second.map { address throws(ReactorError) in try ListeningSocket(binding: address) }
+        try accept(from: listening)
+        if let secondListening { try accept(from: secondListening) }
+        return port
+    }
+
+    func close() {
+        for acceptor in acceptors { acceptor.close() }
+        acceptors.removeAll()
+        closeConnections(isAbrupt: false)
+    }
+
+    func closeConnections(isAbrupt: Bool) {
+        for number in connections.keys.sorted() { connections[number]?.close(isAbrupt: isAbrupt) }
+    }
+
+    private func accept(from listening: ListeningSocket) throws(ReactorError) {
+        acceptors.append(try Acceptor(listening, on: world.loop) { [weak self] socket in self?.serve(socket) })
+    }
+
+    private func serve(_ socket: StreamSocket) {
+        guard connections.count < SimulatorListener.connectionsMax else { return socket.close() }
+        lastNumber += 1
+        let number = lastNumber
+        do {
+            connections[number] = try SimulatorConnection(number, socket, TLSSession(tls), world) { [weak self] in
+                self?.forget($0.number)
+            }
+            world.summary.connectionsOpened += 1
+            world.summary.connectionsOpen += 1
+        } catch {
+            // Out of memory or descriptors: the client tries again.
+            socket.close()
+        }
+    }
+
+    private func forget(_ number: Int) {
+        if connections.removeValue(forKey: number) != nil { world.summary.connectionsOpen -= 1 }
+    }
+}

@@ -1,0 +1,73 @@
+import JSON
+
+/// What a stand-in has seen and said since its start or its last reset.
+package struct SimulatorSummary: Equatable, Sendable {
+    package struct Refusals: Equatable, Sendable {
+        package let status: Int
+        package let reason: String
+        package var count: Int
+    }
+
+    package var connectionsOpened = 0
+    package var connectionsOpen = 0
+    /// Handshakes that failed.
+    package var handshakesFailed = 0
+    /// Pushes that arrived whole, whatever became of them.
+    package var requests = 0
+    /// Processed, and answered 200 (unless the script or the token loses the answer).
+    package var accepted = 0
+    /// By status, then reason.
+    package var refused: [Refusals] = []
+    /// Streams reset instead of an answer.
+    package var reset = 0
+    /// Left without any answer.
+    package var unanswered = 0
+    package var goAways = 0
+    /// Distinct tokens that received something.
+    package var tokens = 0
+    /// Pushes accepted a second time under the same `apns-id` for the same token.
+    package var repeated = 0
+    package var kept = 0
+    package var forgotten = 0
+
+    package var refusedCount: Int { refused.reduce(0) { $0 + $1.count } }
+    package func refused(_ reason: String) -> Int { refused.filter { $0.reason == reason }.reduce(0) { $0 + $1.count } }
+
+    mutating func countRefusal(_ status: Int, _ reason: String) {
+        if let place = refused.firstIndex(where: { $0.status == status && $0.reason == reason }) {
+            refused[place].count += 1
+        } else {
+            refused.append(Refusals(status: status, reason: reason, count: 1))
+            refused.sort { ($0.status, $0.reason) < ($1.status, $1.reason) }
+        }
+    }
+
+    var json: [UInt8] {
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.member("connections_opened", connectionsOpened)
+        writer.member("connections_open", connectionsOpen)
+        writer.member("handshakes_failed", handshakesFailed)
+        writer.member("requests", requests)
+        writer.member("accepted", accepted)
+        writer.name("refused")
+        writer.beginArray()
+        for refusal in refused {
+            writer.beginObject()
+            writer.member("status", refusal.status)
+            writer.member("reason", refusal.reason)
+            writer.member("count", refusal.count)
+            writer.endObject()
+        }
+        writer.endArray()
+        writer.member("reset", reset)
+        writer.member("unanswered", unanswered)
+        writer.member("goaways", goAways)
+        writer.member("tokens", tokens)
+        writer.member("repeated", repeated)
+        writer.member("kept", kept)
+        writer.member("forgotten", forgotten)
+        writer.endObject()
+        return writer.bytes
+    }
+}

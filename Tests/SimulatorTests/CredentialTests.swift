@@ -1,0 +1,168 @@
+import PushModel
+import Reactor
+import Signing
+import Simulator
+import TLS
+import Testing
+
+@Suite("A provider token shown to the stand-in", .serialized)
+struct ProviderTokenTests {
+    private func standIn(
+        scope: RegisteredKey.Scope = .legacy, environment: APNsSimulatorSettings.Environment = .both
+    ) async throws -> StandIn {
+        try await StandIn { settings, key in
+            settings.environment = environment
+            settings.keys = .registered([
+                RegisteredKey(
+                    keyID: StandIn.keyID, teamID: StandIn.teamID, publicKeyPEM: try key.publicPEM(), scope: scope),
+                RegisteredKey(keyID: "OTHERTEAMK", teamID: "OTHERTEAM1", publicKeyPEM: try key.publicPEM()),
+                RegisteredKey(
+                    keyID: "TOPICKEY01", teamID: StandIn.teamID, publicKeyPEM: try key.publicPEM(),
+                    scope: .topics(["com.example.carillon"], .both, relatedKeyID: "TOPICKEY02")),
+                RegisteredKey(
+                    keyID: "TOPICKEY02", teamID: StandIn.teamID, publicKeyPEM: try key.publicPEM(),
+                    scope: .topics(["com.example.carillon"], .both, relatedKeyID: "TOPICKEY01")),
+            ])
+        }
+    }
+
+    private func reason(_ provider: Provider, _ authorization: String, topic: String = "com.example.carillon") throws
+        -> String
+    {
+        let answer = try provider.ask(Push(authorization: authorization, [("apns-topic", topic)]))
+        return answer.status == 200 ? "" : answer.body
+    }
+
+    @Test("is believed with an issue time as integer, fraction or text", arguments: ["%", "%.25", "\"%\""])
+    func issueTimes(form: String) async throws {
+        let standIn = try await standIn()
+        let seconds = String(Clocks.wallNow().secondsSince1970)
+        let issuedAt = form.split(separator: "%", omittingEmptySubsequences: false).joined(separator: seconds)
+        #expect(try reason(standIn.connect(), standIn.authorization(issuedAt: issuedAt)) == "")
+    }
+
+    @Test("is not believed with another key, an unknown one, or another team")
+    func wrongSignature() async throws {
+        let standIn = try await standIn()
+        let invalid = #"{"reason":"InvalidProviderToken"}"#
+        let provider = try standIn.connect()
+        #expect(try reason(provider, standIn.authorization(key: ES256Key.generate())) == invalid)
+        #expect(try reason(provider, standIn.authorization(keyID: "UNKNOWNKEY")) == invalid)
+        #expect(try reason(provider, standIn.authorization(teamID: "OTHERTEAM1")) == invalid)
+        #expect(try reason(provider, standIn.authorization()) == "")
+    }
+
+    @Test("of more than an hour is expired, and spoils the connection even for a fresh one")
+    func expired() async throws {
+        let standIn = try await standIn()
+        let provider = try standIn.connect()
+        let expired = #"{"reason":"ExpiredProviderToken"}"#
+        #expect(try reason(provider, standIn.authorization(ageSeconds: 3_700)) == expired)
+        #expect(try reason(provider, standIn.authorization()) == expired)
+        #expect(try reason(standIn.connect(), standIn.authorization()) == "")
+    }
+
+    @Test("that grows old on an open connection expires there")
+    func growsOld() async throws {
+        let standIn = try await standIn()
+        let provider = try standIn.connect()
+        let authorization = try standIn.authorization()
+        #expect(try reason(provider, authorization) == "")
+        await standIn.simulator.follow(APNsScript(clockOffset: .seconds(3_700)))
+        #expect(try reason(provider, authorization) == #"{"reason":"ExpiredProviderToken"}"#)
+    }
+
+    @Test("that follows another within twenty minutes is one too many; later it is welcome")
+    func churn() async throws {
+        let standIn = try await standIn()
+        let provider = try standIn.connect()
+        let first = try standIn.authorization(ageSeconds: 10)
+        let second = try standIn.authorization()
+        #expect(try reason(provider, first) == "")
+        #expect(try reason(provider, second) == #"{"reason":"TooManyProviderTokenUpdates"}"#)
+        #expect(try reason(provider, first) == "")
+        await standIn.simulator.follow(APNsScript(clockOffset: .seconds(1_300)))
+        #expect(try reason(provider, second) == "")
+    }
+
+    @Test("binds the connection to its team, and a topic key to its family")
+    func binding() async throws {
+        let standIn = try await standIn()
+        let unrelated = #"{"reason":"UnrelatedKeyIdInToken"}"#
+        let provider = try standIn.connect()
+        #expect(try reason(provider, standIn.authorization()) == "")
+        #expect(try reason(provider, standIn.authorization(keyID: "OTHERTEAMK", teamID: "OTHERTEAM1")) == unrelated)
+        #expect(try reason(provider, standIn.authorization(keyID: "TOPICKEY01")) == unrelated)
+        let bound = try standIn.connect()
+        #expect(try reason(bound, standIn.authorization(keyID: "TOPICKEY01")) == "")
+        #expect(try reason(bound, standIn.authorization()) == unrelated)
+        await standIn.simulator.follow(APNsScript(clockOffset: .seconds(1_300)))
+        let other = try standIn.authorization(keyID: "TOPICKEY02")
+        #expect(try reason(bound, other) == "")
+        #expect(try reason(bound, other, topic: "com.example.other").contains("TopicDisallowed"))
+    }
+
+    @Test("of the other environment is refused for that")
+    func environment() async throws {
+        let standIn = try await standIn(scope: .team(.sandbox), environment: .production)
+        let reason = try reason(standIn.connect(), standIn.authorization())
+        #expect(reason == #"{"reason":"BadEnvironmentKeyIdInToken"}"#)
+    }
+
+    @Test("earns the connection its streams: one before the first success, a thousand after")
+    func streamLimit() async throws {
+        let standIn = try await standIn()
+        let provider = try standIn.connect()
+        #expect(provider.streamLimits == [1])
+        #expect(try reason(provider, "bearer nonsense") != "")
+        #expect(provider.streamLimits == [1])
+        #expect(try reason(provider, standIn.authorization()) == "")
+        try provider.waitForLimit(1_000)
+        #expect(provider.session.room == 1_000)
+    }
+}
+
+@Suite("A certificate shown to the stand-in", .serialized)
+struct CertificateTests {
+    @Test("gives all streams at once, and its one topic by default")
+    func oneTopic() async throws {
+        let standIn = try await StandIn()
+        let provider = try standIn.connect(identity: standIn.certificate())
+        #expect(provider.streamLimits == [1_000])
+        var push = Push()
+        push.set("apns-topic", "")
+        #expect(try provider.ask(push).status == 200)
+        push.set("apns-topic", "com.example.other")
+        #expect(try provider.ask(push).body == #"{"reason":"TopicDisallowed"}"#)
+    }
+
+    @Test("with a list of topics serves these and no other, and asks for one of them")
+    func listedTopics() async throws {
+        let standIn = try await StandIn()
+        let topics = ["com.example.carillon", "com.example.carillon.voip"]
+        let provider = try standIn.connect(identity: standIn.certificate(topics: topics))
+        var push = Push(authorization: "bearer ignored")
+        #expect(try provider.ask(push).status == 200)
+        push.set("apns-topic", "com.example.carillon.complication")
+        #expect(try provider.ask(push).body == #"{"reason":"TopicDisallowed"}"#)
+        push.set("apns-topic", "")
+        #expect(try provider.ask(push).body == #"{"reason":"MissingTopic"}"#)
+    }
+
+    @Test("of the other environment, expired, or revoked is refused by GOAWAY after the handshake")
+    func refused() async throws {
+        let standIn = try await StandIn { settings, _ in settings.environment = .production }
+        let wrong = try standIn.connect(identity: standIn.certificate(isProduction: false))
+        try wrong.waitForGoAway()
+        #expect(wrong.goAways.map(\.last) == [0])
+        #expect(wrong.goAways.map(\.reason) == [#"{"reason":"BadCertificateEnvironment"}"#])
+        let expired = try standIn.connect(identity: standIn.certificate(expired: true))
+        try expired.waitForGoAway()
+        #expect(expired.goAways.map(\.reason) == [#"{"reason":"BadCertificate"}"#])
+        let revoked = try standIn.certificate()
+        let other = try await StandIn { settings, _ in settings.revokedCertificates = [revoked.certificate.sha256] }
+        let provider = try other.connect(identity: revoked)
+        try provider.waitForGoAway()
+        #expect(provider.goAways.map(\.reason) == [#"{"reason":"BadCertificate"}"#])
+    }
+}

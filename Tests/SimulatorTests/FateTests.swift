@@ -1,0 +1,102 @@
+import HTTP2
+import PushModel
+import Simulator
+import Testing
+
+@Suite("A device token of the grammar", .serialized)
+struct FateTests {
+    static let refusals: [(code: String, status: Int, body: String)] = [
+        ("02", 410, #"{"reason":"Unregistered","timestamp":1577836800000}"#),
+        ("04", 400, #"{"reason":"BadDeviceToken"}"#),
+        ("05", 400, #"{"reason":"DeviceTokenNotForTopic"}"#), ("06", 429, #"{"reason":"TooManyRequests"}"#),
+        ("07", 500, #"{"reason":"InternalServerError"}"#), ("08", 503, #"{"reason":"ServiceUnavailable"}"#),
+        ("09", 503, #"{"reason":"Shutdown"}"#), ("0a", 400, #"{"reason":"TopicDisallowed"}"#),
+        ("0b", 413, #"{"reason":"PayloadTooLarge"}"#), ("0c", 403, #"{"reason":"ExpiredProviderToken"}"#),
+        ("0d", 403, #"{"reason":"InvalidProviderToken"}"#), ("0e", 403, #"{"reason":"Forbidden"}"#),
+        ("0f", 429, #"{"reason":"TooManyProviderTokenUpdates"}"#), ("11", 400, #"{"reason":"ReasonOfTomorrow"}"#),
+        ("12", 503, #"{"reason":"ReasonOfTomorrow"}"#), ("13", 410, #"{"reason":"Unregistered"}"#), ("27", 500, ""),
+        ("28", 400, #"{"reason":"#),
+    ]
+
+    @Test("is refused with the reason that it names")
+    func refused() async throws {
+        let standIn = try await StandIn()
+        let provider = try standIn.connect()
+        let authorization = try standIn.authorization()
+        for (code, status, body) in FateTests.refusals {
+            let answer = try provider.ask(Push(token: "dead\(code)00aabb", authorization: authorization))
+            #expect(answer.status == status, "code \(code)")
+            #expect(answer.body == body, "code \(code)")
+        }
+        for (code, reason) in [("01", "Unregistered"), ("03", "ExpiredToken")] {
+            let answer = try provider.ask(Push(token: "dead\(code)00aabb", authorization: authorization))
+            #expect(answer.status == 410)
+            let timestamp = answer.body.split(separator: ":").last.flatMap { Int($0.dropLast()) } ?? 0
+            #expect(timestamp > 1_700_000_000_000, "milliseconds, and now")
+            #expect(answer.body.contains(reason))
+        }
+        let waiting = try provider.ask(Push(token: "dead1000aabb", authorization: authorization))
+        #expect(waiting.retryAfter == "2")
+        #expect(await standIn.simulator.summary().accepted == 0)
+    }
+
+    @Test("that names a count lives after it")
+    func counted() async throws {
+        let standIn = try await StandIn()
+        let provider = try standIn.connect()
+        let authorization = try standIn.authorization()
+        let statuses = try (0..<4).map { _ in
+            try provider.ask(Push(token: "dead0802aabb", authorization: authorization)).status
+        }
+        #expect(statuses == [503, 503, 200, 200])
+        #expect(try provider.ask(Push(token: "dead0802aacc", authorization: authorization)).status == 503)
+    }
+
+    @Test("resets the stream, before or after it was processed")
+    func resets() async throws {
+        let standIn = try await StandIn()
+        let provider = try standIn.connect()
+        let authorization = try standIn.authorization()
+        let endings = try ["20", "21", "25"].map {
+            try provider.ask(Push(token: "dead\($0)00aabb", authorization: authorization)).ending
+        }
+        #expect(endings == [.reset(.internalError), .refused, .reset(.internalError)])
+        #expect(await standIn.simulator.received(StandIn.token("dead2000aabb")).isEmpty)
+        #expect(await standIn.simulator.received(StandIn.token("dead2500aabb")).count == 1)
+    }
+
+    @Test("leaves the request without an answer, processed or not, or answers it late")
+    func silence() async throws {
+        let standIn = try await StandIn { settings, _ in settings.slowAnswer = .milliseconds(50) }
+        let provider = try standIn.connect()
+        let authorization = try standIn.authorization()
+        #expect(try provider.ask(Push(authorization: authorization)).status == 200)
+        let silent = try provider.send(Push(token: "dead2200aabb", authorization: authorization))
+        let lost = try provider.send(Push(token: "dead2400aabb", authorization: authorization))
+        let slow = try provider.send(Push(token: "dead2300aabb", authorization: authorization))
+        #expect(try provider.answer(to: slow).status == 200)
+        #expect(provider.answers[silent] == nil)
+        #expect(provider.answers[lost] == nil)
+        #expect(await standIn.simulator.received(StandIn.token("dead2200aabb")).isEmpty)
+        #expect(await standIn.simulator.received(StandIn.token("dead2400aabb")).count == 1)
+        #expect(await standIn.simulator.summary().unanswered == 2)
+    }
+
+    @Test("drops the connection instead of an answer")
+    func dropped() async throws {
+        let standIn = try await StandIn()
+        let provider = try standIn.connect()
+        let answer = try provider.ask(Push(token: "dead2600aabb", authorization: try standIn.authorization()))
+        #expect(answer.ending == .lost(wasSent: true))
+        #expect(await standIn.simulator.received(StandIn.token("dead2600aabb")).count == 1)
+    }
+
+    @Test("lives in one environment only")
+    func environments() async throws {
+        let standIn = try await StandIn { settings, _ in settings.environment = .sandbox }
+        let provider = try standIn.connect()
+        let authorization = try standIn.authorization()
+        #expect(try provider.ask(Push(token: "dead3000aabb", authorization: authorization)).status == 400)
+        #expect(try provider.ask(Push(token: "dead3100aabb", authorization: authorization)).status == 200)
+    }
+}

@@ -1,0 +1,71 @@
+import Encodings
+import PushModel
+import Reactor
+import Signing
+import Simulator
+import TLS
+
+/// A running stand-in with its authority and a signing key, for one test.
+struct StandIn {
+    let simulator: APNsSimulator
+    let port: UInt16
+    let authority: CertificateAuthority
+    let key: ES256Key
+
+    static let keyID = "ABCDE12345"
+    static let teamID = "TEAMID1234"
+
+    init(_ adjust: (inout APNsSimulatorSettings, ES256Key) throws -> Void = { _, _ in }) async throws {
+        let validity = CertificateValidity.days(30, from: Clocks.wallNow())
+        authority = try CertificateAuthority(name: "Stand-in authority", validity: validity)
+        key = try ES256Key.generate()
+        var settings = APNsSimulatorSettings(
+            identity: try authority.issue(
+                CertificateSubject(commonName: "api.push.apple.com"),
+                names: ["api.push.apple.com", "localhost", "127.0.0.1"], validity: validity))
+        try adjust(&settings, key)
+        simulator = try APNsSimulator(settings)
+        port = try await simulator.start()
+    }
+
+    func connect(identity: TLSIdentity? = nil, alpn: [String] = ["h2"], limitAtStart: Int = 1) throws -> Provider {
+        try Provider(
+            simulator, port: port, trust: authority.pem, identity: identity, alpn: alpn, limitAtStart: limitAtStart)
+    }
+
+    /// `bearer ...`, signed as Apple asks.
+    func authorization(
+        key other: ES256Key? = nil, keyID: String = StandIn.keyID, teamID: String = StandIn.teamID,
+        issuedAt: String? = nil, ageSeconds: Int64 = 0
+    ) throws -> String {
+        let issuedAt = issuedAt ?? String(Clocks.wallNow().secondsSince1970 - ageSeconds)
+        let header = Base64.urlEncode(Array(#"{"alg":"ES256","kid":"\#(keyID)"}"#.utf8))
+        let claims = Base64.urlEncode(Array(#"{"iss":"\#(teamID)","iat":\#(issuedAt)}"#.utf8))
+        let input = header + [UInt8(ascii: ".")] + claims
+        let signature = Base64.urlEncode(try (other ?? key).sign(input))
+        return "bearer " + String(decoding: input + [UInt8(ascii: ".")] + signature, as: UTF8.self)
+    }
+
+    func certificate(
+        topics: [String]? = nil, userID: String? = "com.example.carillon", isProduction: Bool = true,
+        isDevelopment: Bool = true, expired: Bool = false
+    ) throws -> TLSIdentity {
+        let now = Clocks.wallNow()
+        let validity =
+            expired
+            ? CertificateValidity(from: now + .seconds(-7_200), until: now + .seconds(-3_600)) : .days(30, from: now)
+        return try authority.issue(
+            CertificateSubject(commonName: "Apple Push Services", userID: userID), validity: validity,
+            apple: AppleExtensions(isDevelopment: isDevelopment, isProduction: isProduction, topics: topics))
+    }
+
+    /// Until so many requests have arrived.
+    func waitForRequests(_ count: Int) async throws {
+        let deadline = Clocks.monotonicNow() + Provider.patience
+        while await simulator.summary().requests < count {
+            guard Clocks.monotonicNow() < deadline else { throw OutOfPatience() }
+        }
+    }
+
+    static func token(_ hex: String) -> DeviceToken { DeviceToken(bytes: Hexadecimal.decode(hex) ?? []) }
+}

@@ -1,0 +1,93 @@
+import HTTP2
+import PushModel
+import Reactor
+import Simulator
+import TLS
+import Testing
+
+@Suite("A stranger at the stand-in's port", .serialized)
+struct StrangerTests {
+    @Test("who offers no protocol by ALPN speaks HTTP/2 all the same")
+    func noALPN() async throws {
+        let standIn = try await StandIn()
+        let provider = try standIn.connect(alpn: [])
+        #expect(provider.tls.alpn == nil)
+        #expect(try provider.ask(Push(authorization: standIn.authorization())).status == 200)
+    }
+
+    @Test("who talks garbage, before TLS or inside it, harms nobody else")
+    func garbage() async throws {
+        let standIn = try await StandIn()
+        var state: UInt64 = 20_261_121
+        func next() -> UInt64 {
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            return state >> 33
+        }
+        for round in 0..<200 {
+            let socket = try StreamSocket.connect(to: SocketAddress(loopbackPort: standIn.port))
+            var bytes = (0..<(1 + Int(next() % 600))).map { _ in UInt8(truncatingIfNeeded: next()) }
+            // A plausible beginning reaches deeper: a TLS handshake record.
+            if round % 2 == 0 { bytes = [22, 3, 1, 2, 0, 1, 0, 1, 252, 3, 3] + bytes }
+            while (try? socket.connectResult()) == nil {}
+            _ = try? socket.write(bytes.span)
+            socket.close()
+        }
+        for _ in 0..<20 {
+            let provider = try standIn.connect()
+            provider.writeRaw((0..<100).map { _ in UInt8(truncatingIfNeeded: next()) })
+            try provider.waitForClose()
+        }
+        #expect(try standIn.connect().ask(Push(authorization: standIn.authorization())).status == 200)
+    }
+
+    @Test("who opens more streams than allowed is refused some, and never the connection")
+    func tooManyStreams() async throws {
+        let standIn = try await StandIn()
+        let provider = try standIn.connect(limitAtStart: 100)
+        let authorization = try standIn.authorization()
+        let tags = try (0..<50).map { _ in try provider.send(Push(authorization: authorization)) }
+        let endings = try tags.map { try provider.answer(to: $0).ending }
+        #expect(endings.allSatisfy { $0 == .complete || $0 == .refused })
+        #expect(endings.contains(.complete))
+    }
+
+    @Test("who comes by IPv6 is served where that was asked for")
+    func ipv6() async throws {
+        let standIn = try await StandIn { settings, _ in settings.bindsIPv6 = true }
+        let socket = try StreamSocket.connect(to: SocketAddress(loopbackIPv6Port: standIn.port))
+        socket.close()
+        #expect(try standIn.connect().ask(Push(authorization: standIn.authorization())).status == 200)
+    }
+
+    @Test("finds it gone after its stop, and back after its next start")
+    func restart() async throws {
+        let standIn = try await StandIn()
+        let provider = try standIn.connect()
+        await standIn.simulator.stop()
+        try provider.waitForClose()
+        let port = try await standIn.simulator.start()
+        let again = try Provider(standIn.simulator, port: port, trust: standIn.authority.pem)
+        #expect(try again.ask(Push(authorization: standIn.authorization())).status == 200)
+    }
+}
+
+@Suite("A stand-in that only has to be fast", .serialized)
+struct SinkTests {
+    @Test("answers anything with 200 and its id, counts it, and shows its counts")
+    func sink() async throws {
+        let standIn = try await StandIn { settings, _ in settings.mode = .sink }
+        let provider = try standIn.connect()
+        #expect(provider.streamLimits == [1_000])
+        let id = "123e4567-e89b-12d3-a456-4266554400a0"
+        let tags = try (0..<500).map { _ in try provider.send(Push([("apns-id", id)])) }
+        for tag in tags {
+            let answer = try provider.answer(to: tag)
+            #expect(answer.status == 200)
+            #expect(answer.apnsID == id)
+        }
+        #expect(try provider.ask(Push()).status == 200)
+        #expect(try provider.get("/simulator/summary").body.contains(#""accepted":501"#))
+        await standIn.simulator.follow(APNsScript(answerDelay: .milliseconds(20)))
+        #expect(try provider.ask(Push([("apns-id", id)])).apnsID == id)
+    }
+}
