@@ -25,7 +25,9 @@ let package = Package(
     dependencies: [
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
     targets: [
@@ -78,13 +80,18 @@ let package = Package(
             ]),
 
         // Floor 5: HTTP in.
-        room(
-            "GatewayAPI",
-            [
-                "PushModel", "JSON", "Encodings", "Calendar", "APNs", "Delivery", "Registry", "CredentialKeeping",
+        .target(
+            name: "GatewayAPI",
+            dependencies: [
+                "PushModel", "JSON", "Encodings", "Calendar", "APNs", "Signing", "Store", "Delivery", "Registry",
+                "CredentialKeeping",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),
-            ]),
+                .product(name: "NIOCore", package: "swift-nio"),
+            ],
+            // Links to docs/: what is served is what is written there.
+            resources: [.embedInCode("openapi.yaml"), .embedInCode("errors.md")], swiftSettings: house),
 
         // Annexe: the stand-ins of the providers.
         room(

@@ -83,7 +83,7 @@ package final class ProviderTokenKeeper: AuthorizationSource, Sendable {
     private func sign() -> SealedProviderToken? {
         let now = Clocks.wallNow()
         let input = ProviderTokenText.signingInput(identity: identity, issuedAt: now)
-        guard let signature = try? key.sign(input.span) else { return nil }
+        guard let signature = try? key.sign(input) else { return nil }
         let token = ProviderTokenText.assemble(signingInput: input, signature: signature, issuedAt: now)
         guard let sealed = try? vault.seal(token.text, purpose: purpose) else { return nil }
         return SealedProviderToken(sealed: sealed, issuedAt: token.issuedAt)

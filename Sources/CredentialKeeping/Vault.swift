@@ -23,7 +23,7 @@ package struct Vault: Sendable, CustomStringConvertible {
         let nonce = Entropy.bytes(Vault.nonceBytes)
         do {
             let sealed = try AESGCM.seal(
-                plaintext, key: masterKey, nonce: nonce, authenticating: Array(purpose.utf8))
+                plaintext, key: masterKey, nonce: nonce, context: Array(purpose.utf8))
             return [Vault.format] + nonce + sealed
         } catch {
             throw .sealingFailed
@@ -37,7 +37,7 @@ package struct Vault: Sendable, CustomStringConvertible {
         do {
             return try AESGCM.open(
                 Array(sealed[bodyStart...]), key: masterKey, nonce: Array(sealed[1..<bodyStart]),
-                authenticating: Array(purpose.utf8))
+                context: Array(purpose.utf8))
         } catch {
             throw .doesNotOpen
         }
