@@ -160,7 +160,11 @@ extension PoolBook {
         return min(doubled, settings.backoffCeiling) * (0.5 + 0.5 * chance)
     }
 
-    private var refusal: PostgresError { outage.map { .unavailable($0) } ?? .poolExhausted }
+    /// A pool without a single connection is not exhausted: it has found no server yet.
+    private var refusal: PostgresError {
+        if let outage { return .unavailable(outage) }
+        return slots.contains { $0.use != .dialing } ? .poolExhausted : .unavailable(.unreachable)
+    }
 
     private mutating func handOver(_ number: Int) -> [Action] {
         guard let index = index(number) else { return [.close(number)] }

@@ -18,21 +18,32 @@ struct PipelineTests {
     func rolledBack() async throws {
         try await withPool { pool in
             let table = uniqueName("pairs")
-            try await pool.script("CREATE TABLE \(table) (id int8 CONSTRAINT pairs_are_unique PRIMARY KEY, secret text)")
+            try await pool.script(
+                "CREATE TABLE \(table) (id int8 CONSTRAINT pairs_are_unique PRIMARY KEY, secret text)")
             let insert = Statement("insert_pair", "INSERT INTO \(table) VALUES ($1, $2)")
             let error = await failure { () async throws(PostgresError) in
                 try await pool.run([
-                    Query(insert) { $0.int64(1); $0.text("hunter2") },
-                    Query(insert) { $0.int64(1); $0.text("hunter2") },
-                    Query(insert) { $0.int64(2); $0.text("hunter2") },
+                    Query(insert) {
+                        $0.int64(1); $0.text("hunter2")
+                    },
+                    Query(insert) {
+                        $0.int64(1); $0.text("hunter2")
+                    },
+                    Query(insert) {
+                        $0.int64(2); $0.text("hunter2")
+                    },
                 ])
             }
             #expect(
-                error == .refused(
-                    Refusal(sqlState: .uniqueViolation, statement: "insert_pair", constraint: "pairs_are_unique")))
+                error
+                    == .refused(
+                        Refusal(sqlState: .uniqueViolation, statement: "insert_pair", constraint: "pairs_are_unique")))
             #expect(error.map { "\($0)" } == "SQLSTATE 23505, statement insert_pair, constraint pairs_are_unique")
             #expect(try await pool.count(table) == 0)
-            _ = try await pool.run(Query(insert) { $0.int64(1); $0.text("hunter2") })
+            _ = try await pool.run(
+                Query(insert) {
+                    $0.int64(1); $0.text("hunter2")
+                })
             #expect(try await pool.count(table) == 1)
         }
     }
@@ -61,9 +72,7 @@ struct PipelineTests {
 
     @Test("prepare a name once for each connection, even where it stands twice in the first batch")
     func preparedOnce() async throws {
-        var settings = PoolSettings()
-        settings.connectionsMax = 1
-        try await withPool(pool: settings) { pool in
+        try await withPool(pool: patient(1)) { pool in
             let named = Statement("once", "SELECT $1")
             for _ in 0..<3 { _ = try await pool.run([Query(named) { $0.int64(1) }, Query(named) { $0.int64(2) }]) }
             let kept = try await pool.read(

@@ -3,7 +3,7 @@ import PushModel
 import Reactor
 import Testing
 
-private func small(_ connections: Int, waiters: Int = 2, wait: Duration = .seconds(20)) -> PoolSettings {
+private func small(_ connections: Int, waiters: Int = 2, wait: Duration = .seconds(60)) -> PoolSettings {
     var settings = PoolSettings()
     settings.connectionsMax = connections
     settings.waitersMax = waiters
@@ -37,7 +37,7 @@ struct BusyPoolTests {
                         await failure { () async throws(PostgresError) in try await pool.run(query("SELECT 1")) }
                     }
                 }
-                while await pool.census().waiting < 2 { await Task.yield() }
+                try? await eventually("both wait") { await pool.census().waiting == 2 }
                 let error = await failure { () async throws(PostgresError) in try await pool.run(query("SELECT 1")) }
                 #expect(error == .poolExhausted)
                 for task in waiting { task.cancel() }
@@ -63,28 +63,58 @@ struct BusyPoolTests {
 
     @Test("closes after its conversations, and turns away who comes later")
     func closes() async throws {
-        try await withPool { pool in
-            let slow = Task { try await pool.run(query("SELECT pg_sleep(0.05)")) }
-            while await pool.census().busy == 0 { await Task.yield() }
-            await pool.close()
-            _ = try await slow.value
-            let error = await failure { () async throws(PostgresError) in try await pool.run(query("SELECT 1")) }
-            #expect(error == .unavailable(.shuttingDown))
+        try await withPool { keeper in
+            try await withPool { pool in
+                let (slow, closing) = try await whileLocked(keeper) { lock in
+                    let slow = Task { try await pool.run(takeLock(lock)).rowCount }
+                    try await eventually("lent") { await pool.census().busy == 1 }
+                    let closing = Task { await pool.close() }
+                    try await eventually("closing") { await pool.census().outage == .shuttingDown }
+                    return (slow, closing)
+                }
+                #expect(try await slow.value == 1)
+                await closing.value
+                let error = await failure { () async throws(PostgresError) in try await pool.run(query("SELECT 1")) }
+                #expect(error == .unavailable(.shuttingDown))
+            }
         }
     }
+}
+
+private func takeLock(_ lock: Int64) -> Query {
+    query("SELECT pg_advisory_xact_lock($1)") { $0.int64(lock) }
+}
+
+/// Holds an advisory lock during the work, so that a conversation lasts exactly as long as the test wants.
+private func whileLocked<Answer: Sendable>(
+    _ pool: PostgresPool, _ work: @Sendable (Int64) async throws -> Answer
+) async throws -> Answer {
+    let lock = Int64(truncatingIfNeeded: Entropy.uint64())
+    let outcome = try await pool.transaction { transaction async throws(PostgresError) in
+        _ = try await transaction.run(takeLock(lock))
+        do {
+            return Result<Answer, any Error>.success(try await work(lock))
+        } catch {
+            return .failure(error)
+        }
+    }
+    return try outcome.get()
 }
 
 @Suite("A cancelled task")
 struct CancelTests {
     @Test("lets its conversation come to its end")
     func conversation() async throws {
-        try await withPool(pool: small(1)) { pool in
-            let slow = Task { try await pool.run(query("SELECT 5::int4 FROM pg_sleep(0.05)")).int32(0, 0) }
-            while await pool.census().busy == 0 { await Task.yield() }
-            slow.cancel()
-            let answer = try await slow.value
-            #expect(answer == 5)
-            #expect(await pool.census() == PoolCensus(open: 1, busy: 0, waiting: 0, outage: nil))
+        try await withPool(pool: small(2)) { pool in
+            let slow = try await whileLocked(pool) { lock in
+                let slow = Task { try await pool.run(takeLock(lock)).rowCount }
+                try await eventually("lent") { await pool.census().busy == 2 }
+                slow.cancel()
+                return slow
+            }
+            let rows = try await slow.value
+            #expect(rows == 1)
+            #expect(await pool.census().busy == 0)
         }
     }
 
@@ -170,12 +200,12 @@ struct PoolBookTests {
         var dial = book.wait(now).actions
         var waits: [Duration] = []
         for _ in 0..<4 {
-            guard case .dial(let number) = dial.first else { 
+            guard case .dial(let number) = dial.first else {
                 Issue.record("no dial: \(dial)")
                 return
             }
             let actions = book.dialFailed(number, .unreachable, chance: 1, now)
-            guard case .wake(let at) = actions.first else { 
+            guard case .wake(let at) = actions.first else {
                 Issue.record("no wake-up: \(actions)")
                 return
             }

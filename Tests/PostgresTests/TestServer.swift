@@ -2,6 +2,7 @@ import Glibc
 import Postgres
 import PushModel
 import Reactor
+import Synchronization
 import Testing
 
 /// The one private server that most tests share: started by the first test, gone with the process.
@@ -13,6 +14,24 @@ enum SharedServer {
     }
 
     static func settings() async throws -> PostgresSettings { try await starting.value }
+
+    /// A server's folder that was made and stopped: copying it takes a twentieth of initdb's time.
+    private static let template = Task {
+        let folder = try TestFolder.make()
+        TestFolder.removeAtExit(folder)
+        let server = PrivateServer(dataFolder: folder)
+        _ = try await server.start()
+        await server.stop()
+        return folder
+    }
+
+    static func copyTemplate(to folder: String) async throws {
+        let template = try await template.value
+        let status = try await BlockingPool.shared.run {
+            unsafe system("cp -a '\(template)/postgres' '\(folder)/postgres'")
+        }
+        try #require(status == 0)
+    }
 }
 
 enum TestFolder {
@@ -26,12 +45,13 @@ enum TestFolder {
         return path
     }
 
-    nonisolated(unsafe) private static var leftAtExit: [String] = []
+    private static let leftAtExit = Mutex<[String]>([])
 
-    /// Called before the tests run in earnest, once.
     static func removeAtExit(_ folder: String) {
-        unsafe leftAtExit.append(folder)
-        atexit { for folder in unsafe TestFolder.leftAtExit { TestFolder.destroy(folder) } }
+        leftAtExit.withLock { folders in
+            if folders.isEmpty { atexit { TestFolder.leftAtExit.withLock { $0.forEach(TestFolder.destroy) } } }
+            folders.append(folder)
+        }
     }
 
     /// Kills the server that lives there, and removes everything.
@@ -53,9 +73,17 @@ enum TestFolder {
     }
 }
 
+/// For tests that are not about waiting: a busy machine is no failure.
+func patient(_ connectionsMax: Int = 8) -> PoolSettings {
+    var settings = PoolSettings()
+    settings.connectionsMax = connectionsMax
+    settings.waitMax = .seconds(60)
+    return settings
+}
+
 /// A loop and a pool of its own on it, closed and stopped at the end.
 func withPool(
-    _ settings: PostgresSettings? = nil, pool: PoolSettings = PoolSettings(),
+    _ settings: PostgresSettings? = nil, pool: PoolSettings = patient(),
     _ body: (PostgresPool) async throws -> Void
 ) async throws {
     let server: PostgresSettings
@@ -76,16 +104,18 @@ func withPool(
 /// A server of the test's own, to be killed and started again.
 func withOwnServer(_ body: (PrivateServer, PostgresSettings, String) async throws -> Void) async throws {
     let folder = try TestFolder.make()
-    defer { TestFolder.destroy(folder) }
     let server = PrivateServer(dataFolder: folder)
-    let settings = try await server.start()
+    let outcome: Result<Void, any Error>
     do {
-        try await body(server, settings, folder)
+        try await SharedServer.copyTemplate(to: folder)
+        try await body(server, try await server.start(), folder)
+        outcome = .success(())
     } catch {
-        await server.stop()
-        throw error
+        outcome = .failure(error)
     }
     await server.stop()
+    try await BlockingPool.shared.run { TestFolder.destroy(folder) }
+    try outcome.get()
 }
 
 /// A name that no other test uses.
@@ -103,18 +133,20 @@ func failure<Answer>(_ work: () async throws(PostgresError) -> Answer) async -> 
     } catch { return error }
 }
 
+/// Asks until it holds, and gives up after a generous while.
+func eventually(
+    _ sentence: Comment, most: Duration = .seconds(30), _ holds: () async throws -> Bool
+) async throws {
+    let limit = Clocks.monotonicNow() + most
+    while Clocks.monotonicNow() < limit {
+        if try await holds() { return }
+        try await Task.sleep(for: .milliseconds(2))
+    }
+    try #require(Bool(false), sentence)
+}
+
 extension PostgresPool {
     func count(_ table: String) async throws -> Int64 {
         try await read(query("SELECT count(*) FROM \(table)")).int64(0, 0)
-    }
-
-    /// Asks until it holds. For what another process does in its own time.
-    func waits(until sql: String, most: Duration = .seconds(20)) async throws {
-        let limit = Clocks.monotonicNow() + most
-        while Clocks.monotonicNow() < limit {
-            if try await read(query(sql)).bool(0, 0) { return }
-            try await Task.sleep(for: .milliseconds(5))
-        }
-        Issue.record("never came true: \(sql)")
     }
 }

@@ -4,7 +4,8 @@ import Testing
 
 private func table(_ pool: PostgresPool, _ rows: String = "") async throws -> String {
     let name = uniqueName("ledger")
-    try await pool.script("CREATE TABLE \(name) (id int8 PRIMARY KEY, amount int8 DEFAULT 0 CHECK (amount >= 0)); \(rows)")
+    try await pool.script(
+        "CREATE TABLE \(name) (id int8 PRIMARY KEY, amount int8 DEFAULT 0 CHECK (amount >= 0)); \(rows)")
     if rows.isEmpty { try await pool.script("INSERT INTO \(name) VALUES (1, 10), (2, 10)") }
     return name
 }
@@ -103,8 +104,9 @@ struct TransactionTests {
                 }
             }
             #expect(
-                error == .refused(
-                    Refusal(sqlState: .uniqueViolation, statement: "COMMIT", constraint: "\(name)_once")))
+                error
+                    == .refused(
+                        Refusal(sqlState: .uniqueViolation, statement: "COMMIT", constraint: "\(name)_once")))
             #expect(try await pool.count(name) == 0)
         }
     }
@@ -150,7 +152,8 @@ struct TransactionTests {
         try await withPool { pool in
             let ledger = try await table(pool)
             let error = await failure { () async throws(PostgresError) in
-                try await pool.transaction(TransactionOptions(isReadOnly: true)) { transaction async throws(PostgresError) in
+                try await pool.transaction(TransactionOptions(isReadOnly: true)) {
+                    transaction async throws(PostgresError) in
                     _ = try await transaction.run(query("DELETE FROM \(ledger)"))
                 }
             }

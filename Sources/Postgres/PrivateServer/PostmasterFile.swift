@@ -42,6 +42,11 @@ struct PostmasterFile: Equatable, Sendable {
         return !status[end...].dropFirst(2).hasPrefix("Z")
     }
 
+    /// Whether PostgreSQL would take the number for a running server, be it a zombie's or a stranger's.
+    var blocksStart: Bool { !ChildProcess.reap(process) || kill(process, 0) == 0 }
+
+    var isPostgres: Bool { Files.readText("/proc/\(process)/comm")?.hasPrefix("postgres") == true }
+
     /// Makes a stale file harmless where the kernel has given its number to another program: PostgreSQL would take
     /// that for a running server. The rest of the file stays, since PostgreSQL finds by it whether processes of the
     /// old server still use its shared memory.

@@ -33,6 +33,20 @@ package actor PrivateServer {
         }
     }
 
+    /// Starts the server again whenever it has died (killed for its memory, say). Returns when stopped or cancelled.
+    package func keepRunning() async {
+        while let running, !Task.isCancelled {
+            if !running.isAlive {
+                // What keeps it from starting may pass (a full disk): the next look tries again.
+                _ = try? await start()
+            }
+            try? await Task.sleep(for: PrivateServer.lookInterval)
+        }
+    }
+
+    /// Shorter than the pool's callers wait.
+    private static let lookInterval: Duration = .milliseconds(500)
+
     /// The postmaster's process id, while it is known to run.
     package var processID: Int32? { running?.process }
 

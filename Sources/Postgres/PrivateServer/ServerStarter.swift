@@ -10,6 +10,13 @@ struct ServerStarter: Sendable {
         let process: pid_t
         let socketFolder: String
 
+        /// Takes note of its end where it is our child.
+        var isAlive: Bool {
+            _ = ChildProcess.reap(process)
+            guard let file = PostmasterFile(in: home), file.process == process else { return false }
+            return file.isServing(home)
+        }
+
         var hasSocket: Bool { Files.exists(socketFolder + "/.s.PGSQL.5432") }
     }
 
@@ -21,6 +28,8 @@ struct ServerStarter: Sendable {
     private static let startMax: Duration = .seconds(300)
     /// Processes of a server that was killed notice it within moments, and let go of its shared memory.
     private static let orphansMax: Duration = .seconds(30)
+    /// A killed process is on the kernel's table until all of its memory is given back.
+    private static let dyingMax: Duration = .seconds(10)
     private static let stopMax: Duration = .seconds(60)
     private static let pollMicroseconds: UInt32 = 20_000
 
@@ -41,6 +50,8 @@ struct ServerStarter: Sendable {
     /// A server that survived us, by its pid file.
     private func adopt(_ home: String) throws(PrivateServerError) -> Running? {
         guard let file = PostmasterFile(in: home), file.isServing(home) else { return nil }
+        // One that was just killed still looks alive for a moment.
+        usleep(ServerStarter.pollMicroseconds)
         let limit = Clocks.monotonicNow() + ServerStarter.startMax
         while Clocks.monotonicNow() < limit {
             guard let file = PostmasterFile(in: home), file.isServing(home) else { return nil }
@@ -68,7 +79,7 @@ struct ServerStarter: Sendable {
             programs.postgres, ["-D", home, "-c", "unix_socket_directories=\(socketFolder)"])
         let orphansLimit = Clocks.monotonicNow() + ServerStarter.orphansMax
         while true {
-            if PostmasterFile(in: home)?.isAlive == true { try PostmasterFile.disown(in: home, account) }
+            try clearRemains(home, socketFolder, account)
             if let running = try attempt(command, home, socketFolder) { return running }
             let complaint = folder.lastLogLine()
             guard complaint.contains("shared memory block"), Clocks.monotonicNow() < orphansLimit else {
@@ -76,6 +87,22 @@ struct ServerStarter: Sendable {
             }
             usleep(ServerStarter.pollMicroseconds * 10)
         }
+    }
+
+    /// What a dead server has left that would pass for a living one.
+    private func clearRemains(
+        _ home: String, _ socketFolder: String, _ account: ServerAccount
+    ) throws(PrivateServerError) {
+        let limit = Clocks.monotonicNow() + ServerStarter.dyingMax
+        while let file = PostmasterFile(in: home), file.blocksStart {
+            guard file.isPostgres, Clocks.monotonicNow() < limit else {
+                try PostmasterFile.disown(in: home, account)
+                break
+            }
+            usleep(ServerStarter.pollMicroseconds)
+        }
+        // The folder is this server's alone. The lock in it names a process, as the pid file does.
+        for name in [".s.PGSQL.5432.lock", ".s.PGSQL.5432"] { _ = unsafe unlink(socketFolder + "/" + name) }
     }
 
     /// nil: the server has ended again; its log says why.
@@ -102,11 +129,11 @@ struct ServerStarter: Sendable {
 
     private func stopLocked(_ running: Running) {
         for signal in [SIGINT, SIGQUIT] {
-            guard isRunning(running) else { return }
+            guard running.isAlive else { return }
             kill(running.process, signal)
             let limit = Clocks.monotonicNow() + ServerStarter.stopMax
             while Clocks.monotonicNow() < limit {
-                if !isRunning(running) {
+                if !running.isAlive {
                     // Empty now, since the server takes its socket away.
                     _ = unsafe rmdir(running.socketFolder)
                     return
@@ -114,12 +141,5 @@ struct ServerStarter: Sendable {
                 usleep(ServerStarter.pollMicroseconds)
             }
         }
-    }
-
-    /// Where the server is our child and has ended, the kernel's table is told.
-    private func isRunning(_ running: Running) -> Bool {
-        _ = ChildProcess.reap(running.process)
-        guard let file = PostmasterFile(in: running.home), file.process == running.process else { return false }
-        return file.isServing(running.home)
     }
 }

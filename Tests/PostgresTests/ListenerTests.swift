@@ -1,0 +1,104 @@
+import Postgres
+import PushModel
+import Reactor
+import Testing
+
+private func say(_ pool: PostgresPool, _ channel: String, _ payload: String) async throws {
+    _ = try await pool.run(
+        query("SELECT pg_notify($1, $2)") {
+            $0.text(channel)
+            $0.text(payload)
+        })
+}
+
+private func withListener(
+    _ settings: PostgresSettings, _ channels: [String],
+    _ body: (inout AsyncStream<ListenerEvent>.AsyncIterator) async throws -> Void
+) async throws {
+    let loop = try ReactorLoop(name: "listener")
+    let listener = PostgresListener(settings, channels: channels, loop: loop)
+    await listener.start()
+    var events = listener.events.makeAsyncIterator()
+    do {
+        try await body(&events)
+    } catch {
+        await listener.close()
+        loop.stop()
+        throw error
+    }
+    await listener.close()
+    loop.stop()
+}
+
+@Suite("A listener")
+struct ListenerTests {
+    @Test("says when it listens, and hears its channels, whatever they are called")
+    func hears() async throws {
+        try await withPool { pool in
+            let channel = uniqueName("Parcels \"due\"")
+            try await withListener(try await SharedServer.settings(), [channel, "other"]) { events in
+                #expect(await events.next() == .listening)
+                try await say(pool, "nobody_hears", "x")
+                try await say(pool, channel, "app 7, route 3")
+                try await say(pool, channel, "")
+                #expect(await events.next() == .notification(channel: channel, payload: "app 7, route 3"))
+                #expect(await events.next() == .notification(channel: channel, payload: ""))
+            }
+        }
+    }
+
+    @Test("comes back after the server was killed, and says that it may have missed something", .timeLimit(.minutes(2)))
+    func restart() async throws {
+        try await withOwnServer { server, settings, folder in
+            try await withPool(settings) { pool in
+                try await withListener(settings, ["news"]) { events in
+                    #expect(await events.next() == .listening)
+                    await server.stop()
+                    _ = try await server.start()
+                    #expect(await events.next() == .listening)
+                    try await say(pool, "news", "after")
+                    #expect(await events.next() == .notification(channel: "news", payload: "after"))
+                }
+            }
+        }
+    }
+
+    @Test("that falls behind loses the oldest, and is told")
+    func overflow() async throws {
+        try await withPool { pool in
+            let channel = uniqueName("flood")
+            try await withListener(try await SharedServer.settings(), [channel]) { events in
+                #expect(await events.next() == .listening)
+                for hundred in 0..<30 {
+                    _ = try await pool.run(
+                        query("SELECT pg_notify($1, i::text) FROM generate_series($2 + 1, $2 + 100) AS i") {
+                            $0.text(channel)
+                            $0.int32(Int32(hundred * 100))
+                        })
+                }
+                var heard = 0
+                var wasTold = false
+                while !wasTold || heard == 0 {
+                    switch await events.next() {
+                    case .listening: wasTold = true
+                    case .notification: heard += 1
+                    case nil: return
+                    }
+                }
+                #expect(wasTold && heard < 3_000)
+            }
+        }
+    }
+
+    @Test("that was closed ends its stream")
+    func closed() async throws {
+        let loop = try ReactorLoop(name: "listener")
+        let listener = PostgresListener(try await SharedServer.settings(), channels: ["x"], loop: loop)
+        await listener.start()
+        var events = listener.events.makeAsyncIterator()
+        #expect(await events.next() == .listening)
+        await listener.close()
+        #expect(await events.next() == nil)
+        loop.stop()
+    }
+}

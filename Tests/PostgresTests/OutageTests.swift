@@ -1,0 +1,298 @@
+import Glibc
+import Postgres
+import PushModel
+import Reactor
+import Testing
+
+/// Kills the postmaster as the kernel's out-of-memory killer would; its backends follow by themselves.
+private func killPostmaster(_ server: PrivateServer) async throws {
+    let process = try #require(await server.processID)
+    kill(process, SIGKILL)
+}
+
+/// A table without primary key, so that a row written twice shows.
+private func makeTable(_ pool: PostgresPool) async throws -> String {
+    let name = uniqueName("journal")
+    try await pool.script("CREATE TABLE \(name) (id int8)")
+    return name
+}
+
+@Suite("A server that goes away and comes back")
+struct OutageTests {
+    @Test("is unavailable in between, within the time that a caller may wait; then the same pool works on")
+    func stopAndStart() async throws {
+        try await withOwnServer { server, settings, _ in
+            try await withPool(settings) { pool in
+                _ = try await pool.run([query("SELECT 1"), query("SELECT 2")])
+                await server.stop()
+                for _ in 0..<3 {
+                    let error = await failure { () async throws(PostgresError) in
+                        try await pool.run(query("SELECT 1"), deadline: .milliseconds(200))
+                    }
+                    #expect(error == .unavailable(.unreachable) && error?.isTransient == true)
+                }
+                #expect(await pool.census().outage == .unreachable)
+                _ = try await server.start()
+                #expect(try await pool.run(query("SELECT 3::int4")).int32(0, 0) == 3)
+                #expect(await pool.census().outage == nil)
+            }
+        }
+    }
+
+    @Test("lets callers who may wait through a restart pass without an error")
+    func patience() async throws {
+        try await withOwnServer { server, settings, _ in
+            try await withPool(settings) { pool in
+                _ = try await pool.run(query("SELECT 1"))
+                await server.stop()
+                let waiting = Task { try await pool.run(query("SELECT 4::int4")).int32(0, 0) }
+                try await eventually("waits") { await pool.census().waiting == 1 }
+                _ = try await server.start()
+                #expect(try await waiting.value == 4)
+            }
+        }
+    }
+
+    @Test("killed under load: what was answered stands once, what was denied does not stand")
+    func killedUnderLoad() async throws {
+        try await withOwnServer { server, settings, _ in
+            try await withPool(settings) { pool in
+                let journal = try await makeTable(pool)
+                let writers = (0..<6).map { writer in
+                    Task { await write(pool, journal, firstID: Int64(writer) * 1_000_000) }
+                }
+                for _ in 0..<3 {
+                    let before = try? await pool.count(journal)
+                    try await eventually("grows") { (try? await pool.count(journal)) ?? 0 > (before ?? 0) + 50 }
+                    try await killPostmaster(server)
+                    _ = try await server.start()
+                }
+                for writer in writers { writer.cancel() }
+                var answers = WriteAnswers()
+                for writer in writers { answers.add(await writer.value) }
+                let rows = try await pool.read(query("SELECT id FROM \(journal) ORDER BY id")).int64Column(0)
+                let stored = Set(rows)
+                #expect(stored.count == rows.count)
+                #expect(answers.committed.isSubset(of: stored))
+                #expect(stored.isSubset(of: answers.committed.union(answers.unknown)))
+                #expect(answers.denied.isDisjoint(with: stored))
+                #expect(!answers.committed.isEmpty)
+            }
+        }
+    }
+
+    private struct WriteAnswers: Sendable {
+        var committed: Set<Int64> = []
+        var unknown: Set<Int64> = []
+        var denied: Set<Int64> = []
+
+        mutating func add(_ other: WriteAnswers) {
+            committed.formUnion(other.committed)
+            unknown.formUnion(other.unknown)
+            denied.formUnion(other.denied)
+        }
+    }
+
+    /// Writes rising ids until cancelled, each once.
+    private func write(_ pool: PostgresPool, _ journal: String, firstID: Int64) async -> WriteAnswers {
+        var answers = WriteAnswers()
+        let insert = Statement("insert_journal", "INSERT INTO \(journal) VALUES ($1)")
+        var id = firstID
+        while !Task.isCancelled {
+            id += 1
+            let error = await failure { () async throws(PostgresError) in
+                if id % 2 == 0 { return try await pool.run(Query(insert) { $0.int64(id) }).affectedRows }
+                return try await pool.run([Query(insert) { $0.int64(id) }], transaction: TransactionOptions()).count
+            }
+            switch error {
+            case nil: answers.committed.insert(id)
+            case .commitUnknown: answers.unknown.insert(id)
+            default: answers.denied.insert(id)
+            }
+        }
+        return answers
+    }
+}
+
+@Suite("A connection that breaks")
+struct BrokenConnectionTests {
+    @Test("after the COMMIT left is told as an unknown commit, before it as a certain loss", arguments: 0..<4)
+    func killedInBetween(which: Int) async throws {
+        try await withOwnServer { server, settings, _ in
+            try await withPool(settings) { pool in
+                try await withPool(settings) { observer in
+                    let slow = query("SELECT pg_sleep(600)")
+                    let conversation = Task { () async -> PostgresError? in
+                        await failure { () async throws(PostgresError) in
+                            switch which {
+                            case 0: _ = try await pool.run(slow)
+                            case 1: _ = try await pool.run([slow], transaction: TransactionOptions())
+                            case 2: _ = try await pool.read(slow)
+                            default:
+                                try await pool.transaction { transaction async throws(PostgresError) in
+                                    _ = try await transaction.run(slow)
+                                }
+                            }
+                        }
+                    }
+                    try await eventually("sleeps") {
+                        try await observer.read(
+                            query("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'")
+                        ).int64(0, 0) == 1
+                    }
+                    try await killPostmaster(server)
+                    let error = await conversation.value
+                    #expect(error == (which < 2 ? .commitUnknown : .connectionLost))
+                    #expect(error?.mayHaveCommitted == (which < 2))
+                }
+            }
+        }
+    }
+
+    @Test("because an operator ended the session is told as lost, and replaced")
+    func terminated() async throws {
+        try await withPool { pool in
+            let victim = try await pool.read(query("SELECT pg_backend_pid()")).int32(0, 0)
+            try await withPool { other in
+                _ = try await other.run(query("SELECT pg_terminate_backend(\(victim), 10000)"))
+            }
+            // It was idle: nothing is lost with it, and nobody notices.
+            let replaced = try await pool.run(query("SELECT pg_backend_pid()")).int32(0, 0)
+            #expect(replaced != victim)
+        }
+    }
+
+    @Test("while its transaction is open fails the transaction for certain")
+    func terminatedInside() async throws {
+        try await withPool { pool in
+            let error = await failure { () async throws(PostgresError) in
+                try await pool.transaction { transaction async throws(PostgresError) in
+                    let victim = try await transaction.run(query("SELECT pg_backend_pid()")).int32(0, 0)
+                    _ = try await pool.run(query("SELECT pg_terminate_backend(\(victim), 10000)"))
+                    _ = try await transaction.run(query("SELECT 1"))
+                }
+            }
+            #expect(error == .connectionLost)
+            _ = try await pool.run(query("SELECT 1"))
+        }
+    }
+
+    @Test("by falling silent ends at its deadline: unknown where a commit was under way", arguments: [true, false])
+    func silent(writes: Bool) async throws {
+        try await withOwnServer { _, settings, _ in
+            try await withPool(settings) { pool in
+                let backend = try await pool.read(query("SELECT pg_backend_pid()")).int32(0, 0)
+                kill(backend, SIGSTOP)
+                defer { kill(backend, SIGCONT) }
+                let error = await failure { () async throws(PostgresError) in
+                    if writes {
+                        _ = try await pool.run(query("SELECT 1"), deadline: .milliseconds(50))
+                    } else {
+                        _ = try await pool.read(query("SELECT 1"), deadline: .milliseconds(50))
+                    }
+                }
+                #expect(error == (writes ? .commitUnknown : .deadlinePassed))
+                #expect(try await pool.run(query("SELECT 5::int4")).int32(0, 0) == 5)
+            }
+        }
+    }
+}
+
+@Suite("A peer that is no PostgreSQL")
+struct StrangePeerTests {
+    @Test(
+        "is unavailable, within the connect timeout",
+        arguments: [
+            nil, "", "HTTP/1.1 400 Bad Request\r\n\r\n", "S", "N", "R\u{0}\u{0}\u{0}\u{8}\u{0}\u{0}\u{0}\u{0}nonsense",
+            "E\u{0}\u{0}\u{0}\u{9}", "\u{0}\u{0}\u{0}\u{0}", "Z\u{0}\u{0}\u{0}\u{5}I",
+        ] as [String?])
+    func garbage(words: String?) async throws {
+        let peer = try StrangePeer(words.map { Array($0.utf8) })
+        defer { peer.stop() }
+        var settings = try PostgresSettings(parsing: "postgres://somebody:hunter2@localhost:\(peer.port)/nothing")
+        settings.connectTimeout = .milliseconds(300)
+        var pool = PoolSettings()
+        pool.waitMax = .seconds(2)
+        try await withPool(settings, pool: pool) { pool in
+            let error = await failure { () async throws(PostgresError) in try await pool.run(query("SELECT 1")) }
+            #expect(error == .unavailable(.unreachable))
+        }
+    }
+
+    @Test("may be nobody at all, or a name that nobody has")
+    func nobody() async throws {
+        let peer = try StrangePeer(nil)
+        let port = peer.port
+        peer.stop()
+        for (host, reason) in [("127.0.0.1", UnavailableReason.unreachable), ("no-such-host.invalid", .nameUnknown)] {
+            let settings = try PostgresSettings(parsing: "postgres://somebody@\(host):\(port)/nothing")
+            try await withPool(settings) { pool in
+                try await eventually("says why") {
+                    let error = await failure { () async throws(PostgresError) in
+                        try await pool.run(query("SELECT 1"), deadline: .milliseconds(100))
+                    }
+                    return error == .unavailable(reason)
+                }
+            }
+        }
+    }
+}
+
+/// Listens, says its words to everyone (nil: nothing at all) and then neither speaks nor hangs up.
+private final class StrangePeer: Sendable {
+    let port: UInt16
+    private let listening: Int32
+
+    init(_ words: [UInt8]?) throws {
+        let listening = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let isBound = unsafe withUnsafeMutablePointer(to: &address) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
+                unsafe bind(listening, pointer, length) == 0 && listen(listening, 16) == 0
+                    && getsockname(listening, pointer, &length) == 0
+            }
+        }
+        try #require(isBound)
+        port = UInt16(bigEndian: address.sin_port)
+        self.listening = listening
+        Thread.detach { StrangePeer.serve(listening, words) }
+    }
+
+    func stop() {
+        shutdown(listening, Int32(SHUT_RDWR))
+        close(listening)
+    }
+
+    private static func serve(_ listening: Int32, _ words: [UInt8]?) {
+        var taken: [Int32] = []
+        while true {
+            let connection = accept(listening, nil, nil)
+            if connection < 0 { break }
+            taken.append(connection)
+            if let words { _ = unsafe send(connection, words, words.count, Int32(MSG_NOSIGNAL)) }
+        }
+        for connection in taken { close(connection) }
+    }
+}
+
+private enum Thread {
+    /// A thread of the system: the pool of Swift's tasks must not block.
+    static func detach(_ work: @escaping @Sendable () -> Void) {
+        final class Box {
+            let work: @Sendable () -> Void; init(_ work: @escaping @Sendable () -> Void) { self.work = work }
+        }
+        var thread = pthread_t()
+        let box = unsafe Unmanaged.passRetained(Box(work)).toOpaque()
+        _ = unsafe pthread_create(
+            &thread, nil,
+            { box in
+                guard let box = unsafe box else { return nil }
+                unsafe Unmanaged<Box>.fromOpaque(box).takeRetainedValue().work()
+                return nil
+            }, box)
+        pthread_detach(thread)
+    }
+}

@@ -1,0 +1,167 @@
+import Glibc
+import Postgres
+import PushModel
+import Testing
+
+private func answers(_ settings: PostgresSettings) async throws -> Bool {
+    var answer = false
+    try await withPool(settings) { pool in answer = try await pool.run(query("SELECT true")).bool(0, 0) }
+    return answer
+}
+
+@Suite("The gateway's own PostgreSQL")
+struct PrivateServerTests {
+    @Test("is found running by a second start, and adopted by another process's start")
+    func adoption() async throws {
+        try await withOwnServer { server, settings, folder in
+            let first = await server.processID
+            #expect(try await answers(settings))
+            _ = try await server.start()
+            #expect(await server.processID == first)
+            let successor = PrivateServer(dataFolder: folder)
+            let adopted = try await successor.start()
+            #expect(try await answers(adopted))
+            #expect(await successor.processID == first)
+            await successor.stop()
+            #expect(TestFolder.postmaster(folder) == nil)
+            // Another one never started anything, and stops nothing.
+            _ = try await server.start()
+            await PrivateServer(dataFolder: folder).stop()
+            #expect(TestFolder.postmaster(folder) != nil)
+        }
+    }
+
+    @Test("keeps what was committed when it is killed and started again")
+    func killed() async throws {
+        try await withOwnServer { server, settings, folder in
+            try await withPool(settings) { pool in
+                try await pool.script("CREATE TABLE kept AS SELECT 42::int8 AS id")
+            }
+            let process = try #require(await server.processID)
+            kill(process, SIGKILL)
+            let again = try await PrivateServer(dataFolder: folder).start()
+            try await withPool(again) { pool in
+                let count = try await pool.count("kept")
+                #expect(count == 1)
+            }
+            _ = try await server.start()
+        }
+    }
+
+    @Test("is started again by its keeper when it dies", .timeLimit(.minutes(2)))
+    func kept() async throws {
+        try await withOwnServer { server, settings, _ in
+            let keeper = Task { await server.keepRunning() }
+            let process = try #require(await server.processID)
+            kill(process, SIGKILL)
+            try await eventually("started again") { await server.processID != process }
+            try await withPool(settings) { pool in _ = try await pool.run(query("SELECT 1")) }
+            await server.stop()
+            await keeper.value
+        }
+    }
+
+    @Test("lives in a folder with blanks and quotes, as deep as folders go")
+    func deepFolder() async throws {
+        let parent = try TestFolder.make()
+        let deep = (0..<6).map { "a 'very' \"long\" name \($0) " + String(repeating: "x", count: 80) }
+        let folder = parent + "/" + deep.joined(separator: "/")
+        let server = PrivateServer(dataFolder: folder)
+        let settings = try await server.start()
+        #expect(try await answers(settings))
+        await server.stop()
+        TestFolder.destroy(parent)
+    }
+
+    @Test("begins anew where initdb was interrupted")
+    func interrupted() async throws {
+        let folder = try TestFolder.make()
+        defer { TestFolder.destroy(folder) }
+        unsafe mkdir(folder + "/postgres.new", 0o700)
+        unsafe mkdir(folder + "/postgres.new/base", 0o700)
+        let server = PrivateServer(dataFolder: folder)
+        let settings = try await server.start()
+        #expect(try await answers(settings))
+        await server.stop()
+    }
+
+    @Test("is not taken in by a pid file whose number belongs to another program now", arguments: [true, false])
+    func stalePidFile(isAlive: Bool) async throws {
+        try await withOwnServer { server, _, folder in
+            await server.stop()
+            let stranger = isAlive ? getpid() : 4_194_000
+            let path = folder + "/postgres/postmaster.pid"
+            let file = unsafe fopen(path, "w")
+            let lines = "\(stranger)\n\(folder)/postgres\n1\n5432\n/tmp\n\n  1234567         7\nready   \n"
+            unsafe fputs(lines, file)
+            unsafe fclose(file)
+            let again = try await server.start()
+            #expect(try await answers(again))
+            #expect(await server.processID != stranger)
+        }
+    }
+
+    @Test("does not run as root, and lets nobody else near its socket")
+    func unprivileged() async throws {
+        try await withOwnServer { server, settings, folder in
+            var status = stat()
+            let process = try #require(await server.processID)
+            #expect(unsafe stat("/proc/\(process)", &status) == 0)
+            #expect(status.st_uid != 0)
+            #expect(unsafe stat(folder + "/postgres", &status) == 0)
+            #expect(status.st_mode & 0o077 == 0)
+            try await withPool(settings) { pool in
+                let socketFolder = try await pool.read(query("SHOW unix_socket_directories")).text(0, 0)
+                #expect(unsafe stat(socketFolder, &status) == 0)
+                #expect(status.st_mode & 0o777 == 0o700)
+                #expect(try await pool.read(query("SHOW listen_addresses")).text(0, 0) == "")
+            }
+        }
+    }
+
+    @Test("logs no value of a refused statement")
+    func silentLog() async throws {
+        try await withOwnServer { server, settings, folder in
+            try await withPool(settings) { pool in
+                try await pool.script("CREATE TABLE tokens (token text PRIMARY KEY)")
+                let insert = Statement("insert_token", "INSERT INTO tokens VALUES ($1)")
+                for _ in 0..<2 {
+                    _ = await failure { () async throws(PostgresError) in
+                        try await pool.run(Query(insert) { $0.text("hunter2") })
+                    }
+                }
+                for sql in ["SELECT 'hunter2'::int4", "SELEC hunter2", "DO $$ BEGIN RAISE WARNING 'hunter2'; END $$"] {
+                    _ = await failure { () async throws(PostgresError) in try await pool.script(sql) }
+                }
+            }
+            await server.stop()
+            let log = unsafe fopen(folder + "/postgres.log", "r")
+            defer { unsafe fclose(log) }
+            var bytes = [UInt8](repeating: 0, count: 1 << 20)
+            let count = unsafe fread(&bytes, 1, bytes.count, log)
+            let text = String(decoding: bytes[..<count], as: UTF8.self)
+            #expect(text.contains("shut down"))
+            #expect(!text.contains("hunter2"))
+        }
+    }
+
+    @Test("says in one line what is missing or in the way")
+    func complaints() async throws {
+        let folder = try TestFolder.make()
+        defer { TestFolder.destroy(folder) }
+        unsafe mkdir(folder + "/postgres", 0o700)
+        let file = unsafe fopen(folder + "/postgres/PG_VERSION", "w")
+        unsafe fputs("9.6\n", file)
+        unsafe fclose(file)
+        if getuid() == 0 { unsafe chown(folder + "/postgres", 65_534, 65_534) }
+        await #expect(throws: PrivateServerError.versionMissing("9")) {
+            try await PrivateServer(dataFolder: folder).start()
+        }
+        await #expect(
+            throws: PrivateServerError.folderUnusable(path: "/proc/nowhere", reason: "No such file or directory")
+        ) {
+            try await PrivateServer(dataFolder: "/proc/nowhere").start()
+        }
+        #expect("\(PrivateServerError.programsMissing)".contains("apt install postgresql"))
+    }
+}

@@ -1,0 +1,50 @@
+import Postgres
+import Testing
+
+@Suite("A database's URL")
+struct SettingsTests {
+    @Test("may be a URL or keywords, and its description keeps the password to itself")
+    func description() throws {
+        for text in [
+            "postgres://anna:hunter2@db.example:6000/bell?sslmode=require",
+            "host=db.example dbname=bell user=anna password=hunter2",
+        ] {
+            let settings = try PostgresSettings(parsing: text)
+            let shown = "\(settings)"
+            #expect(shown == "PostgreSQL at db.example, database bell, user anna")
+            #expect(!String(reflecting: settings).contains("hunter2"))
+            var dumped = ""
+            dump(settings, to: &dumped)
+            #expect(!dumped.contains("hunter2"))
+        }
+    }
+
+    @Test(
+        "that can't be read is refused without being repeated",
+        arguments: [
+            "hunter2", "postgres://anna:hunter2@host:port/x", "host=a hunter2", "postgres://anna:hunter2@h:0/x",
+            "postgres://h/x?hunter2=1", "host=a,b,c port=1,2 password=hunter2", "mysql://hunter2",
+        ])
+    func refused(text: String) {
+        do throws(PostgresError) {
+            _ = try PostgresSettings(parsing: text)
+            Issue.record("was taken")
+        } catch {
+            #expect(!"\(error)".contains("hunter2"))
+            guard case .settingsInvalid = error else {
+                Issue.record("\(error)")
+                return
+            }
+        }
+    }
+}
+
+@Suite("An SQLSTATE")
+struct SQLStateTests {
+    @Test("is five characters, or unreadable")
+    func codes() {
+        #expect(SQLState("23505") == .uniqueViolation && SQLState("23505").code == "23505")
+        #expect(SQLState("40P01").description == "40P01" && SQLState("40P01").isOfClass("40"))
+        for text in ["", "2350", "235055", "2350a", "ÄÖÜßé", "23 05"] { #expect(SQLState(text) == .unreadable) }
+    }
+}
