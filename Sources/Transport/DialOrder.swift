@@ -1,15 +1,15 @@
 import Reactor
 
 /// In which order a host's addresses are tried.
-enum DialOrder {
+package enum DialOrder {
     /// More would only shorten each one's time.
-    static let addressesMax = 8
+    package static let addressesMax = 8
 
     /// Families alternate, as the resolver prefers them, so that a dead one costs one attempt; within a family each
     /// connection starts elsewhere, so that a lane's connections spread over the provider's servers.
     ///
     /// Source: RFC 8305, section 4; apns.md section 12.4.
-    static func arrange(_ addresses: [SocketAddress], start: Int) -> [SocketAddress] {
+    package static func arrange(_ addresses: [SocketAddress], start: Int) -> [SocketAddress] {
         guard let first = addresses.first else { return [] }
         var preferred = rotate(addresses.filter { $0.family == first.family }, start)[...]
         var others = rotate(addresses.filter { $0.family != first.family }, start)[...]

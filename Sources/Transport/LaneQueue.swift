@@ -7,7 +7,7 @@ import PushModel
 /// answered exactly once: by its response, by a fault, or by being handed back.
 ///
 /// Bounded by what the caller submits; it keeps nothing of a batch whose requests are all answered.
-struct LaneQueue {
+package struct LaneQueue {
     /// A request that the peer did not take, on its way to another stream.
     private struct Again {
         let request: Int32
@@ -36,9 +36,9 @@ struct LaneQueue {
     }
 
     /// A request that the peer keeps refusing is handed back: other hours may take it.
-    static let sendsMax: Int32 = 4
+    package static let sendsMax: Int32 = 4
     /// Requests of one batch in a row, before the next batch's turn.
-    static let quantum = 64
+    package static let quantum = 64
 
     private var runs: [Run] = []
     private var freeRuns: [Int32] = []
@@ -47,10 +47,12 @@ struct LaneQueue {
     /// Batches with answers to deliver.
     private var news: [Int32] = []
     private var serials: UInt64 = 0
-    private(set) var waiting = 0
-    private(set) var unanswered = 0
+    package private(set) var waiting = 0
+    package private(set) var unanswered = 0
 
-    mutating func submit(
+    package init() {}
+
+    package mutating func submit(
         _ batch: PushBatch, _ ticket: BatchTicket, _ sink: any AnswerSink, _ now: MonotonicInstant
     ) {
         if batch.requests.isEmpty { return }
@@ -72,18 +74,18 @@ struct LaneQueue {
         enterRing(place)
     }
 
-    mutating func extend(_ ticket: BatchTicket, noStreamAfter: MonotonicInstant) {
+    package mutating func extend(_ ticket: BatchTicket, noStreamAfter: MonotonicInstant) {
         for place in runs.indices where runs[place].sink != nil && runs[place].ticket == ticket {
             runs[place].noStreamAfter = noStreamAfter
         }
     }
 
     /// Hands back what has no stream yet.
-    mutating func withdraw(_ ticket: BatchTicket) {
+    package mutating func withdraw(_ ticket: BatchTicket) {
         handBack(.withdrawn) { $0.ticket == ticket }
     }
 
-    mutating func handBackAll(_ fault: TransportFault) {
+    package mutating func handBackAll(_ fault: TransportFault) {
         handBack(fault) { _ in true }
     }
 
@@ -99,26 +101,26 @@ struct LaneQueue {
 // Out.
 extension LaneQueue {
     /// The batch whose turn it is.
-    var front: Int32? { ring.first }
+    package var front: Int32? { ring.first }
 
-    func batch(_ place: Int32) -> (PushBatch, serial: UInt64) { (runs[Int(place)].batch, runs[Int(place)].serial) }
+    package func batch(_ place: Int32) -> (PushBatch, serial: UInt64) { (runs[Int(place)].batch, runs[Int(place)].serial) }
 
     /// The batch's next request; nil where none of it waits.
-    mutating func take(_ place: Int32) -> Flight? {
+    package mutating func take(_ place: Int32) -> Flight? {
         if let flight = pop(place) { return flight }
         leaveRing(place)
         return nil
     }
 
     /// It could not leave after all: first in its batch again, and not counted as sent.
-    mutating func giveBack(_ flight: Flight) {
+    package mutating func giveBack(_ flight: Flight) {
         runs[Int(flight.run)].again.append(Again(request: flight.request, sends: flight.sends - 1))
         waiting += 1
         enterRing(flight.run)
     }
 
     /// Its batch had its quantum: the next one's turn.
-    mutating func rotate() {
+    package mutating func rotate() {
         if ring.count > 1 { ring.append(ring.removeFirst()) }
     }
 
@@ -149,14 +151,14 @@ extension LaneQueue {
 // Back.
 extension LaneQueue {
     /// The peer processed nothing of it: another stream, or its answer where it was sent often enough.
-    mutating func resend(_ flight: Flight, _ fault: TransportFault) {
+    package mutating func resend(_ flight: Flight, _ fault: TransportFault) {
         guard flight.sends < LaneQueue.sendsMax else { return answer(flight, .unsent(fault)) }
         runs[Int(flight.run)].again.append(Again(request: flight.request, sends: flight.sends))
         waiting += 1
         enterRing(flight.run)
     }
 
-    mutating func answer(_ flight: Flight, _ kind: Answer.Kind) {
+    package mutating func answer(_ flight: Flight, _ kind: Answer.Kind) {
         let place = Int(flight.run)
         precondition(runs[place].unanswered > 0, "each request is answered once")
         runs[place].unanswered -= 1
@@ -166,11 +168,11 @@ extension LaneQueue {
     }
 
     /// The common response: no bytes to keep.
-    mutating func respond(_ flight: Flight, status: UInt16) {
+    package mutating func respond(_ flight: Flight, status: UInt16) {
         answer(flight, .response(status: status, retryAfter: .empty, body: .empty))
     }
 
-    mutating func respond(
+    package mutating func respond(
         _ flight: Flight, status: UInt16, retryAfter: Span<UInt8>, body: Span<UInt8>
     ) {
         let place = Int(flight.run)
@@ -185,7 +187,7 @@ extension LaneQueue {
     }
 
     /// Hands out what came in this turn, and forgets the batches that are through.
-    mutating func takeNews() -> [(sink: any AnswerSink, answers: AnswerBatch)] {
+    package mutating func takeNews() -> [(sink: any AnswerSink, answers: AnswerBatch)] {
         if news.isEmpty { return [] }
         var deliveries: [(sink: any AnswerSink, answers: AnswerBatch)] = []
         deliveries.reserveCapacity(news.count)
@@ -217,21 +219,21 @@ extension LaneQueue {
 // Time.
 extension LaneQueue {
     /// Since when the oldest waiting request waits.
-    var waitingSince: MonotonicInstant? {
+    package var waitingSince: MonotonicInstant? {
         ring.lazy.filter { runs[Int($0)].waiting > 0 }.map { runs[Int($0)].submittedAt }.min()
     }
 
     /// Hands back what must not get a stream any more, and what no connection could take for too long.
     ///
     /// - Parameter unusableSince: since when the lane has had no connection that takes requests; nil: it has one.
-    mutating func expire(_ now: MonotonicInstant, unusableSince: MonotonicInstant?, unreachableAfter: Duration) {
+    package mutating func expire(_ now: MonotonicInstant, unusableSince: MonotonicInstant?, unreachableAfter: Duration) {
         handBack(.withdrawn) { now > $0.noStreamAfter }
         guard let unusableSince else { return }
         handBack(.unreachable) { now >= max($0.submittedAt, unusableSince) + unreachableAfter }
     }
 
     /// When `expire` has something to do next.
-    func expiry(unusableSince: MonotonicInstant?, unreachableAfter: Duration) -> MonotonicInstant? {
+    package func expiry(unusableSince: MonotonicInstant?, unreachableAfter: Duration) -> MonotonicInstant? {
         var earliest: MonotonicInstant?
         for place in ring where runs[Int(place)].waiting > 0 {
             let run = runs[Int(place)]

@@ -1,13 +1,15 @@
 /// Asks an HTTP proxy to CONNECT, and reads its answer up to the empty line.
 ///
 /// Source: RFC 9110, section 9.3.6; RFC 9112.
-struct ProxyTunnel {
+package struct ProxyTunnel {
     /// A proxy that says more before the empty line is no proxy.
-    static let answerBytesMax = 16_384
+    package static let answerBytesMax = 16_384
 
     private var answer: [UInt8] = []
 
-    enum Result: Equatable {
+    package init() {}
+
+    package enum Result: Equatable {
         case needsMore
         /// What came after the empty line belongs to the conversation behind the proxy.
         case open(rest: [UInt8])
@@ -15,7 +17,7 @@ struct ProxyTunnel {
         case refused(status: Int?)
     }
 
-    static func request(host: String, port: UInt16, authorization: [UInt8]?) -> [UInt8] {
+    package static func request(host: String, port: UInt16, authorization: [UInt8]?) -> [UInt8] {
         let target =
             host.utf8.contains(UInt8(ascii: ":")) && !host.hasPrefix("[") ? "[\(host)]:\(port)" : "\(host):\(port)"
         var request = Array("CONNECT \(target) HTTP/1.1\r\nHost: \(target)\r\n".utf8)
@@ -25,7 +27,7 @@ struct ProxyTunnel {
         return request + Array("\r\n".utf8)
     }
 
-    mutating func take(_ bytes: Span<UInt8>) -> Result {
+    package mutating func take(_ bytes: Span<UInt8>) -> Result {
         for index in bytes.indices { answer.append(bytes[index]) }
         guard let end = endOfHeader() else {
             return answer.count > ProxyTunnel.answerBytesMax ? .refused(status: nil) : .needsMore

@@ -1,18 +1,24 @@
 import PushModel
 
 /// One request while it is on a stream.
-struct Flight: Equatable {
+package struct Flight: Equatable {
     /// Its batch's place in the lane's queue.
-    let run: Int32
+    package let run: Int32
     /// Its place in the batch.
-    let request: Int32
+    package let request: Int32
     /// How often it was put on a stream, this time included.
-    var sends: Int32
+    package var sends: Int32
+
+    package init(run: Int32, request: Int32, sends: Int32) {
+        self.run = run
+        self.request = request
+        self.sends = sends
+    }
 }
 
 /// The requests in flight on one connection: a dense array whose places travel through HTTP/2 as tags, and a list of
 /// them by age, so that deadlines cost nothing per request. As large as the most streams that were ever open at once.
-struct StreamSlots {
+package struct StreamSlots {
     private struct Slot {
         var flight: Flight
         var streamID: Int32
@@ -30,12 +36,14 @@ struct StreamSlots {
     private var oldest = Self.none
     private var newest = Self.none
     /// Those that have no answer yet.
-    private(set) var count = 0
+    package private(set) var count = 0
 
-    var oldestOpening: MonotonicInstant? { oldest == Self.none ? nil : slots[Int(oldest)].openedAt }
+    package var oldestOpening: MonotonicInstant? { oldest == Self.none ? nil : slots[Int(oldest)].openedAt }
+
+    package init() {}
 
     /// The tag for HTTP/2; its stream's id follows with `name`.
-    mutating func open(_ flight: Flight, _ now: MonotonicInstant) -> Int {
+    package mutating func open(_ flight: Flight, _ now: MonotonicInstant) -> Int {
         let slot = Slot(
             flight: flight, streamID: 0, openedAt: now, older: newest, newer: Self.none, isAbandoned: false)
         let place: Int32
@@ -52,10 +60,10 @@ struct StreamSlots {
         return Int(place)
     }
 
-    mutating func name(_ place: Int, streamID: Int32) { slots[place].streamID = streamID }
+    package mutating func name(_ place: Int, streamID: Int32) { slots[place].streamID = streamID }
 
     /// HTTP/2 has ended it. nil where it was answered before.
-    mutating func close(_ place: Int) -> Flight? {
+    package mutating func close(_ place: Int) -> Flight? {
         precondition(slots.indices.contains(place), "tags are ours")
         let slot = slots[place]
         free.append(Int32(place))
@@ -65,7 +73,7 @@ struct StreamSlots {
     }
 
     /// Takes the oldest out of the list: its answer, if one comes, is ignored.
-    mutating func abandonOldest() -> (flight: Flight, streamID: Int32)? {
+    package mutating func abandonOldest() -> (flight: Flight, streamID: Int32)? {
         guard oldest != Self.none else { return nil }
         let place = Int(oldest)
         unlink(place)

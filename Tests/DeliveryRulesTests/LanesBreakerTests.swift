@@ -1,0 +1,156 @@
+import DeliveryRules
+import PushModel
+import Testing
+
+private func at(_ milliseconds: Int64) -> MonotonicInstant {
+    MonotonicInstant(nanoseconds: milliseconds * 1_000_000)
+}
+
+@Suite("The rest between failed dials")
+struct BackoffTests {
+    let backoff = Backoff(floor: .seconds(1), ceiling: .seconds(60))
+
+    @Test("doubles from the floor to the ceiling")
+    func doubles() {
+        let rests = (1...8).map { backoff.rest(afterFailures: $0, entropy: 0) }
+        #expect(rests == [1, 2, 4, 8, 16, 32, 60, 60].map { .seconds($0) })
+    }
+
+    @Test(
+        "lies in the upper half of its step, whatever chance says",
+        arguments: [0, 1, 511, 1_023, 1_024, .max] as [UInt64])
+    func jitter(entropy: UInt64) {
+        for failures in 1...2_000 {
+            let step = backoff.rest(afterFailures: failures, entropy: 0)
+            let rest = backoff.rest(afterFailures: failures, entropy: entropy)
+            #expect(rest <= step && rest >= step / 2)
+        }
+    }
+
+    @Test("differs between lanes that failed together")
+    func spread() {
+        let rests = Set((0..<1_024).map { backoff.rest(afterFailures: 5, entropy: $0) })
+        #expect(rests.count > 900)
+    }
+}
+
+@Suite("A breaker")
+struct BreakerTests {
+    private func breaker() -> Breaker {
+        Breaker(
+            backoff: Backoff(floor: .seconds(1), ceiling: .seconds(60)), failuresMax: 2, credentialRest: .seconds(300))
+    }
+
+    @Test("lets the first failure pass and blocks at the second, once")
+    func blocks() {
+        var breaker = breaker()
+        #expect(breaker.failed(.unreachable, now: at(0), entropy: 0) == false)
+        #expect(breaker.block == nil)
+        #expect(breaker.failed(.unreachable, now: at(2_000), entropy: 0) == true)
+        #expect(breaker.block == .unreachable)
+        #expect(breaker.failed(.unreachable, now: at(9_000), entropy: 0) == false, "it is blocked already")
+    }
+
+    @Test("allows no dial before its rest is over")
+    func rests() {
+        var breaker = breaker()
+        #expect(breaker.mayDial(at(0)))
+        _ = breaker.failed(.unreachable, now: at(0), entropy: 0)
+        #expect(!breaker.mayDial(at(999)))
+        #expect(breaker.mayDial(at(1_000)))
+    }
+
+    @Test("blocks at once, and for long, where the credential is refused")
+    func credential() {
+        var breaker = breaker()
+        #expect(breaker.failed(.credentialRefused, now: at(0), entropy: 0) == true)
+        #expect(!breaker.mayDial(at(299_999)))
+        breaker.allowNow()
+        #expect(breaker.mayDial(at(1)))
+        #expect(breaker.block == .credentialRefused, "mended is not proved")
+    }
+
+    @Test("forgets its failures when a connection works")
+    func proved() {
+        var breaker = breaker()
+        for second in 0..<5 as Range<Int64> { _ = breaker.failed(.tlsRefused, now: at(second * 1_000), entropy: 0) }
+        #expect(breaker.proved() == true)
+        #expect(breaker.block == nil && breaker.failures == 0 && breaker.mayDial(at(0)))
+        #expect(breaker.proved() == false, "only the first says so")
+    }
+}
+
+@Suite("The pace of dials")
+struct DialPaceTests {
+    @Test("lets a burst through, then one in each interval")
+    func pace() {
+        var pace = DialPace(burst: 3, interval: .milliseconds(100))
+        var dials = 0
+        for millisecond in 0..<1_000 as Range<Int64> where pace.earliest(at(millisecond)) == nil {
+            pace.dialled(at(millisecond))
+            dials += 1
+        }
+        #expect(dials == 3 + 9)
+    }
+
+    @Test("gives the burst back after rest")
+    func rested() {
+        var pace = DialPace(burst: 3, interval: .milliseconds(100))
+        for _ in 0..<3 { pace.dialled(at(0)) }
+        #expect(pace.earliest(at(0)) == at(100))
+        for _ in 0..<3 {
+            #expect(pace.earliest(at(1_000)) == nil)
+            pace.dialled(at(1_000))
+        }
+        #expect(pace.earliest(at(1_000)) != nil)
+    }
+}
+
+@Suite("The reason in a GOAWAY")
+struct GoAwayReasonTests {
+    private func word(_ text: String) -> String? { GoAwayReason(debugBytes: Array(text.utf8).span)?.word }
+
+    @Test("is read from JSON, however it is spaced")
+    func reads() {
+        #expect(word(#"{"reason":"Shutdown"}"#) == "Shutdown")
+        #expect(word(#"{ "timestamp" : 1, "reason" : "BadCertificateEnvironment" }"#) == "BadCertificateEnvironment")
+    }
+
+    @Test(
+        "is nothing where there is none",
+        arguments: [
+            "", "reason", #"{"reason":}"#, #"{"reason":"#, #"{"reason":"Shut"#, #"{"reason":12}"#, #"{"reason":""}"#,
+            #"{"reason":"a\nb"}"#, #"{"reason":"\#(String(repeating: "a", count: 65))"}"#, "\u{0}\u{ff}",
+        ])
+    func nothing(text: String) {
+        #expect(word(text) == nil)
+    }
+
+    @Test("tells what concerns the credential from what does not")
+    func credential() {
+        func refuses(_ word: String) -> Bool? {
+            GoAwayReason(debugBytes: Array(#"{"reason":"\#(word)"}"#.utf8).span)?.refusesCredential
+        }
+        #expect(refuses("BadCertificate") == true)
+        #expect(refuses("BadCertificateEnvironment") == true)
+        #expect(refuses("Shutdown") == false)
+        #expect(refuses("IdleTimeout") == false)
+        #expect(refuses("ExpiredProviderToken") == false, "the next connection carries a new token")
+    }
+
+    @Test("survives any bytes")
+    func fuzz() {
+        var chance: UInt64 = 88_172_645_463_325_252
+        for _ in 0..<2_000 {
+            var bytes = Array(#"{"reason":"Shutdown"}"#.utf8)
+            for _ in 0..<4 {
+                chance ^= chance << 13
+                chance ^= chance >> 7
+                chance ^= chance << 17
+                bytes[Int(chance % UInt64(bytes.count))] = UInt8(truncatingIfNeeded: chance >> 32)
+            }
+            let length = Int(chance % UInt64(bytes.count + 1))
+            _ = GoAwayReason(debugBytes: bytes.span.extracting(0..<length))
+        }
+    }
+}

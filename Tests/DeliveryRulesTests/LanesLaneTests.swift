@@ -1,0 +1,337 @@
+import DeliveryRules
+import PushModel
+import Testing
+
+/// A lane's machine, its clock, and what it has asked for.
+private struct LaneWorld {
+    var machine: LaneMachine
+    var now = MonotonicInstant(nanoseconds: 0)
+    var dialled: [ConnectionID] = []
+    var retired: [ConnectionID] = []
+    var blocks: [BlockCause] = []
+    var unblocks = 0
+    var dialTimes: [MonotonicInstant] = []
+
+    init(connectionsMax: Int = 3) {
+        machine = LaneMachine(
+            limits: LaneLimits(
+                connectionsMax: connectionsMax, backoff: Backoff(floor: .seconds(1), ceiling: .seconds(4)),
+                idleClose: .seconds(300)))
+    }
+
+    mutating func tell(_ event: LaneMachine.Event) {
+        for action in machine.handle(event, now: now, entropy: 0) {
+            switch action {
+            case .dial(let id):
+                dialled.append(id)
+                dialTimes.append(now)
+            case .retire(let id): retired.append(id)
+            case .block(let cause): blocks.append(cause)
+            case .unblock: unblocks += 1
+            }
+        }
+    }
+
+    mutating func pass(_ duration: Duration) {
+        now = now + duration
+        tell(.timer)
+    }
+
+    /// To the next wake-up, if there is one.
+    mutating func passUntilWoken() {
+        guard let at = machine.wakeAt(now) else { return }
+        now = max(now, at)
+        tell(.timer)
+    }
+
+    mutating func demand(waitingFor: Duration = .zero, room: Int = 0) {
+        tell(.demand(.init(waitingSince: now + .zero - waitingFor, room: room)))
+    }
+
+    /// Demand, a dial, and a connection that has answered.
+    mutating func openOne() {
+        let before = dialled.count
+        if before == 0 { demand() }
+        for _ in 0..<10 where before > 0 && dialled.count == before {
+            demand(waitingFor: .seconds(1))
+            passUntilWoken()
+        }
+        if let id = dialled.last {
+            tell(.opened(id))
+            tell(.proved(id))
+        }
+        tell(.demand(.init(waitingSince: nil, room: 1)))
+    }
+}
+
+extension MonotonicInstant {
+    fileprivate static func - (instant: MonotonicInstant, duration: Duration) -> MonotonicInstant {
+        instant + .nanoseconds(-duration.wholeNanoseconds)
+    }
+}
+
+@Suite("A lane that is used")
+struct LaneGrowthTests {
+    @Test("dials when the first request waits, and once")
+    func first() {
+        var world = LaneWorld()
+        world.tell(.timer)
+        #expect(world.dialled.isEmpty)
+        world.demand()
+        world.demand()
+        #expect(world.dialled.count == 1)
+    }
+
+    @Test("grows while requests wait and every stream is taken, up to its bound")
+    func grows() {
+        var world = LaneWorld(connectionsMax: 3)
+        world.openOne()
+        for _ in 0..<20 {
+            world.demand(waitingFor: .seconds(1))
+            if let id = world.dialled.last {
+                world.tell(.opened(id))
+                world.tell(.busy(id))
+                world.tell(.proved(id))
+            }
+            world.pass(.milliseconds(60))
+        }
+        #expect(world.dialled.count == 3)
+    }
+
+    @Test("does not grow while there is room, nor for a moment's wait")
+    func noGrowth() {
+        var world = LaneWorld()
+        world.openOne()
+        world.pass(.seconds(1))
+        world.demand(waitingFor: .seconds(1), room: 5)
+        world.demand(waitingFor: .milliseconds(10))
+        #expect(world.dialled.count == 1)
+    }
+
+    @Test("waits for the first answer of a connection before it judges its room")
+    func unproven() {
+        var world = LaneWorld()
+        world.demand()
+        world.tell(.opened(world.dialled[0]))
+        world.tell(.busy(world.dialled[0]))
+        world.pass(.milliseconds(500))
+        world.demand(waitingFor: .milliseconds(500))
+        #expect(world.dialled.count == 1)
+        world.pass(.seconds(2))
+        world.demand(waitingFor: .seconds(2))
+        #expect(world.dialled.count == 2, "but not for ever")
+    }
+
+    @Test("closes what is idle, but for one")
+    func idle() {
+        var world = LaneWorld()
+        world.openOne()
+        world.pass(.seconds(1))
+        world.demand(waitingFor: .seconds(1))
+        world.openOne()
+        #expect(world.dialled.count == 2)
+        world.tell(.demand(.init(waitingSince: nil, room: 2)))
+        world.pass(.seconds(298))
+        #expect(world.retired.isEmpty)
+        world.pass(.seconds(4))
+        #expect(world.retired.count == 1)
+        world.pass(.seconds(3_600))
+        #expect(world.retired.count == 1)
+    }
+
+    @Test("opens a replacement as soon as its connection is told goodbye, before that one has closed")
+    func replacement() {
+        var world = LaneWorld()
+        world.openOne()
+        world.tell(.busy(world.dialled[0]))
+        world.tell(.draining(world.dialled[0], refused: false))
+        #expect(world.dialled.count == 2)
+    }
+
+    @Test("keeps a connection warm without any request, where it was asked to")
+    func warm() {
+        var world = LaneWorld()
+        world.tell(.warmUp)
+        #expect(world.dialled.count == 1)
+        world.tell(.opened(world.dialled[0]))
+        world.pass(.seconds(5))
+        world.tell(.closed(world.dialled[0], failure: .unreachable))
+        world.passUntilWoken()
+        #expect(world.dialled.count == 2)
+    }
+}
+
+@Suite("A lane whose provider cannot be reached")
+struct UnreachableLaneTests {
+    @Test("rests longer after each failed dial, blocks at the second, and says so once")
+    func blocks() {
+        var world = LaneWorld()
+        world.demand()
+        for _ in 0..<5 {
+            if let id = world.dialled.last { world.tell(.closed(id, failure: .unreachable)) }
+            world.passUntilWoken()
+        }
+        let rests = zip(world.dialTimes.dropFirst(), world.dialTimes).map { $0 - $1 as Duration }
+        #expect(rests == [.seconds(1), .seconds(2), .seconds(4), .seconds(4), .seconds(4)])
+        #expect(world.blocks == [.unreachable])
+        #expect(!world.machine.canSend)
+    }
+
+    @Test("goes on probing without requests, and opens again once a connection has lived")
+    func recovers() {
+        var world = LaneWorld()
+        world.demand()
+        for _ in 0..<2 {
+            if let id = world.dialled.last { world.tell(.closed(id, failure: .unreachable)) }
+            world.passUntilWoken()
+        }
+        world.tell(.demand(.init(waitingSince: nil, room: 0)))
+        #expect(world.blocks.count == 1)
+        if let id = world.dialled.last { world.tell(.opened(id)) }
+        #expect(world.unblocks == 0, "a peer that opens and closes at once is no peer")
+        world.passUntilWoken()
+        #expect(world.unblocks == 1)
+        #expect(world.machine.canSend)
+    }
+
+    @Test("counts a connection that ends before it has proved itself as a failed dial")
+    func shortLived() {
+        var world = LaneWorld()
+        world.demand()
+        for _ in 0..<2 {
+            if let id = world.dialled.last {
+                world.tell(.opened(id))
+                world.tell(.closed(id, failure: .unreachable))
+            }
+            world.passUntilWoken()
+        }
+        #expect(world.blocks == [.unreachable])
+    }
+
+    @Test("dials again at once after a working connection was lost, and blocks nothing")
+    func lost() {
+        var world = LaneWorld()
+        world.openOne()
+        world.tell(.closed(world.dialled[0], failure: .unreachable))
+        #expect(world.dialled.count == 2)
+        #expect(world.blocks.isEmpty)
+    }
+
+    @Test("never dials faster than its pace, however often connections end")
+    func pace() {
+        var world = LaneWorld(connectionsMax: 3)
+        world.demand()
+        while world.now < MonotonicInstant(nanoseconds: 10_000_000_000) {
+            if let id = world.dialled.last {
+                world.tell(.opened(id))
+                world.tell(.proved(id))
+                world.tell(.draining(id, refused: false))
+                world.tell(.closed(id, failure: .unreachable))
+            }
+            world.passUntilWoken()
+        }
+        #expect(world.dialled.count <= 3 + 40 + 1)
+    }
+}
+
+@Suite("A lane whose credential is refused")
+struct RefusedLaneTests {
+    private func refused() -> LaneWorld {
+        var world = LaneWorld()
+        world.demand()
+        world.tell(.opened(world.dialled[0]))
+        world.tell(.draining(world.dialled[0], refused: true))
+        world.tell(.closed(world.dialled[0], failure: nil))
+        return world
+    }
+
+    @Test("blocks at the first word, and dials nobody for minutes")
+    func blocks() {
+        var world = refused()
+        #expect(world.blocks == [.credentialRefused])
+        world.pass(.seconds(299))
+        #expect(world.dialled.count == 1)
+        world.pass(.seconds(2))
+        #expect(world.dialled.count == 2)
+    }
+
+    @Test("tries once when somebody has mended it")
+    func retry() {
+        var world = refused()
+        world.tell(.retry)
+        #expect(world.dialled.count == 2)
+        world.tell(.opened(world.dialled[1]))
+        world.tell(.draining(world.dialled[1], refused: true))
+        world.tell(.closed(world.dialled[1], failure: nil))
+        world.pass(.seconds(200))
+        #expect(world.dialled.count == 2)
+        #expect(world.blocks.count == 1, "the block is known")
+    }
+}
+
+@Suite("A lane that is drained")
+struct DrainedLaneTests {
+    @Test("retires every connection and dials no more")
+    func drains() {
+        var world = LaneWorld()
+        world.openOne()
+        world.pass(.seconds(1))
+        world.demand(waitingFor: .seconds(1))
+        world.tell(.drain)
+        #expect(world.retired == world.dialled)
+        for id in world.dialled { world.tell(.closed(id, failure: nil)) }
+        world.demand()
+        world.pass(.seconds(1_000))
+        #expect(world.machine.isEmpty)
+        #expect(world.dialled.count == 2)
+        #expect(!world.machine.canSend)
+    }
+}
+
+@Suite("A lane under random events")
+struct RandomLaneTests {
+    @Test("keeps its bounds, and with demand always comes back to dialling", arguments: 0..<200 as Range<UInt64>)
+    func model(seed: UInt64) {
+        var world = LaneWorld(connectionsMax: 3)
+        var chance = seed &* 0x9e37_79b9_7f4a_7c15 | 1
+        func next(_ bound: Int) -> Int {
+            chance ^= chance << 13
+            chance ^= chance >> 7
+            chance ^= chance << 17
+            return Int(chance % UInt64(bound))
+        }
+        var alive: [ConnectionID] = []
+        var seen = 0
+        for _ in 0..<500 {
+            world.now = world.now + .milliseconds(Int64(next(400)))
+            alive += world.dialled[seen...]
+            seen = world.dialled.count
+            #expect(alive.count <= 6)
+            if alive.isEmpty || next(3) == 0 {
+                world.demand(waitingFor: .milliseconds(Int64(next(200))), room: next(3))
+            } else {
+                let id = alive[next(alive.count)]
+                switch next(7) {
+                case 0: world.tell(.opened(id))
+                case 1: world.tell(.proved(id))
+                case 2: world.tell(.busy(id))
+                case 3: world.tell(.idle(id))
+                case 4: world.tell(.draining(id, refused: next(10) == 0))
+                case 5:
+                    alive.removeAll { $0 == id }
+                    world.tell(.closed(id, failure: next(2) == 0 ? nil : .unreachable))
+                default: world.tell(.retry)
+                }
+            }
+        }
+        // Everything dies; requests wait: a dial comes, within the longest rest.
+        let before = world.dialled.count
+        for id in alive + world.dialled[seen...] { world.tell(.closed(id, failure: nil)) }
+        world.demand()
+        let limit = world.now + .seconds(301)
+        while world.dialled.count == before, world.now < limit, world.machine.wakeAt(world.now) != nil {
+            world.passUntilWoken()
+        }
+        #expect(world.dialled.count > before)
+    }
+}
