@@ -130,14 +130,12 @@ package struct GatewayProgram: Sendable {
     }
 
     private func trust() throws -> TLSTrust {
-        guard let path = settings.providerCAFile else { return .system(extraPEM: nil) }
+        guard let path = settings.providerCAFile else { return try TLSTrust.system() }
         guard let contents = FileManager.default.contents(atPath: path) else {
             throw StartFault("CARILLON_PROVIDER_CA_FILE: \(path) can't be read")
         }
-        let trust = TLSTrust.system(extraPEM: Array(contents))
-        do { _ = try TLSContext.client(trust: trust) } catch {
+        do { return try TLSTrust.system(and: Array(contents)) } catch {
             throw StartFault("CARILLON_PROVIDER_CA_FILE: \(path) holds no certificate that can be trusted")
         }
-        return trust
     }
 }

@@ -13,7 +13,9 @@ enum KeyFiles {
         if contents.count == masterKeyBytes { return Array(contents) }
         let digits = Array(contents).split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: true).first ?? []
         let key = stride(from: 0, to: digits.count - 1, by: 2).compactMap { place in
-            UInt8(String(decoding: digits[(digits.startIndex + place)...(digits.startIndex + place + 1)], as: UTF8.self), radix: 16)
+            UInt8(
+                String(decoding: digits[(digits.startIndex + place)...(digits.startIndex + place + 1)], as: UTF8.self),
+                radix: 16)
         }
         guard digits.count == masterKeyBytes * 2, key.count == masterKeyBytes else {
             throw StartFault("the master key \(path) must hold 32 bytes, raw or as 64 hexadecimal digits")
@@ -29,7 +31,9 @@ enum KeyFiles {
             }
             try create(path, line: digits.joined())
         }
-        guard let contents = FileManager.default.contents(atPath: path) else { throw StartFault("\(path) can't be read") }
+        guard let contents = FileManager.default.contents(atPath: path) else {
+            throw StartFault("\(path) can't be read")
+        }
         let line = String(decoding: contents, as: UTF8.self).prefix { !$0.isNewline }
         guard line.utf8.count >= masterKeyBytes else { throw StartFault("\(path) holds no key") }
         return String(line)

@@ -107,7 +107,8 @@ package struct SettingsReader: Sendable {
             }
             switch member.value {
             case .string(let text): values.append((name, text))
-            case .number(let number): values.append((name, String(decoding: JSONValue.number(number).bytes, as: UTF8.self)))
+            case .number(let number):
+                values.append((name, String(decoding: JSONValue.number(number).bytes, as: UTF8.self)))
             case .null: continue
             case .bool, .array, .object:
                 throw SettingsFault("\(path): \"\(member.name)\" must be a string or a number")

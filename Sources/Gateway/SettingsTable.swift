@@ -75,7 +75,8 @@ package enum SettingsTable {
         Setting("PROVIDER_CA_FILE", default: "(the system's)", "PEM file of authorities to trust as well.") {
             text, settings throws(SettingComplaint) in settings.providerCAFile = try SettingText.path(text)
         },
-        Setting("PROVIDER_PROXY", default: "(none)", "HTTP CONNECT proxy in front of the providers: http://host:port.") {
+        Setting("PROVIDER_PROXY", default: "(none)", "HTTP CONNECT proxy in front of the providers: http://host:port.")
+        {
             text, settings throws(SettingComplaint) in settings.providerProxy = try SettingText.proxyURL(text)
         },
     ]
@@ -95,8 +96,10 @@ package enum SettingsTable {
             }
             settings.limits.suspectShare = share
         },
-        count("SUSPECT_SAMPLE", \.suspectSample, 1...1_000_000, "How many answers a route needs before its doubts count."),
-        count("CONNECTIONS_PER_LANE", \.connectionsPerLane, 1...64, "Connections to a provider, per route and process."),
+        count(
+            "SUSPECT_SAMPLE", \.suspectSample, 1...1_000_000, "How many answers a route needs before its doubts count."),
+        count(
+            "CONNECTIONS_PER_LANE", \.connectionsPerLane, 1...64, "Connections to a provider, per route and process."),
         count("PARCEL_MEMBERS", \.parcelMembers, 1...20_000, "Pushes that are leased, sent and settled together."),
         count(
             "BACKLOG_MESSAGES", \.backlogMessages, 1...1_000_000,
@@ -105,7 +108,8 @@ package enum SettingsTable {
     ]
 
     private static func seconds(
-        _ name: String, _ place: WritableKeyPath<Limits, Duration> & Sendable, _ range: ClosedRange<Int>, _ meaning: String
+        _ name: String, _ place: WritableKeyPath<Limits, Duration> & Sendable, _ range: ClosedRange<Int>,
+        _ meaning: String
     ) -> Setting {
         Setting(name, default: "\(Limits()[keyPath: place].components.seconds)", meaning) {
             text, settings throws(SettingComplaint) in

@@ -3,14 +3,14 @@ import COpenSSL
 // One owner per C object: takes it over when made, frees it when it goes. Certificates and keys count their
 // references with atomics and are not changed once they are built, so that owners of them may cross threads.
 
-/// An X.509 certificate.
+/// An X.509 certificate. Proof for `@unchecked`: as above.
 @safe final class CertificateHandle: @unchecked Sendable {
     let pointer: OpaquePointer
     init(adopting pointer: OpaquePointer) { unsafe self.pointer = unsafe pointer }
     deinit { unsafe X509_free(pointer) }
 }
 
-/// A private key.
+/// A private key. Proof for `@unchecked`: as above.
 @safe final class KeyHandle: @unchecked Sendable {
     let pointer: OpaquePointer
     init(adopting pointer: OpaquePointer) { unsafe self.pointer = unsafe pointer }

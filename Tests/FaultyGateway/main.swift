@@ -1,3 +1,4 @@
+import Foundation
 import Gateway
 import Glibc
 import PushModel
@@ -42,13 +43,9 @@ final class SharedCount: Sendable {
     }
 }
 
-func variable(_ name: String) -> String? {
-    guard let value = getenv(name) else { return nil }
-    return String(cString: value)
-}
-
-let text = variable("CARILLON_FAULT") ?? ""
-let fault = Fault(text, signalName: variable("CARILLON_FAULT_SIGNAL") ?? "KILL")
+let environment = ProcessInfo.processInfo.environment
+let text = environment["CARILLON_FAULT"] ?? ""
+let fault = Fault(text, signalName: environment["CARILLON_FAULT_SIGNAL"] ?? "KILL")
 if !text.isEmpty && fault == nil {
     Console.complain("CARILLON_FAULT must be step:time, such as 9:1")
     exit(64)

@@ -37,10 +37,7 @@ struct HouseTests {
             }
             guard let target else { continue }
             let known = platform.union(target.dependencies).union([target.name])
-            // A library's own parts come with it.
-            let parts: Set<String> =
-                target.dependencies.contains("Hummingbird") ? ["HTTPTypes", "NIOCore", "HummingbirdCore"] : []
-            let undeclared = file.imports.map(\.module).filter { !known.contains($0) && !parts.contains($0) }
+            let undeclared = file.imports.map(\.module).filter { !known.contains($0) }
             #expect(undeclared.isEmpty, "\(file.source.path)")
         }
     }

@@ -47,14 +47,16 @@ struct RuleTests {
         #expect(try verdicts(.unsafeStaysInTheBasement, text, in: "TLS").isEmpty)
     }
 
-    @Test("see @unchecked without a proof")
+    @Test("see @unchecked without a proof, and outside the basement")
     func unchecked() throws {
-        let bare = "final class Lane: @unchecked Sendable {}\n"
+        let bare = "final class Lane: @unchecked Sendable {\n"
+        let proof = "// Proof for `@unchecked`: touched on its loop only.\n"
         #expect(try verdicts(.uncheckedIsProven, bare, in: "TLS").count == 1)
-        #expect(try verdicts(.uncheckedIsProven, "\n" + bare, in: "TLS").count == 1)
-        #expect(try verdicts(.uncheckedIsProven, "let a = 1 // not a proof\n" + bare, in: "TLS").count == 1)
-        #expect(try verdicts(.uncheckedIsProven, "// Touched on its loop only.\n" + bare, in: "TLS").isEmpty)
-        #expect(try verdicts(.uncheckedIsProven, "// On its loop.\n@safe\n" + bare, in: "TLS").isEmpty)
+        #expect(try verdicts(.uncheckedIsProven, "/// A lane.\n" + bare, in: "TLS").count == 1)
+        #expect(try verdicts(.uncheckedIsProven, proof + "\n" + bare, in: "TLS").count == 1)
+        #expect(try verdicts(.uncheckedIsProven, proof + bare, in: "TLS").isEmpty)
+        #expect(try verdicts(.uncheckedIsProven, bare + "    " + proof, in: "TLS").isEmpty)
+        #expect(try verdicts(.uncheckedIsProven, proof + bare, in: "Delivery").count == 1)
     }
 
     @Test(

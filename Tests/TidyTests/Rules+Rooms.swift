@@ -34,12 +34,12 @@ extension Rule {
         }
     }
 
-    /// Outside the basement too, since a class that lives on one thread is the business of whoever owns the thread.
-    static let uncheckedIsProven = Rule("@unchecked Sendable carries its proof in the line above") { file in
-        guard !file.isTest else { return [] }
+    static let uncheckedIsProven = Rule("@unchecked stays in the basement, and carries its proof") { file in
+        guard let room = file.room, !file.isTest else { return [] }
         return file.findings { token, place in
             guard token.text == "unchecked", file.previous(place)?.text == "@" else { return nil }
-            return file.hasCommentAbove(declarationAt: token.line) ? nil : "@unchecked without its proof above"
+            guard room.floor.mayBeUnsafe else { return "@unchecked outside the basement" }
+            return file.provesUnchecked(at: token.line) ? nil : "@unchecked without its proof beside it"
         }
     }
 
@@ -55,11 +55,19 @@ extension Rule {
 }
 
 extension HouseFile {
-    /// The line above, or above the attributes and modifiers of a declaration that runs over several lines.
-    fileprivate func hasCommentAbove(declarationAt line: Int) -> Bool {
-        guard line > 0 else { return false }
-        if source.commentLines[line - 1] { return true }
-        let above = tokens.filter { $0.line == line - 1 }
-        return above.first?.text == "@" && hasCommentAbove(declarationAt: line - 1)
+    /// The comment that ends in the line above, or the one that begins in the line below, speaks of it.
+    fileprivate func provesUnchecked(at line: Int) -> Bool {
+        var comments: [Substring] = []
+        var above = line - 1
+        while above >= 0, source.commentLines[above] {
+            comments.append(source.lines[above])
+            above -= 1
+        }
+        var below = line + 1
+        while below < source.commentLines.count, source.commentLines[below] {
+            comments.append(source.lines[below])
+            below += 1
+        }
+        return comments.contains { $0.contains("@unchecked") }
     }
 }
