@@ -1,0 +1,8 @@
+import Gateway
+
+@main
+struct Carillon {
+    static func main() async {
+        await CarillonCommand.main()
+    }
+}

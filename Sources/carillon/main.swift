@@ -1,3 +1,0 @@
-import Gateway
-
-await CarillonCommand.main()
