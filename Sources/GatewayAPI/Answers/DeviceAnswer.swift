@@ -4,9 +4,9 @@ import JSON
 import PushModel
 
 /// Registrations as the API shows them. A token is never shown whole.
-enum DeviceAnswer {
+package enum DeviceAnswer {
     /// One registration, and what the request made of it.
-    static func body(_ device: DeviceRecord, change: RegistrationChange) -> [UInt8] {
+    package static func body(_ device: DeviceRecord, change: RegistrationChange) -> [UInt8] {
         var writer = JSONWriter(capacity: 512)
         writer.beginObject()
         writeMembers(of: device, to: &writer)
@@ -16,7 +16,7 @@ enum DeviceAnswer {
     }
 
     /// An installation: its first registration's members, and every kind's in `registrations`.
-    static func body(_ device: DeviceRecord, all: [DeviceRecord]) -> [UInt8] {
+    package static func body(_ device: DeviceRecord, all: [DeviceRecord]) -> [UInt8] {
         var writer = JSONWriter(capacity: 1_024)
         writer.beginObject()
         writeMembers(of: device, to: &writer)
@@ -32,7 +32,7 @@ enum DeviceAnswer {
         return writer.bytes
     }
 
-    static func badge(_ badge: Int32, installation: String) -> [UInt8] {
+    package static func badge(_ badge: Int32, installation: String) -> [UInt8] {
         var writer = JSONWriter()
         writer.beginObject()
         writer.member("installation", installation)
@@ -70,7 +70,7 @@ enum DeviceAnswer {
     private static let shownBytes = 2
 
     /// The last digits, enough to recognise a token that one knows.
-    static func mask(_ token: DeviceToken) -> String {
+    package static func mask(_ token: DeviceToken) -> String {
         guard token.bytes.count >= shownFromBytes else { return "…" }
         return "…" + Hexadecimal.text(Array(token.bytes.suffix(shownBytes)))
     }

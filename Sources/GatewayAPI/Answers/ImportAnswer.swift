@@ -5,14 +5,16 @@ import PushModel
 /// end.
 ///
 /// Every line up to `resumeAfter` is dealt with: a client whose connection breaks goes on behind it.
-struct ImportAnswer {
-    private(set) var resumeAfter = 0
+package struct ImportAnswer {
+    package private(set) var resumeAfter = 0
     private(set) var refused = 0
     private var changes = RegistrationChangeTotals()
 
-    mutating func count(_ change: RegistrationChange) { changes.count(change) }
+    package init() {}
 
-    mutating func refuse(_ line: Int, _ problem: Problem) -> [UInt8] {
+    package mutating func count(_ change: RegistrationChange) { changes.count(change) }
+
+    package mutating func refuse(_ line: Int, _ problem: Problem) -> [UInt8] {
         refused += 1
         var writer = JSONWriter()
         writer.beginObject()
@@ -23,7 +25,7 @@ struct ImportAnswer {
     }
 
     /// Everything up to this line is committed or refused.
-    mutating func progress(through line: Int) -> [UInt8] {
+    package mutating func progress(through line: Int) -> [UInt8] {
         resumeAfter = line
         var writer = JSONWriter()
         writer.beginObject()
@@ -33,7 +35,7 @@ struct ImportAnswer {
     }
 
     /// The last line: the whole body was read. `lines` counts empty ones too.
-    mutating func end(lines: Int) -> [UInt8] {
+    package mutating func end(lines: Int) -> [UInt8] {
         resumeAfter = lines
         var writer = JSONWriter()
         writer.beginObject()
@@ -45,7 +47,7 @@ struct ImportAnswer {
     }
 
     /// The last line: the import can't go on. What follows `resumeAfter` is to be sent again.
-    func interrupt(_ problem: Problem) -> [UInt8] {
+    package func interrupt(_ problem: Problem) -> [UInt8] {
         var writer = JSONWriter()
         writer.beginObject()
         writer.member("done", false)

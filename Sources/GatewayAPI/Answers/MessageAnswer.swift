@@ -3,9 +3,9 @@ import JSON
 import PushModel
 
 /// Messages as the API shows them.
-enum MessageAnswer {
+package enum MessageAnswer {
     /// A message that was just accepted: what the client, and every repetition of its request, gets.
-    static func accepted(_ id: MessageID) -> [UInt8] {
+    package static func accepted(_ id: MessageID) -> [UInt8] {
         var writer = JSONWriter()
         writer.beginObject()
         writer.member("id", id.value.text)
@@ -19,18 +19,18 @@ enum MessageAnswer {
     }
 
     /// The message that an `accepted` answer speaks of; nil for other bytes.
-    static func id(inAccepted body: [UInt8]) -> String? {
+    package static func id(inAccepted body: [UInt8]) -> String? {
         (try? JSONReader.read(body))?.object?["id"]?.string
     }
 
-    static func body(_ account: MessageAccount) -> [UInt8] {
+    package static func body(_ account: MessageAccount) -> [UInt8] {
         var writer = JSONWriter(capacity: 512)
         write(account, withReasons: true, to: &writer)
         return writer.bytes
     }
 
     /// `next` leads to the messages before these.
-    static func page(_ accounts: [MessageAccount], next: String?) -> [UInt8] {
+    package static func page(_ accounts: [MessageAccount], next: String?) -> [UInt8] {
         var writer = JSONWriter(capacity: 4_096)
         writer.page(accounts, next: next) { writer, account in write(account, withReasons: false, to: &writer) }
         return writer.bytes

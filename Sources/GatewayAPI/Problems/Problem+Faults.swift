@@ -6,7 +6,7 @@ import Store
 
 /// What the rooms below say, in the client's words. One exhaustive switch for each.
 extension Problem {
-    init(_ error: JSONError) {
+    package init(_ error: JSONError) {
         let code: ProblemCode =
             switch error.kind {
             case .endsEarly, .unexpectedByte, .trailingBytes, .badNumber, .badEscape, .loneSurrogate,
@@ -21,7 +21,7 @@ extension Problem {
         self.init(code, error.sentence)
     }
 
-    init(_ fault: APNsContentFault) {
+    package init(_ fault: APNsContentFault) {
         let code: ProblemCode =
             switch fault {
             case .pushTypeNotOffered: .notSupported
@@ -37,7 +37,7 @@ extension Problem {
         self.init(code, fault.detail, at: fault.pointer)
     }
 
-    init(_ fault: CredentialFault) {
+    package init(_ fault: CredentialFault) {
         let code: ProblemCode =
             switch fault {
             case .keyIDMalformed: .keyIDMalformed
@@ -76,7 +76,7 @@ extension Problem {
 }
 
 /// What a client has to know to repeat a request whose fate is unknown.
-enum Repetition {
+package enum Repetition {
     /// It changes nothing.
     case reads
     /// Twice has the effect of once.
@@ -88,7 +88,7 @@ enum Repetition {
 }
 
 extension Problem {
-    init(_ fault: StoreFault, _ repetition: Repetition) {
+    package init(_ fault: StoreFault, _ repetition: Repetition) {
         switch fault {
         case .unavailable:
             self.init(

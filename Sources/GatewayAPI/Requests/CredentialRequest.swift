@@ -5,13 +5,13 @@ import JSON
 import PushModel
 
 /// From the bytes of `POST .../credentials` to the submission. Whether the key or certificate is one is found later.
-enum CredentialRequest {
+package enum CredentialRequest {
     static let topicsMax = 100
     static let pemBytesMax = 65_536
     static let passwordBytesMax = 1_024
     private static let identifierBytesMax = 64
 
-    static func read(_ body: [UInt8]) throws(Problem) -> CredentialSubmission {
+    package static func read(_ body: [UInt8]) throws(Problem) -> CredentialSubmission {
         var reader = try EnvelopeReader(body: body)
         try readProvider(&reader)
         let environments = try readEnvironments(&reader)

@@ -1,27 +1,27 @@
 /// Cuts a stream of bytes into lines, holding no more than one line of bounded length.
 ///
 /// Lines end with LF or CRLF; the last one needs no end. Empty lines are counted and left out.
-struct LineSplitter {
-    struct Line: Equatable {
+package struct LineSplitter {
+    package struct Line: Equatable {
         /// Counted from 1.
-        let number: Int
+        package let number: Int
         /// nil: longer than the bound. Its bytes were dropped.
-        let bytes: [UInt8]?
+        package let bytes: [UInt8]?
     }
 
     private let lineBytesMax: Int
     private var held: [UInt8] = []
     private var isTooLong = false
     /// How many lines have ended.
-    private(set) var lines = 0
+    package private(set) var lines = 0
 
-    init(lineBytesMax: Int) {
+    package init(lineBytesMax: Int) {
         precondition(lineBytesMax > 0)
         self.lineBytesMax = lineBytesMax
     }
 
     /// The lines that end in this chunk.
-    mutating func take(_ chunk: [UInt8]) -> [Line] {
+    package mutating func take(_ chunk: [UInt8]) -> [Line] {
         var ended: [Line] = []
         var start = 0
         while let end = chunk[start...].firstIndex(of: UInt8(ascii: "\n")) {
@@ -34,7 +34,7 @@ struct LineSplitter {
     }
 
     /// What stands behind the last line end.
-    mutating func finish() -> Line? {
+    package mutating func finish() -> Line? {
         held.isEmpty && !isTooLong ? nil : endLine()
     }
 

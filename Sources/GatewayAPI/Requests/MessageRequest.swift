@@ -2,20 +2,20 @@ import JSON
 import PushModel
 
 /// How much one message may say, before its provider's own limits.
-enum MessageLimits {
-    static let installationsMax = 10_000
+package enum MessageLimits {
+    package static let installationsMax = 10_000
     /// Longer could not fit any provider's payload.
     static let textBytesMax = 5_120
     static let collapseIDBytesMax = 1_024
 }
 
 /// A message as it was asked for: what to say, and to whom.
-struct MessageRequest: Equatable, Sendable {
-    let content: MessageContent
-    let audience: Audience
+package struct MessageRequest: Equatable, Sendable {
+    package let content: MessageContent
+    package let audience: Audience
 
     /// From the bytes of `POST .../messages`. What a provider would refuse of it is found later, when it is compiled.
-    static func read(_ body: [UInt8]) throws(Problem) -> MessageRequest {
+    package static func read(_ body: [UInt8]) throws(Problem) -> MessageRequest {
         var reader = try EnvelopeReader(body: body)
         let audience = try readAudience(&reader)
         for provider in ["fcm", "hms", "webpush"] { try reader.notYet(provider) }

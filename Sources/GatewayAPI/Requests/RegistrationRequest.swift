@@ -5,16 +5,16 @@ import JSON
 import PushModel
 
 /// How much of one registration is kept. In UTF-8 bytes, unless said. The database holds the same bounds.
-enum RegistrationLimits {
-    static let installationBytesMax = 256
+package enum RegistrationLimits {
+    package static let installationBytesMax = 256
     static let userBytesMax = 256
     static let localeBytesMax = 64
     static let timeZoneBytesMax = 64
     static let appVersionBytesMax = 64
-    static let tagsMax = 64
-    static let tagBytesMax = 128
+    package static let tagsMax = 64
+    package static let tagBytesMax = 128
     /// As minimal JSON.
-    static let attributesBytesMax = 8_192
+    package static let attributesBytesMax = 8_192
     static let attributesDepthMax = 8
     /// Of numbers in attributes: what a double, and PostgreSQL's numeric, can hold.
     static let exponentMax = 308
@@ -23,9 +23,9 @@ enum RegistrationLimits {
 }
 
 /// From the bytes of a registration to the registration, or to what is wrong with them.
-enum RegistrationRequest {
+package enum RegistrationRequest {
     /// A body of `PUT .../devices/{installation}`.
-    static func read(
+    package static func read(
         _ body: [UInt8], installation: String, now: WallInstant
     ) throws(Problem) -> DeviceRegistration {
         var reader = try EnvelopeReader(body: body)
@@ -33,7 +33,7 @@ enum RegistrationRequest {
     }
 
     /// A line of `POST .../devices/import`: the same, and its installation.
-    static func readLine(_ line: [UInt8], now: WallInstant) throws(Problem) -> DeviceRegistration {
+    package static func readLine(_ line: [UInt8], now: WallInstant) throws(Problem) -> DeviceRegistration {
         var reader = try EnvelopeReader(body: line)
         let installation = try reader.requiredString(
             "installation", bytesMax: RegistrationLimits.installationBytesMax,
@@ -140,11 +140,6 @@ enum RegistrationRequest {
 
     /// What PostgreSQL's jsonb would refuse is refused here, with its place.
     private static func checkStorable(_ value: JSONValue, depth: Int, at pointer: JSONPointer) throws(Problem) {
-        guard depth <= RegistrationLimits.attributesDepthMax else {
-            throw Problem(
-                .invalidValue, "Attributes nest at most \(RegistrationLimits.attributesDepthMax) levels deep.",
-                at: pointer)
-        }
         switch value {
         case .null, .bool, .string, .number(.whole): break
         case .number(.literal(let text)):
@@ -152,13 +147,23 @@ enum RegistrationRequest {
                 throw Problem(.invalidValue, "This number is too large or too small to be kept.", at: pointer)
             }
         case .array(let elements):
+            try checkDepth(depth, at: pointer)
             for (place, element) in elements.enumerated() {
                 try checkStorable(element, depth: depth + 1, at: pointer / place)
             }
         case .object(let object):
+            try checkDepth(depth, at: pointer)
             for member in object.members {
                 try checkStorable(member.value, depth: depth + 1, at: pointer / member.name)
             }
+        }
+    }
+
+    private static func checkDepth(_ depth: Int, at pointer: JSONPointer) throws(Problem) {
+        guard depth <= RegistrationLimits.attributesDepthMax else {
+            throw Problem(
+                .invalidValue, "Attributes nest at most \(RegistrationLimits.attributesDepthMax) levels deep.",
+                at: pointer)
         }
     }
 

@@ -1,13 +1,13 @@
 import Encodings
 
 /// The target of a request, taken apart: path segments, each percent-decoded once, and the query.
-struct RequestTarget: Equatable {
+package struct RequestTarget: Equatable {
     /// As it was sent, for a Location that names the same place.
-    let path: String
-    let segments: [String]
-    let query: String
+    package let path: String
+    package let segments: [String]
+    package let query: String
 
-    init(_ target: String) throws(Problem) {
+    package init(_ target: String) throws(Problem) {
         let bytes = target.utf8
         guard bytes.first == UInt8(ascii: "/"), !bytes.contains(UInt8(ascii: "#")) else {
             throw Problem(.malformedPath, "A path begins with a slash and has no fragment.")
@@ -39,10 +39,10 @@ struct RequestTarget: Equatable {
 }
 
 /// Query parameters by name, each once, and only those that the route knows.
-struct QueryReader {
+package struct QueryReader: Sendable {
     private let parameters: [(name: String, value: String)]
 
-    init(_ query: String, known: [String]) throws(Problem) {
+    package init(_ query: String, known: [String]) throws(Problem) {
         var parameters: [(name: String, value: String)] = []
         for part in query.utf8.split(separator: UInt8(ascii: "&")) {
             let mark = part.firstIndex(of: UInt8(ascii: "="))
@@ -64,11 +64,11 @@ struct QueryReader {
     }
 
     /// nil where absent or empty.
-    subscript(name: String) -> String? {
+    package subscript(name: String) -> String? {
         parameters.first { $0.name == name && !$0.value.isEmpty }?.value
     }
 
-    func limit(_ page: PageLimits) throws(Problem) -> Int {
+    package func limit(_ page: PageLimits) throws(Problem) -> Int {
         guard let text = self["limit"] else { return page.standard }
         guard let limit = Int(text), (1...page.max).contains(limit) else {
             throw Problem(.invalidQuery, "limit must be a whole number from 1 to \(page.max).")
@@ -78,22 +78,22 @@ struct QueryReader {
 }
 
 /// How many items one page of a list has.
-struct PageLimits {
-    let standard: Int
-    let max: Int
+package struct PageLimits: Sendable {
+    package let standard: Int
+    package let max: Int
 
-    static let apps = PageLimits(standard: 100, max: 1_000)
-    static let messages = PageLimits(standard: 50, max: 500)
-    static let feedback = PageLimits(standard: 100, max: 1_000)
+    package static let apps = PageLimits(standard: 100, max: 1_000)
+    package static let messages = PageLimits(standard: 50, max: 500)
+    package static let feedback = PageLimits(standard: 100, max: 1_000)
 }
 
 /// The header that makes repeating a POST safe.
-enum IdempotencyKey {
+package enum IdempotencyKey {
     /// In bytes. The database holds the same bound.
-    static let bytesMax = 255
+    package static let bytesMax = 255
 
     /// nil where there is none.
-    static func read(_ values: [String]) throws(Problem) -> String? {
+    package static func read(_ values: [String]) throws(Problem) -> String? {
         guard let key = values.first else { return nil }
         guard values.count == 1, !key.isEmpty, key.utf8.count <= bytesMax, RegistrationRequest.isWord(key) else {
             throw Problem(

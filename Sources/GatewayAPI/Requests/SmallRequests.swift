@@ -2,14 +2,14 @@ import JSON
 import PushModel
 
 /// The body of `POST /v1/apps`.
-struct AppRequest: Equatable, Sendable {
+package struct AppRequest: Equatable, Sendable {
     static let slugBytesMax = 63
     static let nameBytesMax = 256
 
-    let slug: String
-    let name: String
+    package let slug: String
+    package let name: String
 
-    static func read(_ body: [UInt8]) throws(Problem) -> AppRequest {
+    package static func read(_ body: [UInt8]) throws(Problem) -> AppRequest {
         var reader = try EnvelopeReader(body: body)
         let slug = try reader.requiredString("slug", bytesMax: slugBytesMax, "the app's name in URLs")
         guard isSlug(slug) else {
@@ -36,12 +36,12 @@ struct AppRequest: Equatable, Sendable {
 }
 
 /// The bodies of the badge routes: one number.
-enum BadgeRequest {
-    static func readBadge(_ body: [UInt8]) throws(Problem) -> Int32 {
+package enum BadgeRequest {
+    package static func readBadge(_ body: [UInt8]) throws(Problem) -> Int32 {
         try readNumber("badge", 0...Int32.max, "the number on the app's icon", body)
     }
 
-    static func readCount(_ body: [UInt8]) throws(Problem) -> Int32 {
+    package static func readCount(_ body: [UInt8]) throws(Problem) -> Int32 {
         try readNumber("count", 1...Int32.max, "how much to take off the badge", body)
     }
 

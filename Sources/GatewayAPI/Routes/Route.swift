@@ -2,7 +2,7 @@ import HTTPTypes
 import JSON
 
 /// Everything that is served: one case for each method and path. docs/openapi.yaml describes the same, held by a test.
-enum Route: CaseIterable, Sendable {
+package enum Route: CaseIterable, Sendable {
     case health
     case readiness
     case contract
@@ -29,7 +29,7 @@ enum Route: CaseIterable, Sendable {
 }
 
 extension Route {
-    var method: HTTPRequest.Method {
+    package var method: HTTPRequest.Method {
         switch self {
         case .health, .readiness, .contract, .errors, .listApps, .readApp, .readDevice, .readBadge, .listMessages,
             .readMessage, .readFeedback, .listCredentials:
@@ -43,7 +43,7 @@ extension Route {
     }
 
     /// Names in braces are parameters, in the order in which the handlers read them.
-    var template: String {
+    package var template: String {
         switch self {
         case .health: "/healthz"
         case .readiness: "/readyz"
@@ -66,7 +66,7 @@ extension Route {
     }
 
     /// Served without a key: they tell nothing about anyone.
-    var isOpen: Bool {
+    package var isOpen: Bool {
         switch self {
         case .health, .readiness, .contract, .errors: true
         case .createApp, .listApps, .readApp, .registerDevice, .readDevice, .removeDevice, .importDevices, .readBadge,
@@ -77,7 +77,7 @@ extension Route {
     }
 
     /// The query parameters that it knows.
-    var queryNames: [String] {
+    package var queryNames: [String] {
         switch self {
         case .listApps, .listMessages: ["cursor", "limit"]
         case .readFeedback: ["after", "limit"]
@@ -91,15 +91,15 @@ extension Route {
 }
 
 /// Where a request leads.
-struct RouteMatch: Equatable {
-    let route: Route
+package struct RouteMatch: Equatable, Sendable {
+    package let route: Route
     /// The values of the template's names, in its order.
-    let names: [String]
+    package let names: [String]
 }
 
 /// All routes, taken apart once.
-enum RouteTable {
-    private struct Row {
+package enum RouteTable {
+    private struct Row: Sendable {
         let route: Route
         let method: HTTPRequest.Method
         /// nil: any segment, a parameter.
@@ -130,7 +130,7 @@ enum RouteTable {
     private static let rows = Route.allCases.map(Row.init)
 
     /// HEAD is served where GET is.
-    static func match(_ method: HTTPRequest.Method, _ segments: [String]) throws(Problem) -> RouteMatch {
+    package static func match(_ method: HTTPRequest.Method, _ segments: [String]) throws(Problem) -> RouteMatch {
         let asked = method == .head ? .get : method
         var offered: [String] = []
         for row in rows {

@@ -1,17 +1,17 @@
 import Signing
 
 /// The key that opens the API. Only its SHA-256 is held.
-struct AdminKey: Sendable {
+package struct AdminKey: Sendable {
     private let sha256: [UInt8]
     private static let scheme = Array("bearer ".utf8)
 
-    init(sha256: [UInt8]) {
+    package init(sha256: [UInt8]) {
         precondition(sha256.count == Hashes.sha256Bytes)
         self.sha256 = sha256
     }
 
     /// `authorization`: the values of the header of that name.
-    func check(authorization: [String]) throws(Problem) {
+    package func check(authorization: [String]) throws(Problem) {
         guard let value = authorization.first, authorization.count == 1 else {
             throw Problem(.unauthorized, "Send the API key once, as the header Authorization: Bearer <key>.")
         }

@@ -3,24 +3,24 @@ import NIOCore
 import Synchronization
 
 /// How many bytes of request bodies are held at once, over all requests.
-final class BodyBudget: Sendable {
+package final class BodyBudget: Sendable {
     private let bytesMax: Int
     private let held = Atomic<Int>(0)
 
-    init(bytesMax: Int) {
+    package init(bytesMax: Int) {
         precondition(bytesMax > 0)
         self.bytesMax = bytesMax
     }
 
     /// False: too much is held already. What was taken is to be given back.
-    func take(_ bytes: Int) -> Bool {
+    package func take(_ bytes: Int) -> Bool {
         let before = held.add(bytes, ordering: .relaxed).oldValue
         guard before + bytes > bytesMax else { return true }
         giveBack(bytes)
         return false
     }
 
-    func giveBack(_ bytes: Int) { held.subtract(bytes, ordering: .relaxed) }
+    package func giveBack(_ bytes: Int) { held.subtract(bytes, ordering: .relaxed) }
 }
 
 /// Reads one body whole, within bounds.

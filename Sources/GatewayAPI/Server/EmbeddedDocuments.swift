@@ -1,7 +1,7 @@
 /// What is served as it is; the build puts it into the program.
-enum EmbeddedDocuments {
+package enum EmbeddedDocuments {
     /// docs/openapi.yaml
-    static var contract: [UInt8] { PackageResources.openapi_yaml }
+    package static var contract: [UInt8] { PackageResources.openapi_yaml }
     /// docs/errors.md, where every problem's type points.
-    static var errors: [UInt8] { PackageResources.errors_md }
+    package static var errors: [UInt8] { PackageResources.errors_md }
 }

@@ -1,0 +1,186 @@
+import GatewayAPI
+import JSON
+import PushModel
+import Testing
+
+@Suite("A message's request")
+struct MessageRequestTests {
+    private static func read(_ text: String) throws(Problem) -> MessageRequest {
+        try MessageRequest.read(Array(text.utf8))
+    }
+
+    @Test("for everyone may say nothing but that")
+    func least() throws {
+        let read = try Self.read(#"{"audience": {"all": true}}"#)
+        #expect(read.audience == .all)
+        #expect(read.content == MessageContent())
+    }
+
+    @Test("says everything it can")
+    func most() throws {
+        let read = try Self.read(
+            #"""
+            {"audience": {"installations": ["a", "b/ö", "a"]},
+             "notification": {"title": "Carillon", "subtitle": "", "body": "Twelve\no'clock"},
+             "badge": 7, "sound": "bell.caf", "data": {"article": "42", "deep": {"a": [1, null, 1.0]}, "nothing": null},
+             "options": {"priority": "normal", "ttl_seconds": 0, "collapse_id": "noon", "push_type": "background",
+                         "device_local_time": false, "dry_run": false},
+             "apns": {"aps": {"interruption-level": "time-sensitive", "new-key": 1}, "own": true}}
+            """#)
+        #expect(read.audience == .installations(["a", "b/ö"]))
+        #expect(
+            read.content
+                == MessageContent(
+                    notification: NotificationText(title: "Carillon", subtitle: "", body: "Twelve\no'clock"),
+                    badge: .value(7), sound: "bell.caf",
+                    data: [
+                        DataMember(name: "article", json: JSONText("42")),
+                        DataMember(name: "deep", json: JSONText(bytes: Array(#"{"a":[1,null,1.0]}"#.utf8))),
+                        DataMember(name: "nothing", json: JSONText(.null)),
+                    ],
+                    options: MessageOptions(
+                        priority: .normal, ttlSeconds: 0, collapseID: "noon", pushType: .background),
+                    apns: JSONText(
+                        bytes: Array(
+                            #"{"aps":{"interruption-level":"time-sensitive","new-key":1},"own":true}"#.utf8))))
+    }
+
+    @Test("takes null for absence")
+    func nullIsAbsence() throws {
+        let read = try Self.read(
+            #"""
+            {"audience": {"all": true, "installations": null, "tags": null}, "notification": null, "badge": null,
+             "sound": null, "data": null, "options": {"priority": null, "send_at": null}, "apns": null, "fcm": null}
+            """#)
+        #expect(read == (try Self.read(#"{"audience": {"all": true}}"#)))
+    }
+
+    @Test("may be for nobody")
+    func emptyAudience() throws {
+        #expect(try Self.read(#"{"audience": {"installations": []}}"#).audience == .installations([]))
+    }
+
+    @Test("keeps installations apart that only look alike")
+    func installationsByBytes() throws {
+        let read = try Self.read("{\"audience\": {\"installations\": [\"\u{e9}\", \"e\u{301}\", \"\u{e9}\"]}}")
+        guard case .installations(let names) = read.audience else { return #expect(Bool(false)) }
+        #expect(names.map { $0.unicodeScalars.count } == [1, 2])
+    }
+
+    @Test("raises the badge by a word")
+    func increment() throws {
+        #expect(try Self.read(#"{"audience": {"all": true}, "badge": "increment"}"#).content.badge == .increment)
+    }
+
+    @Test("is told what is wrong with it", arguments: refusals)
+    func refused(refusal: Refusal) {
+        refusal.check { (bytes) throws(Problem) in try MessageRequest.read(bytes) }
+    }
+
+    /// Members behind an audience.
+    private static func with(_ members: String, _ code: ProblemCode, _ pointer: String? = nil) -> Refusal {
+        Refusal(#"{"audience": {"all": true}, \#(members)}"#, code, pointer)
+    }
+
+    private static func to(_ audience: String, _ code: ProblemCode, _ pointer: String? = nil) -> Refusal {
+        Refusal(#"{"audience": \#(audience)}"#, code, pointer)
+    }
+
+    static let refusals: [Refusal] = audiences + notifications + badges + members + options + others
+
+    private static let audiences = [
+        Refusal("{}", .missingMember, "/audience"), Refusal("", .malformedJSON), Refusal("[{}]", .wrongType, ""),
+        to("null", .missingMember, "/audience"), to("\"all\"", .wrongType, "/audience"),
+        to("[]", .wrongType, "/audience"), to("{}", .invalidValue, "/audience"),
+        to(#"{"all": false}"#, .invalidValue, "/audience/all"), to(#"{"all": 1}"#, .wrongType, "/audience/all"),
+        to(#"{"all": "true"}"#, .wrongType, "/audience/all"),
+        to(#"{"all": true, "installations": []}"#, .invalidValue, "/audience"),
+        to(#"{"all": false, "installations": []}"#, .invalidValue, "/audience/all"),
+        to(#"{"installations": "i1"}"#, .wrongType, "/audience/installations"),
+        to(#"{"installations": {"0": "i1"}}"#, .wrongType, "/audience/installations"),
+        to(#"{"installations": ["i1", 2]}"#, .wrongType, "/audience/installations/1"),
+        to(#"{"installations": [null]}"#, .wrongType, "/audience/installations/0"),
+        to(#"{"installations": ["i1", "", "i2"]}"#, .invalidValue, "/audience/installations/1"),
+        to(
+            #"{"installations": ["\#(String(repeating: "x", count: 257))"]}"#, .valueTooLong,
+            "/audience/installations/0"),
+        to(
+            #"{"installations": [\#((0...10_000).map { "\"\($0)\"" }.joined(separator: ","))]}"#, .valueTooLong,
+            "/audience/installations"),
+        to(#"{"installations": ["a\u0000"]}"#, .nulCharacter),
+        to(#"{"tokens": []}"#, .notSupported, "/audience/tokens"),
+        to(#"{"users": ["u"]}"#, .notSupported, "/audience/users"),
+        to(#"{"tags": {"any": []}}"#, .notSupported, "/audience/tags"),
+        to(#"{"filter": "true"}"#, .notSupported, "/audience/filter"),
+        to(#"{"all": true, "providers": ["apns"]}"#, .notSupported, "/audience/providers"),
+        to(#"{"all": true, "kind": "alert"}"#, .notSupported, "/audience/kind"),
+        to(#"{"everyone": true}"#, .unknownMember, "/audience/everyone"),
+        to(#"{"all": true, "all": true}"#, .duplicateMember),
+    ]
+
+    private static let notifications = [
+        with(#""notification": "Hello""#, .wrongType, "/notification"),
+        with(#""notification": []"#, .wrongType, "/notification"),
+        with(#""notification": {"title": 1}"#, .wrongType, "/notification/title"),
+        with(#""notification": {"body": ["x"]}"#, .wrongType, "/notification/body"),
+        with(#""notification": {"subtitle": false}"#, .wrongType, "/notification/subtitle"),
+        with(#""notification": {"text": "x"}"#, .unknownMember, "/notification/text"),
+        with(
+            #""notification": {"body": "x", "localizations": {"fr": {}}}"#, .notSupported,
+            "/notification/localizations"),
+        with(#""notification": {"body": "\ud83d"}"#, .malformedJSON),
+    ]
+
+    private static let badges = [
+        with(#""badge": "+1""#, .invalidValue, "/badge"), with(#""badge": -1"#, .invalidValue, "/badge"),
+        with(#""badge": 1.5"#, .invalidValue, "/badge"), with(#""badge": 2147483648"#, .invalidValue, "/badge"),
+        with(#""badge": "Increment""#, .invalidValue, "/badge"), with(#""badge": true"#, .invalidValue, "/badge"),
+        with(#""badge": {}"#, .invalidValue, "/badge"),
+        with(#""badge": 99999999999999999999"#, .invalidValue, "/badge"),
+    ]
+
+    private static let members = [
+        with(#""data": "x""#, .wrongType, "/data"), with(#""data": [1]"#, .wrongType, "/data"),
+        with(#""data": {"aps": {}}"#, .reservedKey, "/data/aps"),
+        with(#""data": {"from": "x"}"#, .reservedKey, "/data/from"),
+        with(#""data": {"message_type": "x"}"#, .reservedKey, "/data/message_type"),
+        with(#""data": {"notification": "x"}"#, .reservedKey, "/data/notification"),
+        with(#""data": {"google.a": "x"}"#, .reservedKey, "/data/google.a"),
+        with(#""data": {"gcm.notification.x": "x"}"#, .reservedKey, "/data/gcm.notification.x"),
+        with(#""data": {"carillon_id": "x"}"#, .reservedKey, "/data/carillon_id"),
+        with(#""data": {"": "x"}"#, .reservedKey, "/data/"),
+        with(#""data": {"a": 1, "a": 1}"#, .duplicateMember),
+        with(#""data": {"a": "\u0000"}"#, .nulCharacter),
+        with(#""sound": 1"#, .wrongType, "/sound"), with(#""sound": """#, .invalidValue, "/sound"),
+        with(#""sound": {"critical": 1}"#, .wrongType, "/sound"),
+        with(#""sound": "\#(String(repeating: "x", count: 5_121))""#, .valueTooLong, "/sound"),
+    ]
+
+    private static let options = [
+        with(#""options": []"#, .wrongType, "/options"), with(#""options": true"#, .wrongType, "/options"),
+        with(#""options": {"priority": 10}"#, .wrongType, "/options/priority"),
+        with(#""options": {"priority": "urgent"}"#, .invalidValue, "/options/priority"),
+        with(#""options": {"ttl_seconds": -1}"#, .invalidValue, "/options/ttl_seconds"),
+        with(#""options": {"ttl_seconds": 2419201}"#, .invalidValue, "/options/ttl_seconds"),
+        with(#""options": {"ttl_seconds": 1.5}"#, .invalidValue, "/options/ttl_seconds"),
+        with(#""options": {"ttl_seconds": "60"}"#, .wrongType, "/options/ttl_seconds"),
+        with(#""options": {"collapse_id": 1}"#, .wrongType, "/options/collapse_id"),
+        with(#""options": {"collapse_id": ""}"#, .invalidValue, "/options/collapse_id"),
+        with(#""options": {"push_type": "banner"}"#, .invalidValue, "/options/push_type"),
+        with(#""options": {"push_type": 1}"#, .wrongType, "/options/push_type"),
+        with(#""options": {"send_at": "2026-12-01T12:00:00Z"}"#, .notSupported, "/options/send_at"),
+        with(#""options": {"rate_per_second": 5}"#, .notSupported, "/options/rate_per_second"),
+        with(#""options": {"device_local_time": true}"#, .notSupported, "/options/device_local_time"),
+        with(#""options": {"dry_run": true}"#, .notSupported, "/options/dry_run"),
+        with(#""options": {"dry_run": "no"}"#, .wrongType, "/options/dry_run"),
+        with(#""options": {"ttl": 5}"#, .unknownMember, "/options/ttl"),
+    ]
+
+    private static let others = [
+        with(#""apns": "x""#, .wrongType, "/apns"), with(#""apns": []"#, .wrongType, "/apns"),
+        with(#""fcm": {}"#, .notSupported, "/fcm"), with(#""hms": {}"#, .notSupported, "/hms"),
+        with(#""webpush": {}"#, .notSupported, "/webpush"), with(#""to": "x""#, .unknownMember, "/to"),
+        with(#""audience": {"all": true}"#, .duplicateMember),
+        with(#""apns": "# + String(repeating: #"{"a":"#, count: 33), .jsonTooComplex),
+    ]
+}

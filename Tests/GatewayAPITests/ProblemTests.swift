@@ -1,0 +1,160 @@
+import APNs
+import CredentialKeeping
+import GatewayAPI
+import JSON
+import PushModel
+import Store
+import Testing
+
+@Suite("A problem")
+struct ProblemTests {
+    @Test("is what RFC 9457 asks for")
+    func body() {
+        let problem = Problem(.invalidToken, "Not \"hex\".", at: .root / "token")
+        #expect(
+            String(decoding: problem.body, as: UTF8.self)
+                == #"{"type":"/errors#invalid_token","title":"The device token is malformed","status":422,"#
+                + #""code":"invalid_token","detail":"Not \"hex\".","pointer":"/token"}"#)
+    }
+
+    @Test("keeps its cause for the operator")
+    func cause() {
+        let problem = Problem(StoreFault.damaged("apps_list, column 2"), .reads)
+        #expect(problem.code == .internalError)
+        #expect(problem.cause == "damaged: apps_list, column 2")
+        #expect(!String(decoding: problem.body, as: UTF8.self).contains("apps_list"))
+    }
+
+    @Test("tells when to try again exactly where that is wise")
+    func retryAfter() {
+        let transient: [StoreFault] = [.unavailable, .contended, .cancelled]
+        for fault in transient {
+            #expect(fault == .cancelled || fault.isTransient)
+            #expect(Problem(fault, .mayDouble).retryAfterSeconds != nil)
+            #expect(Problem(fault, .mayDouble).code.status == 503)
+        }
+        #expect(Problem(StoreFault.commitUnknown, .isIdempotent).retryAfterSeconds != nil)
+        #expect(Problem(StoreFault.commitUnknown, .isKeyed).retryAfterSeconds != nil)
+        #expect(Problem(StoreFault.commitUnknown, .mayDouble).retryAfterSeconds == nil)
+        let final: [StoreFault] = [.conflict(.slugTaken), .invalid(constraint: "c"), .unknownApp, .damaged("x")]
+        for fault in final {
+            #expect(!fault.isTransient)
+            #expect(Problem(fault, .isIdempotent).retryAfterSeconds == nil)
+            #expect(Problem(fault, .isIdempotent).code.status < 503)
+        }
+    }
+
+    @Test("about a lost commit says that a repetition may double, where it may")
+    func honest() {
+        #expect(Problem(StoreFault.commitUnknown, .mayDouble).detail.contains("a second time"))
+        #expect(Problem(StoreFault.commitUnknown, .isKeyed).detail.contains("same Idempotency-Key"))
+    }
+
+    @Test("speaks APNs' words where APNs would refuse", arguments: contentFaults)
+    func content(fault: APNsContentFault) {
+        let problem = Problem(fault)
+        #expect(problem.code.rawValue == fault.code)
+        #expect(problem.pointer == fault.pointer)
+        #expect(problem.code.status == 422)
+    }
+
+    private static let contentFaults: [APNsContentFault] = [
+        .pushTypeNotOffered(.voip), .payloadTooLarge(bytes: 5_000, bytesMax: 4_096), .badCollapseID(bytes: 65),
+        .priorityNotAllowed(.background), .reservedKey(.root / "data" / "aps"),
+        .notForBackground(.root / "notification"), .nothingToShow, .badgeTwice,
+        .wrongValue(.root / "apns" / "aps", expected: "an object"),
+    ]
+
+    @Test("speaks the vault's words where a credential is refused", arguments: credentialFaults)
+    func credential(fault: CredentialFault) {
+        #expect(Problem(fault).code.rawValue == fault.code.description)
+    }
+
+    private static let credentialFaults: [CredentialFault] = [
+        .keyIDMalformed, .teamIDMalformed, .keyUnreadable, .certificateUnreadable, .passwordWrong,
+        .keyDoesNotMatchCertificate, .certificateExpired(at: noon), .certificateNotYetValid(from: noon),
+        .environmentNotCovered(.sandbox), .topicNotCovered("com.example"), .certificateNamesNoTopic,
+        .unknownCredential, .storeUnavailable, .vault(.doesNotOpen),
+    ]
+
+    @Test("has a code that is one word, of one meaning")
+    func codes() {
+        let codes = ProblemCode.allCases.map(\.rawValue)
+        #expect(Set(codes).count == codes.count)
+        #expect(codes.allSatisfy { $0.wholeMatch(of: /[a-z][a-z0-9_]*/) != nil })
+        #expect(Set(ProblemCode.allCases.map(\.title.description)).count == codes.count)
+    }
+}
+
+@Suite("docs/errors.md")
+struct ErrorPageTests {
+    private struct Entry: Equatable {
+        let code: String
+        let heading: String
+        let hasCause: Bool
+        let hasRemedy: Bool
+    }
+
+    private static var entries: [Entry] {
+        let page = String(decoding: EmbeddedDocuments.errors, as: UTF8.self)
+        return page.split(separator: "\n## ").dropFirst().map { part in
+            let lines = part.split(separator: "\n")
+            return Entry(
+                code: String(lines[0]), heading: lines.count > 1 ? String(lines[1]) : "",
+                hasCause: lines.contains { $0.hasPrefix("Cause: ") },
+                hasRemedy: lines.contains { $0.hasPrefix("Remedy: ") })
+        }
+    }
+
+    @Test("explains every code in the order of the program, with its status and title")
+    func everyCode() {
+        let expected = ProblemCode.allCases.map { code in
+            Entry(
+                code: code.rawValue, heading: "**\(code.status)** · \(code.title)", hasCause: true, hasRemedy: true)
+        }
+        #expect(Self.entries == expected)
+    }
+}
+
+@Suite("The admin key")
+struct AdminKeyTests {
+    // SHA-256 of "carillon-test-key".
+    private static let key = "carillon-test-key"
+
+    private static func check(_ values: [String]) -> ProblemCode? {
+        refusal { () throws(Problem) in
+            try AdminKey(sha256: TestHash.sha256(key)).check(authorization: values)
+        }?.code
+    }
+
+    @Test("opens as a bearer, however the scheme is written", arguments: ["Bearer", "bearer", "BEARER"])
+    func opens(scheme: String) {
+        #expect(Self.check(["\(scheme) \(Self.key)"]) == nil)
+    }
+
+    @Test(
+        "opens in no other way",
+        arguments: [
+            [], [""], ["Bearer"], ["Bearer "], ["Bearer  carillon-test-key"], ["carillon-test-key"],
+            ["Basic carillon-test-key"], ["Bearer carillon-test-kez"], ["Bearer carillon-test-key "],
+            ["Bearer carillon-test-key", "Bearer carillon-test-key"], ["Bearer:carillon-test-key"],
+            ["Bearer carillon-test-ke"], ["Bearer CARILLON-TEST-KEY"],
+        ])
+    func staysShut(values: [String]) {
+        #expect(Self.check(values) == .unauthorized)
+    }
+}
+
+@Suite("The budget for bodies")
+struct BodyBudgetTests {
+    @Test("gives what there is, and takes it back")
+    func budget() {
+        let budget = BodyBudget(bytesMax: 10)
+        #expect(budget.take(6))
+        #expect(!budget.take(5))
+        #expect(budget.take(4))
+        #expect(!budget.take(1))
+        budget.giveBack(6)
+        #expect(budget.take(6))
+    }
+}

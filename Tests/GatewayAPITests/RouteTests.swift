@@ -1,0 +1,109 @@
+import GatewayAPI
+import HTTPTypes
+import Testing
+
+@Suite("The routes")
+struct RouteTests {
+    private static func match(_ method: String, _ path: String) throws(Problem) -> RouteMatch {
+        try RouteTable.match(HTTPRequest.Method(method) ?? .trace, try RequestTarget(path).segments)
+    }
+
+    @Test("lead every template to its case, with its names in order", arguments: Route.allCases)
+    func everyRoute(route: Route) throws {
+        let match = try Self.match(route.method.rawValue, route.template)
+        #expect(match.route == route)
+        #expect(match.names == route.template.split(separator: "/").filter { $0.hasPrefix("{") }.map(String.init))
+    }
+
+    @Test("serve HEAD where GET is served")
+    func head() throws {
+        #expect(try Self.match("HEAD", "/v1/apps/a").route == .readApp)
+    }
+
+    @Test("tell an installation named import from the import")
+    func importByMethod() throws {
+        #expect(try Self.match("PUT", "/v1/apps/a/devices/import").names == ["a", "import"])
+        #expect(try Self.match("POST", "/v1/apps/a/devices/import").route == .importDevices)
+        #expect(try Self.match("POST", "/v1/apps/a/devices/%69mport").route == .importDevices)
+    }
+
+    @Test("give a name its slashes back")
+    func slashInName() throws {
+        let match = try Self.match("GET", "/v1/apps/a/devices/b%2Fbadge/badge")
+        #expect(match.route == .readBadge)
+        #expect(match.names == ["a", "b/badge"])
+    }
+
+    @Test(
+        "lead nowhere else",
+        arguments: [
+            "/", "/v1", "/v1/", "/v1/apps/", "//v1/apps", "/V1/apps", "/v2/apps", "/v1/apps//devices/i",
+            "/v1/apps/a/devices", "/v1/apps/a/devices/", "/v1/apps/a/devices/i/badge/", "/v1/apps/a/devices/i/badges",
+            "/healthz/", "/v1%2Fapps", "/v1/apps/a/messages/1/2/3", "/metrics",
+        ])
+    func unknown(path: String) {
+        #expect(refusal { () throws(Problem) in try Self.match("GET", path) }?.code == .notFound)
+    }
+
+    @Test(
+        "say which methods a path has",
+        arguments: [
+            ("POST", "/healthz", "GET, HEAD"), ("DELETE", "/v1/apps", "GET, HEAD, POST"),
+            ("PATCH", "/v1/apps/a/devices/i", "DELETE, GET, HEAD, PUT"),
+            ("PATCH", "/v1/apps/a/devices/import", "DELETE, GET, HEAD, POST, PUT"),
+            ("GET", "/v1/apps/a/credentials/1/activate", "POST"), ("PROPFIND", "/v1/apps/a", "GET, HEAD"),
+            ("get", "/v1/apps/a", "GET, HEAD"),
+        ])
+    func wrongMethod(method: String, path: String, allow: String) {
+        let problem = refusal { () throws(Problem) in try Self.match(method, path) }
+        #expect(problem?.code == .methodNotAllowed)
+        #expect(problem?.allow == allow)
+    }
+
+    @Test("are open where they tell nothing about anyone")
+    func open() {
+        #expect(Route.allCases.filter(\.isOpen) == [.health, .readiness, .contract, .errors])
+    }
+}
+
+extension Route: CustomTestStringConvertible {
+    public var testDescription: String { "\(method.rawValue) \(template)" }
+}
+
+@Suite("The contract")
+struct ContractTests {
+    /// Methods and paths of the document, which is written one line a path and one a method.
+    private static var described: [String] {
+        var described: [String] = []
+        var path = ""
+        var isInPaths = false
+        for line in String(decoding: EmbeddedDocuments.contract, as: UTF8.self).split(separator: "\n") {
+            if !line.hasPrefix(" ") { isInPaths = line == "paths:" }
+            guard isInPaths else { continue }
+            if line.hasPrefix("  /") { path = String(line.dropFirst(2).dropLast()) }
+            for method in ["get", "put", "post", "delete", "patch"] where line == "    \(method):" {
+                described.append("\(method.uppercased()) \(path)")
+            }
+        }
+        return described.sorted()
+    }
+
+    @Test("describes every route, and no other")
+    func everyRoute() {
+        #expect(Self.described == Route.allCases.map(\.testDescription).sorted())
+    }
+
+    @Test("names every route as the program does")
+    func operationNames() {
+        let text = String(decoding: EmbeddedDocuments.contract, as: UTF8.self)
+        for route in Route.allCases { #expect(text.contains("operationId: \(route)\n"), "\(route)") }
+    }
+
+    @Test("refers only to what it defines")
+    func references() {
+        let text = String(decoding: EmbeddedDocuments.contract, as: UTF8.self)
+        for match in text.matches(of: /#\/components\/[a-zA-Z]+\/([a-zA-Z]+)/) {
+            #expect(text.contains("\n    \(match.1):"), "\(match.1)")
+        }
+    }
+}
