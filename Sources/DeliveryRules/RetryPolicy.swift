@@ -31,7 +31,8 @@ package struct RetryPolicy: Equatable, Sendable {
     }
 
     package static func wholeSeconds(_ wait: Duration) -> Duration {
-        let nanoseconds = max(0, wait.wholeNanoseconds)
-        return .seconds((nanoseconds + 999_999_999) / 1_000_000_000)
+        // Saturated where a provider asks for the end of time: nothing may be added to that.
+        let (seconds, rest) = max(0, wait.wholeNanoseconds).quotientAndRemainder(dividingBy: 1_000_000_000)
+        return .seconds(rest == 0 ? seconds : seconds + 1)
     }
 }

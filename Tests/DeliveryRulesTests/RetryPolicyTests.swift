@@ -1,0 +1,43 @@
+import DeliveryRules
+import PushModel
+import Testing
+
+@Suite("The wait before the next attempt")
+struct RetryPolicyTests {
+    @Test("doubles from the floor to the ceiling")
+    func doubles() {
+        let policy = RetryPolicy(floor: .seconds(1), ceiling: .seconds(10))
+        #expect((1...6).map { policy.wait(afterAttempt: $0, entropy: 0) } == [1, 2, 4, 8, 10, 10].map { .seconds($0) })
+    }
+
+    @Test("is longer by a quarter at most, so that a herd spreads")
+    func spreads() {
+        let policy = RetryPolicy(floor: .seconds(100), ceiling: .seconds(100))
+        let waits = (0..<2_048).map { policy.wait(afterAttempt: 1, entropy: $0) }
+        #expect(waits.allSatisfy { $0 >= .seconds(100) && $0 <= .seconds(125) })
+        #expect(waits.contains { $0 > .seconds(120) })
+    }
+
+    @Test("is the same for the same push")
+    func replays() {
+        let policy = RetryPolicy()
+        #expect(policy.wait(afterAttempt: 4, entropy: 77) == policy.wait(afterAttempt: 4, entropy: 77))
+    }
+
+    @Test("stays at the ceiling however many attempts there were")
+    func manyAttempts() {
+        #expect(RetryPolicy().wait(afterAttempt: .max, entropy: 0) == .seconds(900))
+    }
+
+    @Test("is in whole seconds, rounded up, and never negative")
+    func wholeSeconds() {
+        #expect(RetryPolicy.wholeSeconds(.milliseconds(1)) == .seconds(1))
+        #expect(RetryPolicy.wholeSeconds(.seconds(3)) == .seconds(3))
+        #expect(RetryPolicy.wholeSeconds(.seconds(-5)) == .zero)
+    }
+
+    @Test("has no end of time that it stumbles over: a provider's Retry-After may say anything")
+    func absurd() {
+        #expect(RetryPolicy.wholeSeconds(.seconds(Int64.max)) >= .seconds(9_000_000_000))
+    }
+}
