@@ -40,6 +40,7 @@ extension Dispatcher {
     mutating func noteResolved(_ route: RouteID, _ lane: LaneKey?) {
         guard let place = placeOfRoute(route) else { return }
         routes[place].lane = lane
+        routes[place].isResolved = true
         if let lane { _ = placeOfLane(lane) }
     }
 
@@ -92,7 +93,9 @@ extension Dispatcher {
             let place = (start + offset) % routes.count
             guard !routes[place].isLeasing else { continue }
             let canSend = routes[place].hasWork && laneHasRoom(routes[place].lane)
-            let sweep = !canSend && routes[place].maySweep && !laneCanSend(routes[place].lane)
+            // A route that was just found waits for its lane: a sweep would only stand before its first parcel.
+            let sweep =
+                !canSend && routes[place].maySweep && routes[place].isResolved && !laneCanSend(routes[place].lane)
             guard canSend || sweep else { continue }
             routes[place].isLeasing = true
             if sweep { routes[place].maySweep = false }

@@ -96,6 +96,8 @@ package struct Dispatcher: Sendable {
 struct RouteState: Sendable {
     var ready: ReadyRoute
     var lane: LaneKey?
+    /// `lane` is what the shell said, not what is unknown yet.
+    var isResolved = false
     /// The poll or a lease saw due parcels, and none has come back empty since.
     var hasWork: Bool
     var isLeasing = false

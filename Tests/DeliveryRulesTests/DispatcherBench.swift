@@ -1,0 +1,97 @@
+import DeliveryRules
+import PushModel
+
+/// A Dispatcher with a clock in hand, and the short words for what its tests tell it.
+struct DispatcherBench {
+    static let lane = LaneKey(CredentialID(1))
+    static let settings = DispatcherSettings(
+        leaseLength: .seconds(60), requestDeadline: .seconds(20), settleEvery: .seconds(1), pollEvery: .seconds(5),
+        storePause: .milliseconds(500), laneMembersMax: 5, membersMax: 8)
+
+    var dispatcher: Dispatcher
+    var now = MonotonicInstant(nanoseconds: 1_000_000_000)
+
+    init(settings: DispatcherSettings = settings) {
+        dispatcher = Dispatcher(settings: settings, now: now)
+    }
+
+    static func route(_ id: Int64, app: Int64 = 1) -> ReadyRoute {
+        ReadyRoute(route: RouteID(id), app: AppID(app), provider: .apns, environment: .production, topic: "")
+    }
+
+    @discardableResult
+    mutating func tell(_ event: DispatchEvent) -> [DispatchAction] { dispatcher.handle(event, now: now) }
+
+    @discardableResult
+    mutating func pass(_ time: Duration) -> [DispatchAction] {
+        now = now + time
+        return tell(.timer)
+    }
+
+    /// Polls, and finds work on these routes, which all leave from the lane. Returns what is asked for then.
+    @discardableResult
+    mutating func find(_ routes: [ReadyRoute], lane: LaneKey? = lane) -> [DispatchAction] {
+        tell(.timer)
+        var actions = tell(.polled(routes))
+        for route in routes { actions += tell(.resolved(route.route, lane)) }
+        return actions
+    }
+
+    /// Finds one route, and gets this parcel from it.
+    @discardableResult
+    mutating func lease(
+        _ parcel: LeasedParcel = ParcelRunSamples.parcel(), isRepeatable: Bool = true
+    ) -> [DispatchAction] {
+        let route = DispatcherBench.route(parcel.route.value, app: parcel.app.value)
+        guard let request = find([route]).leaseRequests.last else { return [] }
+        return tell(.leased(parcel, asked: request, isRepeatable: isRepeatable))
+    }
+
+    /// Everything that was sent is accepted.
+    @discardableResult
+    mutating func accept(_ positions: [Int32], of name: LeaseName = name) -> [DispatchAction] {
+        tell(.answers(name, accepted: positions, others: []))
+    }
+
+    func request(_ route: Int64, lane: LaneKey? = lane, expiredOnly: Bool = false) -> LeaseRequest {
+        LeaseRequest(route: RouteID(route), lane: lane, startedAt: now, expiredOnly: expiredOnly)
+    }
+
+    static let name = LeaseName(parcel: ParcelID(1), epoch: 1)
+}
+
+extension [DispatchAction] {
+    var leaseRequests: [LeaseRequest] {
+        compactMap { action in
+            if case .lease(let request) = action { request } else { nil }
+        }
+    }
+
+    var settles: [(name: LeaseName, pending: PendingSettle, withVerdicts: Bool)] {
+        compactMap { action in
+            if case .settle(let name, let pending, let withVerdicts) = action {
+                (name, pending, withVerdicts)
+            } else {
+                nil
+            }
+        }
+    }
+
+    var submitted: [Int32] {
+        flatMap { action in
+            if case .submit(_, _, let positions, _) = action { positions } else { [Int32]() }
+        }
+    }
+
+    var withdrawn: [LeaseName] {
+        compactMap { action in
+            if case .withdraw(let name, _) = action { name } else { nil }
+        }
+    }
+
+    var forgotten: [LeaseName] {
+        compactMap { action in
+            if case .forget(let name, _) = action { name } else { nil }
+        }
+    }
+}

@@ -1,0 +1,165 @@
+import DeliveryRules
+import PushModel
+import Testing
+
+@Suite("A dispatcher that looks for work")
+struct DispatcherPollingTests {
+    @Test("polls as it starts, and again after the pause")
+    func polls() {
+        var bench = DispatcherBench()
+        #expect(bench.tell(.timer) == [.poll])
+        #expect(bench.tell(.polled([])) == [])
+        #expect(bench.dispatcher.nextWake() == bench.now + .seconds(5))
+        #expect(bench.pass(.seconds(5)) == [.poll])
+    }
+
+    @Test("polls at once on a hint")
+    func hint() {
+        var bench = DispatcherBench()
+        bench.find([])
+        #expect(bench.tell(.hint) == [.poll])
+    }
+
+    @Test("polls once more after a hint that came during a poll: that one may have looked too early")
+    func hintWhilePolling() {
+        var bench = DispatcherBench()
+        bench.tell(.timer)
+        #expect(bench.tell(.hint) == [])
+        #expect(bench.tell(.polled([])) == [.poll])
+        #expect(bench.tell(.polled([])) == [])
+    }
+
+    @Test("waits a moment after a poll that failed")
+    func pollFails() {
+        var bench = DispatcherBench()
+        bench.tell(.timer)
+        #expect(bench.tell(.pollFailed) == [])
+        #expect(bench.pass(.milliseconds(499)) == [])
+        #expect(bench.pass(.milliseconds(1)) == [.poll])
+    }
+
+    @Test("asks for the lane of each route, and for a parcel as soon as it knows it")
+    func resolves() {
+        var bench = DispatcherBench()
+        bench.tell(.timer)
+        #expect(bench.tell(.polled([DispatcherBench.route(3)])) == [.resolve(DispatcherBench.route(3))])
+        let actions = bench.tell(.resolved(RouteID(3), DispatcherBench.lane))
+        #expect(actions == [.lease(bench.request(3))])
+    }
+
+    @Test("has one call for a parcel on its way per route")
+    func oneCall() {
+        var bench = DispatcherBench()
+        #expect(bench.find([DispatcherBench.route(3)]).leaseRequests.count == 1)
+        #expect(bench.pass(.seconds(1)).leaseRequests.isEmpty)
+    }
+
+    @Test("asks again until nothing comes back, then leaves the route to the next poll")
+    func untilEmpty() {
+        var bench = DispatcherBench()
+        bench.lease()
+        #expect(bench.tell(.leasedNothing(bench.request(7))).leaseRequests.isEmpty)
+        #expect(bench.pass(.seconds(1)).leaseRequests.isEmpty)
+        bench.now = bench.now + .seconds(5)
+        #expect(bench.find([DispatcherBench.route(7)]).leaseRequests.count == 1)
+    }
+
+    @Test("looks again after a moment where the call failed")
+    func leaseFails() {
+        var bench = DispatcherBench()
+        let request = bench.find([DispatcherBench.route(3)]).leaseRequests[0]
+        #expect(bench.tell(.leaseFailed(request)) == [])
+        #expect(bench.pass(.milliseconds(500)) == [.poll])
+    }
+
+    @Test("begins with the app behind the one that it served last")
+    func fair() {
+        var bench = DispatcherBench()
+        let five = [MemberStanding](repeating: .present, count: 5)
+        bench.lease(ParcelRunSamples.parcel(five))
+        bench.now = bench.now + .seconds(5)
+        #expect(bench.find([DispatcherBench.route(7), DispatcherBench.route(2, app: 9)]).leaseRequests.isEmpty)
+        bench.accept([0, 1, 2, 3, 4])
+        let next = bench.tell(.settled(DispatcherBench.name, .settled)).leaseRequests.map(\.route)
+        #expect(next == [RouteID(2), RouteID(7)])
+    }
+}
+
+@Suite("A route whose lane cannot send")
+struct DispatcherBlockedTests {
+    @Test("is asked only for what expired meanwhile, once a poll")
+    func sweeps() {
+        var bench = DispatcherBench()
+        let requests = bench.find([DispatcherBench.route(3)], lane: nil).leaseRequests
+        #expect(requests == [bench.request(3, lane: nil, expiredOnly: true)])
+        #expect(bench.tell(.leasedNothing(requests[0])).leaseRequests.isEmpty)
+        #expect(bench.pass(.seconds(1)).leaseRequests.isEmpty)
+        bench.now = bench.now + .seconds(5)
+        bench.tell(.timer)
+        #expect(bench.tell(.polled([DispatcherBench.route(3)])).leaseRequests.count == 1)
+    }
+
+    @Test("is swept again at once while that finds something")
+    func sweepsOn() {
+        var bench = DispatcherBench()
+        let sweep = bench.find([DispatcherBench.route(7)], lane: nil).leaseRequests[0]
+        let expired = ParcelRunSamples.parcel(expiresAfter: .zero)
+        #expect(bench.tell(.leased(expired, asked: sweep, isRepeatable: true)).leaseRequests == [sweep])
+    }
+
+    @Test("is leased from again as soon as its lane can send")
+    func opens() {
+        var bench = DispatcherBench()
+        bench.tell(.lane(DispatcherBench.lane, canSend: false))
+        let sweep = bench.find([DispatcherBench.route(3)]).leaseRequests[0]
+        bench.tell(.leasedNothing(sweep))
+        let requests = bench.tell(.lane(DispatcherBench.lane, canSend: true)).leaseRequests
+        #expect(requests == [bench.request(3)])
+    }
+
+    @Test("hands back what a sweep leased alive, and sends nothing of it")
+    func sweptAlive() {
+        var bench = DispatcherBench()
+        let sweep = bench.find([DispatcherBench.route(7)], lane: nil).leaseRequests[0]
+        let actions = bench.tell(.leased(ParcelRunSamples.parcel(), asked: sweep, isRepeatable: true))
+        #expect(actions.submitted.isEmpty)
+        #expect(actions.settles.first?.pending.settlement.remainders.first?.members.count == 3)
+    }
+
+    @Test("learns its lane anew when credentials change")
+    func credentials() {
+        var bench = DispatcherBench()
+        bench.find([DispatcherBench.route(3)], lane: nil)
+        #expect(bench.tell(.credentialsChanged) == [.resolve(DispatcherBench.route(3))])
+    }
+}
+
+@Suite("What a process holds")
+struct DispatcherBoundsTests {
+    @Test("ends at a lane's bound, and begins again when parcels are settled")
+    func laneBound() {
+        var bench = DispatcherBench()
+        let first = bench.lease()
+        #expect(first.leaseRequests.count == 1, "3 of 5")
+        let second = bench.tell(
+            .leased(ParcelRunSamples.parcel(id: 2), asked: first.leaseRequests[0], isRepeatable: true))
+        #expect(second.leaseRequests.isEmpty, "6 of 5")
+        #expect(bench.dispatcher.membersInFlight == 6)
+        bench.accept([0, 1, 2])
+        let actions = bench.tell(.settled(DispatcherBench.name, .settled))
+        #expect(bench.dispatcher.membersInFlight == 3)
+        #expect(actions.leaseRequests.count == 1)
+    }
+
+    @Test("ends at the process's bound, over all lanes")
+    func processBound() {
+        var bench = DispatcherBench()
+        let four = [MemberStanding](repeating: .present, count: 4)
+        let again = bench.lease(ParcelRunSamples.parcel(four)).leaseRequests[0]
+        bench.tell(.leased(ParcelRunSamples.parcel(four, id: 2), asked: again, isRepeatable: true))
+        #expect(bench.dispatcher.membersInFlight == 8)
+        bench.now = bench.now + .seconds(5)
+        let elsewhere = LaneKey(CredentialID(2))
+        #expect(bench.find([DispatcherBench.route(8)], lane: elsewhere).leaseRequests.isEmpty)
+    }
+}
