@@ -1,0 +1,127 @@
+import DeliveryRules
+import PushModel
+import Store
+
+// Leases and what becomes of them.
+extension ConformanceRun {
+    static let owners = [ProcessID(UniversalID(high: 1, low: 1)), ProcessID(UniversalID(high: 2, low: 2))]
+
+    private var mono: MonotonicInstant { MonotonicInstant(nanoseconds: now.microseconds * 1_000) }
+
+    mutating func lease() async throws -> String? {
+        guard !simulated.routes.isEmpty else { return nil }
+        let route = random.pick(simulated.routes.map(\.id))
+        let owner = random.pick(Self.owners)
+        let expiredOnly = random.happens(perMille: 150)
+        story.append("lease route \(route.value)\(expiredOnly ? ", expired only" : "")")
+        let order = LeaseOrder(
+            route: route, owner: owner, leaseFor: Self.leaseFor, knownFormats: [1], expiredOnly: expiredOnly)
+        let real = try await stores.parcels.lease(order, now: now)
+        let parcel = simulated.lease(
+            route: route, owner: owner, leaseFor: Self.leaseFor, knownFormats: [1], expiredOnly: expiredOnly, now: now)
+        if let parcel {
+            let isRepeatable = random.happens(perMille: 800)
+            let run = ParcelRun(parcel: parcel, leasedAt: mono, policy: RetryPolicy(), isRepeatable: isRepeatable)
+            runs.append(HeldRun(run: run, owner: owner))
+        }
+        return differ("lease", real, parcel)
+    }
+
+    /// Some members get answers; then everything new is settled. A lease that ran out settles in vain.
+    mutating func answerAndSettle() async throws -> String? {
+        guard !runs.isEmpty else { return nil }
+        let place = random.below(runs.count)
+        for position in runs[place].run.takeMembersToSend() where random.happens(perMille: 300) {
+            runs[place].run.record(drawOutcome(), for: Int(position), now: mono)
+        }
+        for position in 0..<runs[place].run.parcel.members.count where random.happens(perMille: 500) {
+            runs[place].run.record(drawOutcome(), for: position, now: mono)
+        }
+        guard let pending = runs[place].run.takeSettlement() else { return nil }
+        story.append("settle parcel \(pending.settlement.parcel.value), \(pending.settlement.pendingAfter) stay")
+        let difference = try await applyVerdicts(pending.verdicts, [pending.sample])
+        if let difference { return difference }
+        let real = try await stores.parcels.settle(pending.settlement, now: now)
+        let reply = simulated.settle(pending.settlement, now: now)
+        pastSettlements.append(pending.settlement)
+        if runs[place].run.concludeSettle(reply) != .goesOn { runs.remove(at: place) }
+        return differ("settle", real, reply)
+    }
+
+    private mutating func drawOutcome() -> Outcome {
+        let since = now + .seconds(-Int64(random.below(200)))
+        return random.pick([
+            .accepted, .accepted, .accepted, .unsent(.withdrawn), .unknown(.connectionLost),
+            .deferred(after: .seconds(5), .providerBusy), .deferred(after: nil, .laneBlocked),
+            .rejected(Rejection(fault: .tokenUnregistered, reason: "Unregistered", invalidSince: since)),
+            .rejected(Rejection(fault: .tokenUnregistered, reason: "ExpiredToken")),
+            .rejected(Rejection(fault: .tokenSuspect, reason: "BadDeviceToken")),
+            .rejected(Rejection(fault: .message, reason: "PayloadTooLarge")),
+        ])
+    }
+
+    /// A settlement that was written before, or never was: what a lost reply or a loser sends.
+    mutating func settleAgain() async throws -> String? {
+        guard !pastSettlements.isEmpty else { return nil }
+        let settlement = random.pick(pastSettlements)
+        story.append("settle again parcel \(settlement.parcel.value)")
+        let real = try await stores.parcels.settle(settlement, now: now)
+        return differ("settle again", real, simulated.settle(settlement, now: now))
+    }
+
+    mutating func renew() async throws -> String? {
+        guard !runs.isEmpty else { return nil }
+        let held = random.pick(runs)
+        let epoch = held.run.parcel.epoch + (random.happens(perMille: 100) ? 1 : 0)
+        let owner = random.happens(perMille: 100) ? random.pick(Self.owners) : held.owner
+        story.append("renew parcel \(held.run.parcel.id.value)")
+        let real = try await stores.parcels.renew(
+            held.run.parcel.id, epoch: epoch, owner: owner, for: Self.leaseFor, now: now)
+        let renewed = simulated.renew(
+            held.run.parcel.id, epoch: epoch, owner: owner, leaseFor: Self.leaseFor, now: now)
+        return differ("renew", real, renewed)
+    }
+
+    mutating func rescue() async throws -> String? {
+        story.append("rescue at \(now.microseconds)")
+        let real = try await stores.parcels.rescue(now: now)
+        return differ("rescue", real, simulated.rescue(now: now))
+    }
+
+    /// Verdicts from anywhere: right and wrong generations, before and after the registration time, twice about one.
+    mutating func judge() async throws -> String? {
+        var verdicts: [GuardedVerdict] = []
+        for _ in 0..<random.within(1...4) where !simulated.registrations.isEmpty {
+            let row = random.pick(simulated.registrations)
+            let generation = row.stored.generation.value - (random.happens(perMille: 200) ? 1 : 0)
+            let asOf = row.registeredAt + random.pick([.seconds(-1), .zero, .seconds(1)])
+            let verdict: TokenVerdict = random.pick([
+                .unregistered(since: asOf, reason: "Unregistered"), .unregistered(since: nil, reason: "ExpiredToken"),
+                .suspected(reason: "BadDeviceToken"), .suspected(reason: "BadDeviceToken"), .cleared,
+            ])
+            verdicts.append(
+                GuardedVerdict(
+                    registration: row.id, generation: TokenGeneration(generation), route: row.stored.route,
+                    verdict: verdict, asOf: asOf))
+        }
+        story.append("judge \(verdicts.count)")
+        let route = simulated.routes.isEmpty ? RouteID(1) : random.pick(simulated.routes.map(\.id))
+        guard !simulated.routes.isEmpty else { return nil }
+        return try await applyVerdicts(
+            verdicts, [RouteSample(route: route, answered: random.below(5), suspected: random.below(2))])
+    }
+
+    private mutating func applyVerdicts(_ verdicts: [GuardedVerdict], _ samples: [RouteSample]) async throws -> String?
+    {
+        let real = try await stores.parcels.applyVerdicts(verdicts, samples: samples, now: now)
+        let report = simulated.applyVerdicts(verdicts, samples: samples, now: now)
+        return differ("retired", real.retired, report.retired) ?? differ("suspected", real.suspected, report.suspected)
+            ?? differ("cleared", real.cleared, report.cleared)
+    }
+
+    mutating func confirm() async throws -> String? {
+        story.append("confirm at \(now.microseconds)")
+        let real = try await stores.parcels.confirmSuspicions(Self.rule, now: now)
+        return differ("confirm", real, simulated.confirmSuspicions(Self.rule, now: now))
+    }
+}

@@ -1,0 +1,103 @@
+import DeliveryRules
+import PushModel
+import Store
+
+// Registrations, badges, messages, plans, and looks at them.
+extension ConformanceRun {
+    static let installations = (1...9).map { "phone-\($0)" }
+
+    mutating func register() async throws -> String? {
+        let app = random.pick(apps)
+        let said = DeviceRegistration(
+            installation: random.pick(Self.installations), kind: random.pick([.alert, .alert, .alert, .voip]),
+            provider: .apns, environment: random.pick([.production, .production, .sandbox]),
+            topic: random.pick(["", "com.example.app"]), token: DeviceToken(bytes: [UInt8(random.below(12)), 7, 7, 7]),
+            badge: random.pick([nil, 3]), asOf: random.pick([nil, nil, now, now + .seconds(-60)]))
+        story.append("register \(said.installation) \(said.kind) \(said.environment) at \(now.microseconds)")
+        let real = try await stores.registry.register([said], app: app, now: now)[0].get()
+        let change = simulated.register(said, app: app, now: now)
+        let row = simulated.placeOfDevice(app: app, installation: said.installation, kind: said.kind)
+            .map { simulated.registrations[$0] }
+        return differ("register", real.change, change) ?? differ(
+            "register", real.record.id, row?.id ?? RegistrationID(0))
+            ?? differ("register", real.record.badge, row?.badge ?? -1)
+            ?? differ("register", real.record.createdAt, row?.createdAt ?? now)
+    }
+
+    mutating func remove() async throws -> String? {
+        let (app, installation) = (random.pick(apps), random.pick(Self.installations))
+        story.append("remove \(installation)")
+        let real = try await stores.registry.removeDevice(app: app, installation: installation)
+        return differ("remove", real, simulated.removeDevice(app: app, installation: installation))
+    }
+
+    mutating func changeBadge() async throws -> String? {
+        let (app, installation) = (random.pick(apps), random.pick(Self.installations))
+        let badge = Int32(random.below(9))
+        story.append("badge of \(installation)")
+        if random.happens(perMille: 500) {
+            let real = try await stores.registry.setBadge(badge, app: app, installation: installation)
+            return differ("set badge", real, simulated.setBadge(badge, app: app, installation: installation))
+        }
+        let real = try await stores.registry.consumeBadge(badge, app: app, installation: installation)
+        return differ("consume badge", real, simulated.consumeBadge(badge, app: app, installation: installation))
+    }
+
+    mutating func accept() async throws -> String? {
+        let id = MessageID(UniversalID(high: 0x0192_0000_0000_7000 + UInt64(messages.count), low: seed | 1 << 63))
+        let some = Self.installations + ["nobody"]
+        var named: [String] = []
+        for _ in 0..<random.within(0...6) { named.append(random.pick(some)) }
+        let message = SimulatedMessage(
+            id: id, app: random.pick(apps), format: random.pick([1, 1, 1, 2]),
+            urgency: random.pick([.bulk, .transactional]), kind: random.pick([.alert, .alert, .voip]),
+            badge: random.pick([.none, .increment, .value(4)]), lifetime: .seconds(random.pick([1, 90, 86_400])),
+            audience: random.happens(perMille: 600) ? .all : .installations(named))
+        story.append("accept \(message.audience) \(message.badge) format \(message.format)")
+        messages.append(id)
+        let real = try await stores.messages.accept(
+            NewMessage(
+                id: id, app: message.app, format: message.format, urgency: message.urgency, kind: message.kind,
+                badge: message.badge, lifetime: message.lifetime, content: Array("{}".utf8),
+                audience: message.audience), now: now)
+        simulated.accept(message, now: now)
+        return differ("accept", real, .accepted)
+    }
+
+    mutating func plan() async throws -> String? {
+        let (ids, members) = (random.within(1...6), random.within(1...4))
+        story.append("plan \(ids) ids, \(members) a parcel")
+        let formats: [Int16] = random.happens(perMille: 800) ? [1] : [1, 2]
+        let real = try await stores.messages.planSlice(
+            idsMax: ids, parcelMembersMax: members, knownFormats: formats, now: now)
+        let slice = simulated.planSlice(idsMax: ids, parcelMembersMax: members, knownFormats: formats, now: now)
+        guard case .planned(let planned) = real else { return differ("plan", nil, slice) }
+        let same = SimulatedSlice(
+            message: planned.message, app: planned.app, routes: planned.routes, members: planned.members,
+            isPlanned: planned.isPlanned, isFinished: planned.isFinished)
+        return differ("plan", same, slice)
+    }
+
+    mutating func look() async throws -> String? {
+        let place = random.below(apps.count)
+        let ready = try await stores.parcels.readyRoutes(now: now)
+        if let difference = differ("ready routes", ready, simulated.readyRoutes(now: now)) { return difference }
+        if let id = messages.last {
+            let app = simulated.message(id)?.app ?? apps[0]
+            let real = try await stores.messages.account(app: app, id: id)
+            if let difference = differ("account", real, simulated.account(id)) { return difference }
+        }
+        let page = try await stores.feedback.page(app: apps[place], after: cursors[place].real, limit: 3)
+        let expected = simulated.feedbackPage(app: apps[place], after: cursors[place].simulated, limit: 3)
+        cursors[place] = (page.next, expected.next)
+        return differ("feedback", page.items.map(\.line), expected.items.map(\.line))
+    }
+}
+
+extension FeedbackItem {
+    fileprivate var line: String { "\(installation) \(kind) \(verdict) \(reason) \(at.microseconds)" }
+}
+
+extension FeedbackRow {
+    fileprivate var line: String { "\(installation) \(kind) \(verdict) \(reason) \(at.microseconds)" }
+}

@@ -1,0 +1,96 @@
+import DeliveryRules
+import Postgres
+import PushModel
+import Store
+import Testing
+
+/// One random sequence of operations, performed on the simulated store and on PostgreSQL with the same times.
+struct ConformanceRun {
+    let seed: UInt64
+    let pool: PostgresPool
+    let stores: Stores
+    var random: SeededRandom
+    var simulated = SimulatedStore()
+    var now = WallInstant(secondsSince1970: 1_793_448_000)
+    let apps: [AppID]
+    var messages: [MessageID] = []
+    /// Leases that somebody holds, or believes to hold.
+    var runs: [HeldRun] = []
+    var pastSettlements: [Settlement] = []
+    var cursors: [(real: FeedbackCursor?, simulated: Int64)]
+    /// What was done, for the report.
+    var story: [String] = []
+
+    struct HeldRun: Sendable {
+        var run: ParcelRun
+        let owner: ProcessID
+    }
+
+    static let stepsPerRun = 60
+    static let leaseFor: Duration = .seconds(60)
+    static let rule = SuspicionRule(window: .seconds(120), shareMax: 0.3, sampleMin: 3)
+
+    /// Empties the database first: identities start anew, as the simulated store's do.
+    init(seed: UInt64, pool: PostgresPool) async throws {
+        self.seed = seed
+        self.pool = pool
+        random = SeededRandom(seed: seed)
+        stores = Stores(pool: pool)
+        try await pool.script("TRUNCATE apps, message_contents RESTART IDENTITY CASCADE")
+        var made: [AppID] = []
+        for slug in ["alpha", "beta"] { made.append(try await stores.registry.createApp(slug: slug, name: slug).id) }
+        apps = made
+        cursors = made.map { _ in (nil, 0) }
+    }
+
+    /// nil: the two agree to the end. Otherwise the first difference, and the way to it.
+    mutating func run() async throws -> String? {
+        for number in 1...Self.stepsPerRun {
+            now =
+                now
+                + random.pick([.zero, .microseconds(1), .milliseconds(300), .seconds(1), .seconds(31), .seconds(70)])
+            if let difference = try await step() { return report(number, difference) }
+            if let difference = try await compareStates() { return report(number, difference) }
+        }
+        return nil
+    }
+
+    private func report(_ step: Int, _ difference: String) -> String {
+        (["seed \(seed), step \(step): \(difference)"] + story.suffix(12)).joined(separator: "\n")
+    }
+
+    private mutating func step() async throws -> String? {
+        switch random.below(100) {
+        case 0..<22: try await register()
+        case 22..<25: try await remove()
+        case 25..<30: try await changeBadge()
+        case 30..<37: try await accept()
+        case 37..<48: try await plan()
+        case 48..<64: try await lease()
+        case 64..<78: try await answerAndSettle()
+        case 78..<82: try await settleAgain()
+        case 82..<85: try await renew()
+        case 85..<88: try await rescue()
+        case 88..<92: try await judge()
+        case 92..<95: try await confirm()
+        default: try await look()
+        }
+    }
+
+    private func compareStates() async throws -> String? {
+        let real = try await StateText.lines(of: pool)
+        let expected = StateText.lines(of: simulated)
+        guard real != expected else { return nil }
+        for place in 0..<max(real.count, expected.count) {
+            let stored = place < real.count ? real[place] : "nothing"
+            let wanted = place < expected.count ? expected[place] : "nothing"
+            if stored != wanted { return "the states differ\n  PostgreSQL: \(stored)\n  simulated:  \(wanted)" }
+        }
+        return nil
+    }
+
+    /// Replies are compared as they come.
+    func differ<Reply: Equatable>(_ operation: String, _ real: Reply, _ expected: Reply) -> String? {
+        real == expected ? nil : "\(operation) answers differ\n  PostgreSQL: \(real)\n  simulated:  \(expected)"
+    }
+}

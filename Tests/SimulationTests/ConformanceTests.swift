@@ -1,0 +1,25 @@
+import Foundation
+import Testing
+
+/// The simulated store is what the worlds are believed by; here it is held against the real one.
+@Suite("The simulated store and PostgreSQL", .serialized)
+struct ConformanceTests {
+    /// More of them: `CARILLON_SEQUENCES=1000 swift test --filter ConformanceTests`.
+    private static let sequences: UInt64 = {
+        guard let said = ProcessInfo.processInfo.environment["CARILLON_SEQUENCES"] else { return 50 }
+        return UInt64(said) ?? 50
+    }()
+
+    @Test("answer the same and store the same after every operation of a random sequence")
+    func agree() async throws {
+        try await ConformanceServer.visit { pool in
+            for seed in 1...max(1, Self.sequences) {
+                var run = try await ConformanceRun(seed: seed, pool: pool)
+                if let difference = try await run.run() {
+                    Issue.record("\(difference)")
+                    return
+                }
+            }
+        }
+    }
+}

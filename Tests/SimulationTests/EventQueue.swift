@@ -1,0 +1,53 @@
+/// What is going to happen, in order of time; what falls on the same instant, in the order in which it was put in.
+///
+/// A binary heap. The bound is a promise of the world: work that grows without end is a bug that it must find.
+struct EventQueue<Event> {
+    private struct Entry {
+        let at: SimulatedTime
+        let number: Int
+        let event: Event
+
+        func isBefore(_ other: Entry) -> Bool { at == other.at ? number < other.number : at < other.at }
+    }
+
+    private var heap: [Entry] = []
+    private var numbers = 0
+
+    var count: Int { heap.count }
+    var nextAt: SimulatedTime? { heap.first?.at }
+
+    mutating func put(_ event: Event, at: SimulatedTime) {
+        heap.append(Entry(at: at, number: numbers, event: event))
+        numbers += 1
+        var place = heap.count - 1
+        while place > 0 {
+            let parent = (place - 1) / 2
+            guard heap[place].isBefore(heap[parent]) else { return }
+            heap.swapAt(place, parent)
+            place = parent
+        }
+    }
+
+    mutating func takeFirst() -> (at: SimulatedTime, event: Event)? {
+        guard let first = heap.first else { return nil }
+        let last = heap.removeLast()
+        if !heap.isEmpty {
+            heap[0] = last
+            sink()
+        }
+        return (first.at, first.event)
+    }
+
+    private mutating func sink() {
+        var place = 0
+        while true {
+            var smallest = place
+            for child in [2 * place + 1, 2 * place + 2] where child < heap.count {
+                if heap[child].isBefore(heap[smallest]) { smallest = child }
+            }
+            guard smallest != place else { return }
+            heap.swapAt(place, smallest)
+            place = smallest
+        }
+    }
+}

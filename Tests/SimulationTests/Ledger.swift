@@ -1,0 +1,88 @@
+import DeliveryRules
+import PushModel
+
+/// What an all-seeing bookkeeper writes down at each commit and each open stream: independent of the store's own
+/// counts, and never read by anything but the checkers.
+struct Ledger: Sendable {
+    /// Every (message, registration) that was ever frozen into a parcel, in that order.
+    private(set) var pairs: [PushPair] = []
+    /// Looked up, never walked.
+    private var standing: [PushPair: PairStanding] = [:]
+    private var badges: [RegistrationID: Int32] = [:]
+    private var raised: Set<PushPair> = []
+    private var lapsed: Set<LeaseName> = []
+    private(set) var lapses: [PushPair: Int] = [:]
+    /// Registrations that were retired, removed, replaced or moved: not "alive all along".
+    private(set) var disturbed: Set<RegistrationID> = []
+    private(set) var leases = 0
+    private var samples: [(sample: RouteSample, at: WallInstant)] = []
+
+    struct PairStanding: Sendable {
+        var isEnded = false
+        /// A process died with the push in hand, or its answer was lost.
+        var isExcused = false
+    }
+
+    /// nil where the pair was never frozen.
+    subscript(_ pair: PushPair) -> PairStanding? { standing[pair] }
+
+    mutating func freeze(_ pair: PushPair) -> String? {
+        guard standing[pair] == nil else { return "a registration is in two slices of one message" }
+        standing[pair] = PairStanding()
+        pairs.append(pair)
+        return nil
+    }
+
+    mutating func end(_ pair: PushPair) -> String? {
+        guard let known = standing[pair] else { return "a pair ended that was never owed" }
+        guard !known.isEnded else { return "a pair ended twice" }
+        standing[pair]?.isEnded = true
+        return nil
+    }
+
+    mutating func noteLease() -> Int {
+        leases += 1
+        return leases
+    }
+
+    mutating func noteLapse(_ lease: LeaseName, _ pairs: [PushPair]) {
+        lapsed.insert(lease)
+        for pair in pairs { lapses[pair, default: 0] += 1 }
+    }
+
+    /// Written once more after a commit that nobody saw, a sample counts twice: so it does in the store.
+    mutating func hear(_ sample: RouteSample, at wall: WallInstant) { samples.append((sample, wall)) }
+
+    func heard(on route: RouteID, within window: ClosedRange<WallInstant>) -> RouteSample {
+        samples.reduce(into: RouteSample(route: route, answered: 0, suspected: 0)) { sum, heard in
+            guard heard.sample.route == route, window.contains(heard.at) else { return }
+            sum.answered += heard.sample.answered
+            sum.suspected += heard.sample.suspected
+        }
+    }
+
+    func hasLapsed(_ lease: LeaseName) -> Bool { lapsed.contains(lease) }
+
+    mutating func disturb(_ registration: RegistrationID) { disturbed.insert(registration) }
+
+    mutating func setBadge(_ badge: Int32, of registration: RegistrationID) { badges[registration] = badge }
+
+    func badge(of registration: RegistrationID) -> Int32 { badges[registration, default: 0] }
+
+    /// The change that a message makes, the first time only.
+    mutating func raiseBadge(_ pair: PushPair, _ change: BadgeChange) {
+        guard raised.insert(pair).inserted else { return }
+        switch change {
+        case .none: break
+        case .increment: badges[pair.registration, default: 0] += 1
+        case .value(let badge): badges[pair.registration] = badge
+        }
+    }
+}
+
+/// A promise that did not hold.
+struct Violation: Error, Equatable, Sendable, CustomStringConvertible {
+    let promise: String
+    let sentence: String
+    var description: String { "\(promise): \(sentence)" }
+}

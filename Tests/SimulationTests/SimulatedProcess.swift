@@ -1,0 +1,94 @@
+import DeliveryRules
+import PushModel
+
+/// One gateway process: the real Dispatcher, and a shell that is as thin as the real one.
+struct SimulatedProcess: Sendable {
+    let index: Int
+    var life = 0
+    var id: ProcessID
+    var dispatcher: Dispatcher
+    var clock: ProcessClock
+    var isAlive = true
+    /// Still there, but gets no time.
+    var isFrozen = false
+    var isDraining = false
+    /// What came while it was frozen.
+    var held: [WorldEvent] = []
+    var lanes: [SimulatedLane] = []
+    var leases: [HeldLease] = []
+    var answers: [AnswerBatch] = []
+    var isFlushScheduled = false
+    /// The alarm clock, if it is set.
+    var wakesAt: SimulatedTime?
+    var leaseCalls = 0
+    /// Turns without time passing: a dispatcher that wakes itself at once, again and again, is spinning.
+    var turnsWithoutTime = 0
+
+    var isIdle: Bool {
+        isAlive && !isFrozen && !isDraining && dispatcher.runningLeases.isEmpty && leaseCalls == 0
+            && lanes.allSatisfy { $0.waiting.isEmpty && $0.open.isEmpty }
+    }
+
+    var addressee: Addressee { Addressee(process: index, life: life) }
+
+    func lease(_ name: LeaseName) -> HeldLease? { leases.first { $0.name == name } }
+
+    mutating func placeOfLane(_ key: LaneKey) -> Int {
+        if let place = lanes.firstIndex(where: { $0.key == key }) { return place }
+        lanes.append(SimulatedLane(key: key))
+        return lanes.count - 1
+    }
+
+    mutating func collect(_ outcome: Outcome, for position: Int32, of lease: LeaseName) {
+        if answers.last?.lease != lease { answers.append(AnswerBatch(lease: lease)) }
+        if outcome == .accepted {
+            answers[answers.count - 1].accepted.append(position)
+        } else {
+            answers[answers.count - 1].others.append(PositionedOutcome(position: position, outcome: outcome))
+        }
+    }
+}
+
+/// What the shell keeps of a lease: the material of its requests, and until when streams may open.
+struct HeldLease: Sendable {
+    let name: LeaseName
+    let parcel: LeasedParcel
+    let number: Int
+    let lane: LaneKey?
+    var until: MonotonicInstant?
+}
+
+struct AnswerBatch: Sendable {
+    let lease: LeaseName
+    var accepted: [Int32] = []
+    var others: [PositionedOutcome] = []
+}
+
+/// The connections of one credential, as seen from one process.
+struct SimulatedLane: Sendable {
+    let key: LaneKey
+    var waiting: [(lease: LeaseName, position: Int32)] = []
+    var open: [WirePush] = []
+    var isBlocked = false
+}
+
+/// A monotonic clock that runs a little wrong.
+struct ProcessClock: Sendable {
+    let origin: Int64
+    let partsPerMillion: Int64
+
+    func read(at time: SimulatedTime) -> MonotonicInstant {
+        MonotonicInstant(nanoseconds: origin + time.nanoseconds + time.nanoseconds * partsPerMillion / 1_000_000)
+    }
+
+    /// The earliest true time at which the clock has reached the instant.
+    func time(of instant: MonotonicInstant) -> SimulatedTime {
+        guard instant.nanoseconds < .max / 2 else { return .never }
+        let passed = instant.nanoseconds - origin
+        var time = SimulatedTime(nanoseconds: passed - passed * partsPerMillion / 1_000_000)
+        while read(at: time) < instant {
+            time.nanoseconds += max(1, (instant - read(at: time)).wholeNanoseconds)
+        }
+        return time
+    }
+}

@@ -1,0 +1,109 @@
+import DeliveryRules
+import PushModel
+
+extension SimulatedStore {
+    func readyRoutes(now: WallInstant) -> [ReadyRoute] {
+        routes.filter { route in
+            parcels.contains { $0.route == route.id && $0.lease == nil && $0.dueAt <= now }
+        }.map(\.ready)
+    }
+
+    /// Leases whose owner gave no word until their end: their parcels are ready again, and remember the lapse.
+    @discardableResult
+    mutating func rescue(now: WallInstant) -> Int {
+        var count = 0
+        for place in parcels.indices {
+            guard let lease = parcels[place].lease, lease.until < now else { continue }
+            parcels[place].lease = nil
+            parcels[place].lapses = min(parcels[place].lapses, Int16.max - 1) + 1
+            count += 1
+        }
+        return count
+    }
+
+    /// The next parcel of the route whose time has come. The first lease raises the badges, under the mark (P3).
+    mutating func lease(
+        route: RouteID, owner: ProcessID, leaseFor: Duration, knownFormats: [Int16], expiredOnly: Bool = false,
+        now: WallInstant
+    ) -> LeasedParcel? {
+        let due = parcels.indices.filter {
+            let parcel = parcels[$0]
+            return parcel.route == route && parcel.lease == nil && parcel.dueAt <= now
+                && knownFormats.contains(parcel.format) && (!expiredOnly || parcel.expiresAt <= now)
+        }
+        let next = due.min { left, right in
+            let (one, other) = (parcels[left], parcels[right])
+            if one.urgency != other.urgency { return one.urgency.rawValue < other.urgency.rawValue }
+            return one.dueAt == other.dueAt ? one.id < other.id : one.dueAt < other.dueAt
+        }
+        guard let next else { return nil }
+        if !parcels[next].isBadgeMarked, now < parcels[next].expiresAt { raiseBadges(next) }
+        parcels[next].epoch += 1
+        parcels[next].lease = LeaseRow(owner: owner, until: now + leaseFor)
+        return handOut(parcels[next], now)
+    }
+
+    /// For every row that is there, whatever its state and route: the mark speaks for the whole parcel, and a member
+    /// that was retired or lives elsewhere at the first lease may be sent to after all.
+    private mutating func raiseBadges(_ place: Int) {
+        let parcel = parcels[place]
+        parcels[place].isBadgeMarked = true
+        guard let message = message(parcel.message) else { return }
+        for (index, id) in parcel.members.enumerated() where !parcel.settled[index] {
+            guard let row = placeOfRegistration(id) else { continue }
+            switch message.badge {
+            case .none: break
+            case .increment: registrations[row].badge += registrations[row].badge < .max ? 1 : 0
+            case .value(let badge): registrations[row].badge = badge
+            }
+        }
+    }
+
+    private func handOut(_ parcel: ParcelRow, _ now: WallInstant) -> LeasedParcel {
+        let hasBadge = message(parcel.message)?.badge ?? .none != .none
+        var members: [LeasedMember] = []
+        var tokens: [UInt8] = []
+        for (index, id) in parcel.members.enumerated() where !parcel.settled[index] {
+            let row = registration(id)
+            let token = row?.stored.token.bytes ?? []
+            members.append(
+                LeasedMember(
+                    index: Int32(index), registration: id, standing: standing(of: row, in: parcel),
+                    generation: row?.stored.generation ?? TokenGeneration(0), badge: hasBadge ? row?.badge ?? 0 : 0,
+                    tokenStart: row == nil ? 0 : Int32(tokens.count), tokenCount: Int32(token.count),
+                    isSuspected: row?.stored.state == .suspected))
+            tokens += token
+        }
+        return LeasedParcel(
+            id: parcel.id, message: parcel.message, app: parcel.app, route: parcel.route, epoch: parcel.epoch,
+            settles: parcel.settles, attempt: parcel.attempt, lapses: parcel.lapses, retrySpent: parcel.retrySpent,
+            answerLost: parcel.answerLost, expiresAt: parcel.expiresAt, leasedAt: now,
+            memberCount: parcel.members.count, members: members, tokens: tokens, settledBits: parcel.bitmap)
+    }
+
+    private func standing(of row: RegistrationRow?, in parcel: ParcelRow) -> MemberStanding {
+        guard let row else { return .deleted }
+        guard row.isLive else { return .retired }
+        return row.stored.route == parcel.route ? .present : .moved(to: row.stored.route)
+    }
+
+    mutating func renew(
+        _ parcel: ParcelID, epoch: Int32, owner: ProcessID, leaseFor: Duration, now: WallInstant
+    ) -> Bool {
+        guard let place = placeOfParcel(parcel), parcels[place].epoch == epoch, parcels[place].lease?.owner == owner
+        else { return false }
+        let until = parcels[place].lease?.until ?? now
+        parcels[place].lease?.until = max(until, now + leaseFor)
+        return true
+    }
+}
+
+extension ParcelRow {
+    /// As it goes over the wire: empty where nothing is settled yet.
+    var bitmap: [UInt8] {
+        guard settled.contains(true) else { return [] }
+        var bits = [UInt8](repeating: 0, count: (settled.count + 7) / 8)
+        for place in settled.indices where settled[place] { bits[place >> 3] |= 1 << UInt8(place & 7) }
+        return bits
+    }
+}

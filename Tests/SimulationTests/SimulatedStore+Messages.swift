@@ -1,0 +1,195 @@
+import DeliveryRules
+import PushModel
+
+/// A message as it is handed to the store.
+struct SimulatedMessage: Equatable, Sendable {
+    let id: MessageID
+    let app: AppID
+    var format: Int16 = 1
+    let urgency: MessageUrgency
+    var kind = TokenKind.alert
+    let badge: BadgeChange
+    let lifetime: Duration
+    let audience: Audience
+}
+
+/// What one planning transaction wrote.
+struct SimulatedSlice: Equatable, Sendable {
+    let message: MessageID
+    let app: AppID
+    let routes: [RouteID]
+    let members: Int
+    let isPlanned: Bool
+    let isFinished: Bool
+}
+
+extension Audience {
+    /// Named installations by their bytes, each once: planning can go on from a position.
+    var sorted: Audience {
+        guard case .installations(let names) = self else { return self }
+        let rising = names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+        return .installations(rising.enumerated().filter { $0 == 0 || rising[$0 - 1] != $1 }.map(\.element))
+    }
+}
+
+extension SimulatedStore {
+    mutating func accept(_ message: SimulatedMessage, now: WallInstant) {
+        precondition(placeOfMessage(message.id) == nil, "the worlds and the conformance suite make their own ids")
+        let horizon = registrations.last?.id ?? RegistrationID(0)
+        messages.append(
+            MessageRow(
+                id: message.id, app: message.app, format: message.format, state: .accepted, urgency: message.urgency,
+                kind: message.kind, badge: message.badge, audienceWanted: message.audience.sorted, horizon: horizon,
+                acceptedAt: now, expiresAt: now + message.lifetime))
+        plans.append(PlanRow(message: message.id, format: message.format, urgency: message.urgency))
+    }
+
+    /// Cuts the next slice of the message whose turn it is. Members are frozen here, over all routes at once
+    /// (decision 0001).
+    mutating func planSlice(
+        idsMax: Int, parcelMembersMax: Int, knownFormats: [Int16], now: WallInstant
+    ) -> SimulatedSlice? {
+        guard let place = nextPlan(knownFormats), let messagePlace = placeOfMessage(plans[place].message) else {
+            return nil
+        }
+        let message = messages[messagePlace]
+        let slice =
+            switch message.audienceWanted {
+            case .all: sliceOfAll(message, after: plans[place].plannedThrough, idsMax)
+            case .installations(let names): sliceOfNamed(message, names, after: plans[place].plannedThrough, idsMax)
+            }
+        let routes = writeParcels(slice.members, message, parcelMembersMax, now)
+        for ending in slice.endings { addToMessage(messagePlace, ending) }
+        messages[messagePlace].plannedMembers += Int64(slice.members.count + slice.ended)
+        plans[place].plannedThrough = slice.through
+        plans[place].plannedAt = now
+        if slice.isLast {
+            plans.remove(at: place)
+            messages[messagePlace].audience = messages[messagePlace].plannedMembers
+        }
+        messages[messagePlace].state = slice.isLast ? .sending : .planning
+        finishIfComplete(messagePlace, now)
+        return SimulatedSlice(
+            message: message.id, app: message.app, routes: routes, members: slice.members.count,
+            isPlanned: slice.isLast, isFinished: messages[messagePlace].state == .finished)
+    }
+
+    private func nextPlan(_ knownFormats: [Int16]) -> Int? {
+        let known = plans.indices.filter { knownFormats.contains(plans[$0].format) }
+        return known.min { left, right in
+            let (one, other) = (plans[left], plans[right])
+            if one.urgency != other.urgency { return one.urgency.rawValue < other.urgency.rawValue }
+            switch (one.plannedAt, other.plannedAt) {
+            case (nil, .some): return true
+            case (.some, nil): return false
+            case (.some(let first), .some(let second)) where first != second: return first < second
+            default: return one.message < other.message
+            }
+        }
+    }
+
+    private struct Slice {
+        var members: [RegistrationRow] = []
+        var endings: [EndingCount] = []
+        var through: Int64
+        var isLast: Bool
+        var ended: Int { endings.reduce(0) { $0 + $1.count } }
+    }
+
+    private func sliceOfAll(_ message: MessageRow, after: Int64, _ idsMax: Int) -> Slice {
+        let rest = registrations.filter {
+            $0.app == message.app && $0.stored.kind == message.kind && $0.isLive && $0.id.value > after
+                && $0.id <= message.horizon
+        }
+        let members = Array(rest.prefix(idsMax))
+        let isLast = rest.count < idsMax
+        return Slice(
+            members: members, through: isLast ? message.horizon.value : members.last?.id.value ?? after, isLast: isLast)
+    }
+
+    private func sliceOfNamed(_ message: MessageRow, _ names: [String], after: Int64, _ idsMax: Int) -> Slice {
+        let looked = names.dropFirst(Int(after)).prefix(idsMax)
+        var slice = Slice(through: after + Int64(looked.count), isLast: Int(after) + looked.count >= names.count)
+        var unknown = 0
+        var retired = 0
+        for name in looked {
+            guard let place = placeOfDevice(app: message.app, installation: name, kind: message.kind),
+                registrations[place].id <= message.horizon
+            else {
+                unknown += 1
+                continue
+            }
+            if registrations[place].isLive { slice.members.append(registrations[place]) } else { retired += 1 }
+        }
+        slice.members.sort { $0.id < $1.id }
+        if unknown > 0 {
+            slice.endings.append(EndingCount(ending: Ending(.rejected, EndingReason.unknownDevice), count: unknown))
+        }
+        if retired > 0 {
+            slice.endings.append(EndingCount(ending: Ending(.unregistered, EndingReason.retired), count: retired))
+        }
+        return slice
+    }
+
+    /// One parcel per route and so many members; routes rise.
+    private mutating func writeParcels(
+        _ members: [RegistrationRow], _ message: MessageRow, _ parcelMembersMax: Int, _ now: WallInstant
+    ) -> [RouteID] {
+        let touched = routes.map(\.id).filter { route in members.contains { $0.stored.route == route } }
+        for route in touched {
+            let ids = members.filter { $0.stored.route == route }.map(\.id)
+            for start in stride(from: 0, to: ids.count, by: parcelMembersMax) {
+                lastParcel += 1
+                let part = Array(ids[start..<min(start + parcelMembersMax, ids.count)])
+                parcels.append(
+                    ParcelRow(
+                        id: ParcelID(lastParcel), message: message.id, app: message.app, route: route,
+                        format: message.format, urgency: message.urgency, attempt: 0, lapses: 0, retrySpent: .zero,
+                        isBadgeMarked: false, answerLost: false, dueAt: now, expiresAt: message.expiresAt,
+                        members: part, settled: [Bool](repeating: false, count: part.count)))
+            }
+        }
+        return touched
+    }
+
+    /// Counts that no parcel holds, or that its parcel hands in as it goes; with their reasons.
+    mutating func addToMessage(_ place: Int, _ ending: EndingCount) {
+        messages[place].counts[Int(ending.ending.state.rawValue) - 1] += Int64(ending.count)
+        addReason(place, ending)
+    }
+
+    mutating func addReason(_ place: Int, _ ending: EndingCount) {
+        guard ending.ending != Ending(.accepted) else { return }
+        if let known = messages[place].reasons.firstIndex(where: { $0.ending == ending.ending }) {
+            let count = messages[place].reasons[known].count + Int64(ending.count)
+            messages[place].reasons[known] = EndingTotal(ending: ending.ending, count: count)
+            return
+        }
+        messages[place].reasons.append(EndingTotal(ending: ending.ending, count: Int64(ending.count)))
+        messages[place].reasons.sort { left, right in
+            left.ending.state == right.ending.state
+                ? left.ending.reason < right.ending.reason
+                : left.ending.state.rawValue < right.ending.state.rawValue
+        }
+    }
+
+    mutating func finishIfComplete(_ place: Int, _ now: WallInstant) {
+        guard messages[place].state == .sending, messages[place].audience == messages[place].members else { return }
+        messages[place].state = .finished
+        messages[place].finishedAt = now
+    }
+
+    /// Folded counts and those of the parcels that are still there, together.
+    func account(_ id: MessageID) -> MessageAccount? {
+        guard let message = message(id) else { return nil }
+        let open = parcels.filter { $0.message == id }
+        var outcomes = message.counts
+        for parcel in open {
+            for state in outcomes.indices { outcomes[state] += parcel.counts[state] }
+        }
+        return MessageAccount(
+            id: id, state: message.state, acceptedAt: message.acceptedAt, expiresAt: message.expiresAt,
+            finishedAt: message.finishedAt, audience: message.audience, outcomes: outcomes,
+            pending: Int64(open.reduce(0) { $0 + $1.pending }), reasons: message.reasons)
+    }
+}

@@ -1,0 +1,106 @@
+import DeliveryRules
+import PushModel
+
+extension SimulatedStore {
+    /// The route of these facts, made where it is new.
+    mutating func routeOf(
+        app: AppID, provider: Provider, environment: PushEnvironment, topic: String
+    ) -> RouteID {
+        let known = routes.first {
+            $0.app == app && $0.provider == provider && $0.environment == environment && $0.topic == topic
+        }
+        if let known { return known.id }
+        lastRoute += 1
+        let id = RouteID(lastRoute)
+        routes.append(RouteRow(id: id, app: app, provider: provider, environment: environment, topic: topic))
+        return id
+    }
+
+    @discardableResult
+    mutating func register(_ said: DeviceRegistration, app: AppID, now: WallInstant) -> RegistrationChange {
+        let route = routeOf(
+            app: app, provider: said.provider, environment: said.environment, topic: said.topic)
+        let place = placeOfDevice(app: app, installation: said.installation, kind: said.kind)
+        let holderPlace = registrations.firstIndex {
+            $0.app == app && $0.isLive && $0.stored.provider == said.provider && $0.stored.token == said.token
+                && !($0.stored.installation == said.installation && $0.stored.kind == said.kind)
+        }
+        let decision = TokenLifecycle.register(
+            existing: place.map { registrations[$0].stored }, holder: holderPlace.map { registrations[$0].stored },
+            incoming: IncomingRegistration(registration: said, route: route))
+        guard decision.change != .stale else { return .stale }
+        if let holderPlace, let robbed = decision.formerHolder {
+            tell(.moved, "moved", of: registrations[holderPlace], now)
+            forgetSuspicion(registrations[holderPlace].id)
+            registrations[holderPlace].stored = robbed
+        }
+        write(decision, said, at: place, app, now)
+        return decision.change
+    }
+
+    private mutating func write(
+        _ decision: RegistrationDecision, _ said: DeviceRegistration, at place: Int?, _ app: AppID, _ now: WallInstant
+    ) {
+        guard let place else {
+            lastRegistration += 1
+            var row = decision.row
+            row.id = RegistrationID(lastRegistration)
+            registrations.append(
+                RegistrationRow(
+                    id: RegistrationID(lastRegistration), app: app, stored: row, badge: max(said.badge ?? 0, 0),
+                    registeredAt: now, createdAt: now))
+            return
+        }
+        if decision.replacedGeneration != nil { tell(.replaced, "replaced", of: registrations[place], now) }
+        if decision.liftsSuspicion { forgetSuspicion(registrations[place].id) }
+        registrations[place].stored = decision.row
+        registrations[place].registeredAt = max(registrations[place].registeredAt, now)
+    }
+
+    func placeOfDevice(app: AppID, installation: String, kind: TokenKind) -> Int? {
+        registrations.firstIndex {
+            $0.app == app && $0.stored.installation == installation && $0.stored.kind == kind
+        }
+    }
+
+    @discardableResult
+    mutating func removeDevice(app: AppID, installation: String) -> Int {
+        let gone = registrations.filter { $0.app == app && $0.stored.installation == installation }.map(\.id)
+        suspicions.removeAll { gone.contains($0.registration) }
+        registrations.removeAll { gone.contains($0.id) }
+        return gone.count
+    }
+
+    @discardableResult
+    mutating func setBadge(_ badge: Int32, app: AppID, installation: String, kind: TokenKind = .alert) -> Int32? {
+        guard let place = placeOfDevice(app: app, installation: installation, kind: kind) else { return nil }
+        registrations[place].badge = badge
+        return badge
+    }
+
+    @discardableResult
+    mutating func consumeBadge(_ count: Int32, app: AppID, installation: String, kind: TokenKind = .alert) -> Int32? {
+        guard let place = placeOfDevice(app: app, installation: installation, kind: kind) else { return nil }
+        registrations[place].badge = max(0, registrations[place].badge - count)
+        return registrations[place].badge
+    }
+
+    mutating func forgetSuspicion(_ registration: RegistrationID) {
+        suspicions.removeAll { $0.registration == registration }
+    }
+
+    mutating func tell(_ verdict: FeedbackVerdict, _ reason: String, of row: RegistrationRow, _ now: WallInstant) {
+        lastFeedback += 1
+        feedback.append(
+            FeedbackRow(
+                id: lastFeedback, app: row.app, registration: row.id, generation: row.stored.generation,
+                installation: row.stored.installation, kind: row.stored.kind, provider: row.stored.provider,
+                verdict: verdict, reason: reason, at: now))
+    }
+
+    /// Rows after the cursor, oldest first, and the cursor behind them.
+    func feedbackPage(app: AppID, after cursor: Int64, limit: Int) -> (items: [FeedbackRow], next: Int64) {
+        let items = Array(feedback.filter { $0.app == app && $0.id > cursor }.prefix(limit))
+        return (items, items.last?.id ?? cursor)
+    }
+}

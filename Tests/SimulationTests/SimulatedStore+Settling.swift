@@ -1,0 +1,71 @@
+import DeliveryRules
+import PushModel
+
+extension SimulatedStore {
+    /// Compare-and-set on (parcel, epoch, settles, leased): everything, or nothing.
+    mutating func settle(_ settlement: Settlement, now: WallInstant) -> SettleReply {
+        guard let place = placeOfParcel(settlement.parcel) else { return .fenced(standing: nil) }
+        let parcel = parcels[place]
+        guard parcel.epoch == settlement.epoch, parcel.settles == settlement.settles, parcel.lease != nil else {
+            return .fenced(
+                standing: ParcelStanding(
+                    epoch: parcel.epoch, settles: parcel.settles, isLeased: parcel.lease != nil))
+        }
+        write(settlement, place)
+        for remainder in settlement.remainders where !remainder.members.isEmpty {
+            insert(remainder, of: parcels[place], now)
+        }
+        fold(settlement, place, now)
+        return .settled
+    }
+
+    private mutating func write(_ settlement: Settlement, _ place: Int) {
+        parcels[place].settles += 1
+        for index in parcels[place].settled.indices {
+            parcels[place].settled[index] = settlement.settledBits[index >> 3] & (1 << UInt8(index & 7)) != 0
+        }
+        for ending in settlement.endings {
+            parcels[place].counts[Int(ending.ending.state.rawValue) - 1] += Int64(ending.count)
+        }
+        parcels[place].handedOver += settlement.remainders.reduce(0) { $0 + $1.members.count }
+    }
+
+    /// A new parcel that inherits the badge mark, the format and the urgency.
+    private mutating func insert(_ remainder: Remainder, of parcel: ParcelRow, _ now: WallInstant) {
+        lastParcel += 1
+        parcels.append(
+            ParcelRow(
+                id: ParcelID(lastParcel), message: parcel.message, app: parcel.app, route: remainder.route,
+                format: parcel.format, urgency: parcel.urgency, attempt: remainder.attempt, lapses: remainder.lapses,
+                retrySpent: remainder.retrySpent, isBadgeMarked: parcel.isBadgeMarked,
+                answerLost: remainder.answerLost, dueAt: now + remainder.dueAfter, expiresAt: parcel.expiresAt,
+                members: remainder.members, settled: [Bool](repeating: false, count: remainder.members.count)))
+    }
+
+    /// The reasons at once; the counts as the parcel goes.
+    private mutating func fold(_ settlement: Settlement, _ place: Int, _ now: WallInstant) {
+        guard let messagePlace = placeOfMessage(settlement.message) else { return }
+        for ending in settlement.endings { addReason(messagePlace, ending) }
+        guard settlement.pendingAfter == 0 else { return }
+        for state in TerminalState.allCases.indices {
+            messages[messagePlace].counts[state] += parcels[place].counts[state]
+        }
+        parcels.remove(at: place)
+        finishIfComplete(messagePlace, now)
+    }
+
+    /// The sums that PostgreSQL's CHECKs repeat; a sentence where one does not hold.
+    var brokenSum: String? {
+        for parcel in parcels {
+            let ended = Int(parcel.counts.reduce(0, +))
+            if parcel.members.count != parcel.pending + parcel.handedOver + ended { return "parcel_adds_up" }
+            if parcel.pending == 0 { return "a parcel without pending members is still there" }
+        }
+        for message in messages {
+            if message.members > message.plannedMembers { return "members_were_planned" }
+            if let audience = message.audience, audience != message.plannedMembers { return "audience_is_planned" }
+            if message.state == .finished, message.audience != message.members { return "finished_message_is_complete" }
+        }
+        return nil
+    }
+}

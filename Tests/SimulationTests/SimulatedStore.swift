@@ -1,0 +1,176 @@
+import DeliveryRules
+import PushModel
+
+/// The registry and the queue as a value: the same operations with the same meaning as room Store over PostgreSQL.
+///
+/// Each call is one committed transaction. `ConformanceTests` hold the two together.
+struct SimulatedStore: Equatable, Sendable {
+    /// Rising by id, as all the rows here.
+    var routes: [RouteRow] = []
+    var registrations: [RegistrationRow] = []
+    var messages: [MessageRow] = []
+    var plans: [PlanRow] = []
+    var parcels: [ParcelRow] = []
+    var suspicions: [SuspicionRow] = []
+    var minutes: [RouteMinute] = []
+    var feedback: [FeedbackRow] = []
+    /// Identities that were handed out.
+    var lastRoute: Int64 = 0
+    var lastRegistration: Int64 = 0
+    var lastParcel: Int64 = 0
+    var lastFeedback: Int64 = 0
+}
+
+struct RouteRow: Equatable, Sendable {
+    let id: RouteID
+    let app: AppID
+    let provider: Provider
+    let environment: PushEnvironment
+    let topic: String
+
+    var ready: ReadyRoute {
+        ReadyRoute(route: id, app: app, provider: provider, environment: environment, topic: topic)
+    }
+}
+
+/// The wide row and the pulse together.
+struct RegistrationRow: Equatable, Sendable {
+    let id: RegistrationID
+    let app: AppID
+    var stored: StoredRegistration
+    var badge: Int32
+    var registeredAt: WallInstant
+    let createdAt: WallInstant
+
+    var isLive: Bool { stored.state != .retired }
+    var standing: TokenStanding {
+        TokenStanding(state: stored.state, generation: stored.generation, registeredAt: registeredAt)
+    }
+}
+
+struct MessageRow: Equatable, Sendable {
+    let id: MessageID
+    let app: AppID
+    let format: Int16
+    var state: MessageState
+    let urgency: MessageUrgency
+    let kind: TokenKind
+    let badge: BadgeChange
+    let audienceWanted: Audience
+    let horizon: RegistrationID
+    let acceptedAt: WallInstant
+    let expiresAt: WallInstant
+    var finishedAt: WallInstant?
+    var plannedMembers: Int64 = 0
+    /// nil until planning ended.
+    var audience: Int64?
+    /// Settled for good, and their parcels gone. One count per terminal state.
+    var counts = [Int64](repeating: 0, count: TerminalState.allCases.count)
+    /// By state, then reason.
+    var reasons: [EndingTotal] = []
+
+    var members: Int64 { counts.reduce(0, +) }
+}
+
+/// Exists as long as the message's planning.
+struct PlanRow: Equatable, Sendable {
+    let message: MessageID
+    let format: Int16
+    let urgency: MessageUrgency
+    /// The highest registration id that was read, or how many of the named installations were looked up.
+    var plannedThrough: Int64 = 0
+    var plannedAt: WallInstant?
+}
+
+struct ParcelRow: Equatable, Sendable {
+    let id: ParcelID
+    let message: MessageID
+    let app: AppID
+    let route: RouteID
+    let format: Int16
+    let urgency: MessageUrgency
+    var epoch: Int32 = 0
+    var settles: Int32 = 0
+    let attempt: Int16
+    var lapses: Int16
+    let retrySpent: Duration
+    var isBadgeMarked: Bool
+    let answerLost: Bool
+    let dueAt: WallInstant
+    let expiresAt: WallInstant
+    /// nil where ready.
+    var lease: LeaseRow?
+    let members: [RegistrationID]
+    /// One per member: ended, or handed over.
+    var settled: [Bool]
+    var handedOver = 0
+    var counts = [Int64](repeating: 0, count: TerminalState.allCases.count)
+
+    var pending: Int { settled.count { !$0 } }
+}
+
+struct LeaseRow: Equatable, Sendable {
+    let owner: ProcessID
+    var until: WallInstant
+}
+
+struct SuspicionRow: Equatable, Sendable {
+    let registration: RegistrationID
+    let route: RouteID
+    let generation: TokenGeneration
+    let reason: String
+    let suspectedAt: WallInstant
+}
+
+struct RouteMinute: Equatable, Sendable {
+    let route: RouteID
+    let minute: WallInstant
+    var answered: Int
+    var suspected: Int
+}
+
+struct FeedbackRow: Equatable, Sendable {
+    let id: Int64
+    let app: AppID
+    let registration: RegistrationID
+    let generation: TokenGeneration
+    let installation: String
+    let kind: TokenKind
+    let provider: Provider
+    let verdict: FeedbackVerdict
+    let reason: String
+    let at: WallInstant
+}
+
+extension SimulatedStore {
+    func placeOfRegistration(_ id: RegistrationID) -> Int? {
+        registrations.place { $0.id < id ? .before : $0.id == id ? .here : .behind }
+    }
+    func placeOfParcel(_ id: ParcelID) -> Int? {
+        parcels.place { $0.id < id ? .before : $0.id == id ? .here : .behind }
+    }
+    func placeOfMessage(_ id: MessageID) -> Int? { messages.firstIndex { $0.id == id } }
+    func registration(_ id: RegistrationID) -> RegistrationRow? { placeOfRegistration(id).map { registrations[$0] } }
+    func parcel(_ id: ParcelID) -> ParcelRow? { placeOfParcel(id).map { parcels[$0] } }
+    func message(_ id: MessageID) -> MessageRow? { placeOfMessage(id).map { messages[$0] } }
+    func route(_ id: RouteID) -> RouteRow? { routes.first { $0.id == id } }
+}
+
+enum Side { case before, here, behind }
+
+extension Array {
+    /// Binary search in rows that rise.
+    func place(_ side: (Element) -> Side) -> Int? {
+        var low = 0
+        var high = count
+        while low < high {
+            let middle = (low + high) / 2
+            switch side(self[middle]) {
+            case .before: low = middle + 1
+            case .here: return middle
+            case .behind: high = middle
+            }
+        }
+        return nil
+    }
+}

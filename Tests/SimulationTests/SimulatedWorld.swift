@@ -1,0 +1,166 @@
+import DeliveryRules
+import Encodings
+import PushModel
+
+/// Gateways, a database, Apple and the devices of one seed: a run that is the same every time.
+///
+/// The Dispatchers and the rules are the real ones; everything around them is a value in here. After `faultsEnd`
+/// nothing goes wrong any more, and the promises have to come true.
+struct SimulatedWorld {
+    let plan: WorldPlan
+    var random: SeededRandom
+    var now = SimulatedTime.zero
+    var queue = EventQueue<WorldEvent>()
+    var store = SimulatedStore()
+    var processes: [SimulatedProcess] = []
+    var apple = SimulatedApple()
+    var devices: [SimulatedDevice] = []
+    var messages: [SimulatedMessage] = []
+    var weather = Weather()
+    var ledger = Ledger()
+    var trail = Trail()
+    var violation: Violation?
+    var sent = 0
+    var streams = 0
+    /// Messages whose pushes may not be repeated.
+    var unrepeatable: Set<MessageID> = []
+    /// Registrations whose push ends any process that tries to send it.
+    var poisonous: Set<RegistrationID> = []
+    var events = 0
+    var poisonAlarms = 0
+
+    /// A world that needs more is spinning, or wedged.
+    static let eventsMax = 4_000_000
+    /// No world has reason to keep more ahead of it.
+    static let queueMax = 20_000
+
+    init(plan: WorldPlan) {
+        self.plan = plan
+        random = SeededRandom(seed: plan.seed ^ 0x5eed)
+        populate()
+        for index in 0..<plan.processes { processes.append(makeProcess(index)) }
+        for index in processes.indices { start(index) }
+        scheduleMessages()
+        for mischief in Mischief.allCases { scheduleNext(mischief) }
+        scheduleDeviceEvent()
+        queue.put(.faultsEnd, at: plan.faultsEnd)
+    }
+
+    /// The database's clock: the one that everyone agrees on.
+    var wall: WallInstant { SimulatedWorld.wall(at: now) }
+
+    static func wall(at time: SimulatedTime) -> WallInstant {
+        WallInstant(microseconds: 1_800_000_000_000_000 + time.nanoseconds / 1_000)
+    }
+
+    var isFaulty: Bool { now < plan.faultsEnd }
+
+    mutating func run() -> Violation? {
+        while violation == nil, !isQuiet {
+            events += 1
+            guard events < Self.eventsMax, queue.count < Self.queueMax, let next = queue.takeFirst() else {
+                fail("P1", "the world is wedged after \(events) events, \(queue.count) ahead: \(unfinished)")
+                break
+            }
+            now = next.at
+            trail.note(now, next.event)
+            handle(next.event)
+        }
+        if violation == nil { checkTheEnd() }
+        return violation
+    }
+
+    mutating func fail(_ promise: String, _ sentence: String) {
+        if violation == nil { violation = Violation(promise: promise, sentence: sentence) }
+    }
+
+    /// Everything was sent, everything is finished, and nobody holds anything.
+    var isQuiet: Bool {
+        guard !isFaulty, sent == messages.count else { return false }
+        return store.messages.allSatisfy { $0.state == .finished } && processes.allSatisfy(\.isIdle)
+    }
+
+    var unfinished: String {
+        store.messages.filter { $0.state != .finished }
+            .map { "\($0.state.name) with \(store.account($0.id)?.pending ?? 0) pending" }.joined(separator: ", ")
+    }
+
+    private mutating func handle(_ event: WorldEvent) {
+        if let to = event.addressee {
+            guard processes[to.process].life == to.life, processes[to.process].isAlive else { return }
+            if processes[to.process].isFrozen {
+                processes[to.process].held.append(event)
+                return
+            }
+            handle(event, in: to.process)
+            return
+        }
+        switch event {
+        case .callArrives(let call, let willBeAnswered): arrive(call, willBeAnswered)
+        case .pushArrives(let push): arriveAtApple(push)
+        case .restart(let process): start(process)
+        case .thaw(let process): thaw(process)
+        case .mischief(let mischief): happen(mischief)
+        case .deviceEvent: happenToADevice()
+        case .send(let number): send(number)
+        case .faultsEnd: endFaults()
+        default: break
+        }
+    }
+
+    private mutating func handle(_ event: WorldEvent, in process: Int) {
+        switch event {
+        case .wake: wake(process)
+        case .housekeeping: keepHouse(process)
+        case .flush: flush(process)
+        case .notified: tell(.hint, to: process)
+        case .resolved(_, let route, let lane): tell(.resolved(route, lane), to: process)
+        case .credentialsChanged: tell(.credentialsChanged, to: process)
+        case .laneCloses(_, let lane): tell(.lane(lane, canSend: false), to: process)
+        case .laneOpens(_, let lane): openLane(lane, process)
+        case .callAnswered(let call, let reply): hear(reply, to: call, process)
+        case .streamEnds(_, let lane, let stream, let end): endStream(stream, lane, end, process)
+        case .saidAgain(_, let lease, let position, let outcome): report(outcome, position, lease, process)
+        default: break
+        }
+    }
+
+    mutating func after(_ range: ClosedRange<SimulatedTime>) -> SimulatedTime { now + random.within(range) }
+}
+
+/// What is wrong with the world at large.
+struct Weather: Sendable {
+    var storeDownUntil = SimulatedTime.zero
+    var appleUnreachableUntil = SimulatedTime.zero
+    /// Every token of the environment looks bad: somebody mixed up a topic or an environment.
+    var waveUntil = SimulatedTime.zero
+    var waveEnvironment = PushEnvironment.production
+    var refused: [(credential: CredentialID, until: SimulatedTime)] = []
+    var missing: [(credential: CredentialID, until: SimulatedTime)] = []
+    /// How often each slot was rotated.
+    var rotations: [(slot: Int64, count: Int64)] = []
+}
+
+/// The last things that happened, for the report of a run that failed.
+struct Trail: Sendable {
+    private var entries: [(at: SimulatedTime, event: WorldEvent)] = []
+    private var next = 0
+    static let length = 60
+
+    mutating func note(_ at: SimulatedTime, _ event: WorldEvent) {
+        if entries.count < Trail.length {
+            entries.append((at, event))
+        } else {
+            entries[next] = (at, event)
+        }
+        next = (next + 1) % Trail.length
+    }
+
+    var lines: [String] {
+        let inOrder = entries.count < Trail.length ? entries : Array(entries[next...] + entries[..<next])
+        return inOrder.map { entry in
+            let milliseconds = entry.at.nanoseconds / 1_000_000
+            return "\(milliseconds) ms  \(entry.event)"
+        }
+    }
+}

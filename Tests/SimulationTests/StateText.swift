@@ -1,0 +1,156 @@
+import Encodings
+import Postgres
+import PushModel
+
+/// Everything that is stored, one line a row, the same from the simulated store and from PostgreSQL.
+enum StateText {
+    /// One statement, one snapshot. Sections in the order of their numbers, rows in the order of their keys.
+    static let statement = Statement(
+        unprepared: """
+            SELECT line FROM (
+                SELECT 1 AS section, id::text AS key, id AS number,
+                    concat_ws('|', 'route', id, app_id, provider, environment, topic) AS line FROM routes
+                UNION ALL
+                SELECT 2, id::text, id, concat_ws('|', 'registration', id, app_id, route_id, provider, kind, state,
+                    generation, installation, encode(token, 'hex'), badge, \(micros("registered_at")),
+                    \(micros("as_of")))
+                FROM registrations JOIN registration_pulse ON registration_id = id
+                UNION ALL
+                SELECT 3, id::text, 0, concat_ws('|', 'message', id, app_id, format, state, priority, kind,
+                    badge_change, badge_value, horizon, \(micros("accepted_at")), \(micros("expires_at")),
+                    \(micros("finished_at")), planned_members, coalesce(audience, -1), members, accepted, rejected,
+                    unregistered, expired, suppressed, cancelled, gave_up)
+                FROM messages
+                UNION ALL
+                SELECT 4, message_id::text, 0, concat_ws('|', 'plan', message_id, format, priority, planned_through,
+                    \(micros("planned_at")))
+                FROM plans
+                UNION ALL
+                SELECT 5, message_id::text || state || reason, 0,
+                    concat_ws('|', 'reason', message_id, state, reason, count)
+                FROM message_reasons
+                UNION ALL
+                SELECT 6, id::text, id, concat_ws('|', 'parcel', id, message_id, app_id, route_id, format, priority,
+                    state, epoch, settles, attempt, lapses, retry_spent, badge_marked::int, answer_lost::int,
+                    \(micros("due_at")), \(micros("expires_at")), coalesce(owner::text, '-'), \(micros("lease_until")),
+                    encode(members, 'hex'), coalesce(encode(settled, 'hex'), '-'), member_count, pending, handed_over,
+                    accepted, rejected, unregistered, expired, suppressed, cancelled, gave_up)
+                FROM parcels
+                UNION ALL
+                SELECT 7, registration_id::text, registration_id, concat_ws('|', 'suspicion', registration_id,
+                    route_id, generation, reason, \(micros("suspected_at")))
+                FROM suspicions
+                UNION ALL
+                SELECT 8, minute::text, route_id, concat_ws('|', 'minute', route_id, \(micros("minute")), answered,
+                    suspected)
+                FROM route_minutes
+                UNION ALL
+                SELECT 9, id::text, id, concat_ws('|', 'feedback', app_id, registration_id, generation, installation,
+                    kind, provider, verdict, reason, \(micros("at")))
+                FROM feedback
+            ) AS state ORDER BY section, number, key COLLATE "C"
+            """)
+
+    private static func micros(_ column: String) -> String {
+        "coalesce((extract(epoch FROM \(column)) * 1000000)::bigint, -1)"
+    }
+
+    static func lines(of pool: PostgresPool) async throws -> [String] {
+        let rows = try await pool.read(Query(statement))
+        return try (0..<rows.rowCount).map { try rows.text($0, 0) }
+    }
+
+    static func lines(of store: SimulatedStore) -> [String] {
+        let reasons = store.messages.sorted { $0.id < $1.id }.flatMap { message in
+            message.reasons.map { ["reason", message.id.text, $0.ending.state.rawValue, $0.ending.reason, $0.count] }
+        }
+        let minutes = store.minutes.sorted {
+            $0.route == $1.route ? $0.minute < $1.minute : $0.route < $1.route
+        }
+        let rows: [[Any]] =
+            store.routes.map(\.cells) + store.registrations.map(\.cells)
+            + store.messages.sorted { $0.id < $1.id }.map(\.cells)
+            + store.plans.sorted { $0.message < $1.message }.map(\.cells) + reasons + store.parcels.map(\.cells)
+            + store.suspicions.map(\.cells) + minutes.map(\.cells) + store.feedback.map(\.cells)
+        return rows.map { row in row.map { "\($0)" }.joined(separator: "|") }
+    }
+}
+
+extension MessageID {
+    var text: String { value.text }
+}
+
+extension Optional<WallInstant> {
+    fileprivate var cell: Int64 { self?.microseconds ?? -1 }
+}
+
+extension RouteRow {
+    fileprivate var cells: [Any] {
+        ["route", id.value, app.value, provider.rawValue, environment.rawValue, topic]
+    }
+}
+
+extension RegistrationRow {
+    fileprivate var cells: [Any] {
+        [
+            "registration", id.value, app.value, stored.route.value, stored.provider.rawValue, stored.kind.rawValue,
+            stored.state.rawValue, stored.generation.value, stored.installation, Hexadecimal.text(stored.token.bytes),
+            badge, registeredAt.microseconds, stored.asOf.cell,
+        ]
+    }
+}
+
+extension MessageRow {
+    fileprivate var cells: [Any] {
+        let change: (Int, Int32) =
+            switch badge {
+            case .none: (0, 0)
+            case .increment: (1, 0)
+            case .value(let value): (2, value)
+            }
+        let facts: [Any] = [
+            "message", id.text, app.value, format, state.rawValue, urgency.rawValue, kind.rawValue, change.0, change.1,
+            horizon.value, acceptedAt.microseconds, expiresAt.microseconds, finishedAt.cell, plannedMembers,
+            audience ?? -1, members,
+        ]
+        return facts + counts.map { $0 as Any }
+    }
+}
+
+extension PlanRow {
+    fileprivate var cells: [Any] {
+        ["plan", message.text, format, urgency.rawValue, plannedThrough, plannedAt.cell]
+    }
+}
+
+extension ParcelRow {
+    fileprivate var cells: [Any] {
+        let facts: [Any] = [
+            "parcel", id.value, message.text, app.value, route.value, format, urgency.rawValue, lease == nil ? 1 : 2,
+            epoch, settles, attempt, lapses, retrySpent.wholeNanoseconds / 1_000, isBadgeMarked ? 1 : 0,
+            answerLost ? 1 : 0, dueAt.microseconds, expiresAt.microseconds, lease?.owner.value.text ?? "-",
+            (lease?.until).cell, Hexadecimal.text(MemberList.encode(members.map(\.value))),
+            bitmap.isEmpty ? "-" : Hexadecimal.text(bitmap), members.count, pending, handedOver,
+        ]
+        return facts + counts.map { $0 as Any }
+    }
+}
+
+extension SuspicionRow {
+    fileprivate var cells: [Any] {
+        ["suspicion", registration.value, route.value, generation.value, reason, suspectedAt.microseconds]
+    }
+}
+
+extension RouteMinute {
+    fileprivate var cells: [Any] { ["minute", route.value, minute.microseconds, answered, suspected] }
+}
+
+extension FeedbackRow {
+    fileprivate var cells: [Any] {
+        [
+            "feedback", app.value, registration.value, generation.value, installation, kind.rawValue,
+            provider.rawValue, verdict.rawValue, reason, at.microseconds,
+        ]
+    }
+}

@@ -1,0 +1,96 @@
+import DeliveryRules
+import Encodings
+import PushModel
+
+// The promises, held against every commit and every stream.
+extension SimulatedWorld {
+    mutating func bookNew(_ parcel: ParcelRow) {
+        for member in parcel.members {
+            let pair = PushPair(message: parcel.message, registration: member)
+            if let wrong = ledger.freeze(pair) { fail("P2", wrong) }
+        }
+    }
+
+    /// A lease: badges change on the first, and what is handed out is what stands.
+    mutating func book(_ parcel: LeasedParcel) {
+        guard let message = store.message(parcel.message) else { return fail("P1", "a parcel without its message") }
+        for member in parcel.members {
+            guard member.standing != .deleted, message.badge != .none else { continue }
+            let pair = PushPair(message: parcel.message, registration: member.registration)
+            if parcel.leasedAt < parcel.expiresAt { ledger.raiseBadge(pair, message.badge) }
+            let badge = ledger.badge(of: member.registration)
+            if member.badge != badge {
+                fail("P3", "badge \(member.badge) would be sent where \(badge) is due")
+            }
+        }
+    }
+
+    /// A settle: each member that was open and is not any more either ended, or goes on in one of the new parcels.
+    mutating func book(_ settlement: Settlement, _ before: ParcelRow, newParcelsAfter last: Int64) {
+        let goingOn = store.parcels.filter { $0.id.value > last }.flatMap(\.members)
+        var closed: [RegistrationID] = []
+        for index in before.members.indices where !before.settled[index] {
+            guard settlement.settledBits[index >> 3] & (1 << UInt8(index & 7)) != 0 else { continue }
+            closed.append(before.members[index])
+        }
+        guard Set(goingOn).count == goingOn.count, Set(goingOn).isSubset(of: Set(closed)) else {
+            return fail("P2", "a remainder names a member twice, or one that is not its own")
+        }
+        let ended = closed.filter { !goingOn.contains($0) }
+        if settlement.endings.reduce(0, { $0 + $1.count }) != ended.count {
+            fail("P2", "\(ended.count) members ended, the endings say otherwise")
+        }
+        for member in ended {
+            if let wrong = ledger.end(PushPair(message: before.message, registration: member)) { fail("P2", wrong) }
+        }
+        if let sum = store.brokenSum { fail("P2", sum) }
+    }
+
+    /// No stream opens for a parcel that somebody else may hold.
+    mutating func checkFence(_ push: WirePush) {
+        let parcel = store.parcel(push.lease.parcel)
+        guard let parcel, parcel.epoch == push.lease.epoch, let lease = parcel.lease, lease.until > wall else {
+            return fail("P4", "a stream opens for a parcel whose lease is over")
+        }
+        if ledger[PushPair(message: push.message, registration: push.registration)]?.isEnded != false {
+            fail("P4", "a push is sent that has ended")
+        }
+    }
+
+    mutating func checkRetired(_ before: RegistrationRow) {
+        guard before.isLive, let after = store.registration(before.id), !after.isLive else { return }
+        ledger.disturb(before.id)
+        let token = apple.tokens[SimulatedApple.number(of: before.stored.token)]
+        if !token.goneSaid.contains(where: { $0 >= before.registeredAt }) {
+            fail("P5", "a token was retired that no 410 spoke of since it was registered")
+        }
+    }
+
+    /// A doubt was confirmed: the token was bad, or at least its route was not full of doubts.
+    mutating func checkConfirmed(_ doubt: SuspicionRow, _ row: RegistrationRow) {
+        let token = apple.tokens[SimulatedApple.number(of: row.stored.token)]
+        guard !token.isBad, token.environment == store.route(doubt.route)?.environment else { return }
+        let first = doubt.suspectedAt.minute
+        // Up to the end of the window's last minute.
+        let window = first...(first + plan.suspicion.window).minute + .seconds(60)
+        let heard = ledger.heard(on: doubt.route, within: window)
+        if Double(heard.suspected) > plan.suspicion.shareMax * Double(heard.answered) {
+            fail("P5", "a token was retired in a wave of doubts: \(heard.suspected) of \(heard.answered) answers")
+        }
+    }
+
+    mutating func checkBounds(_ index: Int) {
+        let process = processes[index]
+        let held = process.leases.reduce(0) { $0 + ($1.lane == nil ? 0 : $1.parcel.members.count) }
+        if process.dispatcher.membersInFlight != held {
+            fail("P8", "\(process.dispatcher.membersInFlight) members are said to be in flight, \(held) are")
+        }
+        if process.dispatcher.runningLeases.count != process.leases.count {
+            fail("P8", "the dispatcher and its shell hold different leases")
+        }
+        // One lease a route may be on its way when the bound is reached.
+        let bound = plan.settings.membersMax + (store.routes.count + 1) * plan.parcelMembersMax
+        if held > bound { fail("P8", "\(held) members in flight, at most \(bound) may be") }
+        if process.turnsWithoutTime > 100 { fail("P8", "the dispatcher spins") }
+    }
+}

@@ -1,0 +1,85 @@
+import DeliveryRules
+import Encodings
+import PushModel
+
+// The promises, held against the world when everything is over.
+extension SimulatedWorld {
+    mutating func checkTheEnd() {
+        if let sum = store.brokenSum { fail("P2", sum) }
+        for message in store.messages { checkAccount(message) }
+        for pair in ledger.pairs { checkPair(pair) }
+        checkBadges()
+        checkDeadAreRetired()
+        for index in processes.indices { checkNothingIsHeld(index) }
+    }
+
+    private mutating func checkAccount(_ message: MessageRow) {
+        guard let account = store.account(message.id) else { return }
+        let frozen = ledger.pairs.filter { $0.message == message.id }
+        let ended = account.outcomes.reduce(0, +)
+        let unknown = message.reasons.first { $0.ending.reason == EndingReason.unknownDevice }?.count ?? 0
+        let retired = Int64(ended) - unknown - Int64(frozen.count)
+        if account.audience != ended || account.pending != 0 || retired < 0 {
+            fail("P2", "audience \(account.audience ?? -1), ended \(ended), owed \(frozen.count)")
+        }
+        if frozen.contains(where: { ledger[$0]?.isEnded != true }) { fail("P2", "a member never ended") }
+        let accepted = frozen.filter { pair in apple.seen(pair).contains { $0.answer == .accepted } }.count
+        if account.count(.accepted) > accepted { fail("P2", "more accepted than Apple accepted") }
+        checkReach(message, account, frozen)
+    }
+
+    /// Who was there all along, and was never refused, got it.
+    private mutating func checkReach(_ message: MessageRow, _ account: MessageAccount, _ frozen: [PushPair]) {
+        let missed = frozen.filter { pair in
+            let seen = apple.seen(pair)
+            guard !ledger.disturbed.contains(pair.registration), !seen.contains(where: { $0.answer.isRefusal }) else {
+                return false
+            }
+            return !seen.contains { $0.answer == .accepted }
+        }
+        let poisoned = missed.filter { ledger.lapses[$0, default: 0] >= Int(PoisonRule.lapsesMax) }
+        let excused = account.count(.expired) + account.count(.gaveUp)
+        if missed.count > Int(excused) { fail("P1", "\(missed.count) were not reached, \(excused) are excused") }
+        if plan.everyoneIsReached, missed.count > poisoned.count {
+            fail("P1", "\(missed.count - poisoned.count) were not reached, and nothing excuses it")
+        }
+    }
+
+    private mutating func checkPair(_ pair: PushPair) {
+        let seen = apple.seen(pair)
+        let id = PushIdentity.apnsID(message: pair.message, registration: pair.registration)
+        if seen.contains(where: { $0.push.apnsID != id }) { fail("P4", "two names for one push") }
+        for (earlier, later) in zip(seen, seen.dropFirst()) where earlier.answer == .accepted {
+            let isExcused = earlier.push.isAnswerLost || ledger.hasLapsed(earlier.push.lease)
+            if !isExcused { fail("P4", "a push was repeated although its answer came and was settled") }
+            if unrepeatable.contains(pair.message), later.answer == .accepted {
+                fail("P4", "a push that must not be repeated was")
+            }
+        }
+    }
+
+    private mutating func checkBadges() {
+        for row in store.registrations where row.badge != ledger.badge(of: row.id) {
+            fail("P3", "badge \(row.badge) in the registry, \(ledger.badge(of: row.id)) by the book")
+        }
+    }
+
+    /// A 410 that came, was settled and is younger than the registration has retired it.
+    private mutating func checkDeadAreRetired() {
+        for seen in apple.log {
+            guard case .gone(let since) = seen.answer, !seen.push.isAnswerLost,
+                !ledger.hasLapsed(seen.push.lease), let row = store.registration(seen.push.registration)
+            else { continue }
+            let isTheSame = row.stored.token == seen.push.token && row.registeredAt <= since
+            if isTheSame, row.isLive { fail("P5", "a token lives on that Apple called dead") }
+        }
+    }
+
+    private mutating func checkNothingIsHeld(_ index: Int) {
+        if processes[index].dispatcher.membersInFlight != 0 {
+            fail("P8", "a lane keeps count of members that are gone")
+        }
+        let actions = processes[index].dispatcher.handle(.drain, now: processes[index].clock.read(at: now))
+        if actions != [.drained] { fail("P8", "an idle dispatcher has something to drain: \(actions)") }
+    }
+}

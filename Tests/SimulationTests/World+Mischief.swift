@@ -1,0 +1,85 @@
+import DeliveryRules
+import PushModel
+
+// What goes wrong with processes, the database and the network.
+extension SimulatedWorld {
+    mutating func scheduleNext(_ mischief: Mischief) {
+        guard let every = plan.pause(of: mischief) else { return }
+        let next = after(.milliseconds(10)...every + every)
+        if next < plan.faultsEnd { queue.put(.mischief(mischief), at: next) }
+    }
+
+    mutating func happen(_ mischief: Mischief) {
+        scheduleNext(mischief)
+        let process = random.below(processes.count)
+        switch mischief {
+        case .kill: kill(process)
+        case .freeze: freeze(process)
+        case .drain: drain(process)
+        case .outage: weather.storeDownUntil = after(.seconds(1) ... .seconds(plan.leaseSeconds * 2))
+        case .unreachable: weather.appleUnreachableUntil = after(.seconds(1) ... .seconds(20))
+        case .credentialTrouble: troubleACredential()
+        case .wave:
+            weather.waveUntil = after(.seconds(1) ... .seconds(30))
+            weather.waveEnvironment = random.pick([.production, .production, .sandbox])
+        }
+    }
+
+    mutating func kill(_ index: Int) {
+        guard processes[index].isAlive else { return }
+        processes[index].isAlive = false
+        processes[index].isFrozen = false
+        processes[index].life += 1
+        processes[index].held = []
+        queue.put(.restart(process: index), at: after(.milliseconds(100) ... .seconds(20)))
+    }
+
+    private mutating func freeze(_ index: Int) {
+        guard processes[index].isAlive, !processes[index].isFrozen else { return }
+        processes[index].isFrozen = true
+        let longest = SimulatedTime.seconds(random.happens(perMille: 500) ? plan.leaseSeconds * 2 : 5)
+        queue.put(.thaw(process: index), at: after(.milliseconds(100)...longest))
+    }
+
+    /// Everything that waited comes at once, and in hardly any order.
+    mutating func thaw(_ index: Int) {
+        guard processes[index].isFrozen else { return }
+        processes[index].isFrozen = false
+        for event in processes[index].held { queue.put(event, at: after(.zero ... .milliseconds(5))) }
+        processes[index].held = []
+    }
+
+    private mutating func drain(_ index: Int) {
+        guard processes[index].isAlive, !processes[index].isFrozen, !processes[index].isDraining else { return }
+        processes[index].isDraining = true
+        tell(.drain, to: index)
+    }
+
+    mutating func endFaults() {
+        weather = Weather(rotations: weather.rotations)
+        for index in processes.indices { thaw(index) }
+        credentialsChange(at: now)
+    }
+}
+
+extension WorldPlan {
+    func pause(of mischief: Mischief) -> SimulatedTime? {
+        switch mischief {
+        case .kill: killEvery
+        case .freeze: freezeEvery
+        case .drain: drainEvery
+        case .outage: outageEvery
+        case .unreachable: unreachableEvery
+        case .credentialTrouble: credentialTroubleEvery
+        case .wave: waveEvery
+        }
+    }
+
+    var leaseSeconds: Int64 { settings.leaseLength.wholeNanoseconds / 1_000_000_000 }
+
+    /// Something may keep an owner from settling or renewing in time.
+    var mayLapse: Bool {
+        killEvery != nil || freezeEvery != nil || outageEvery != nil || poisonous > 0
+            || storeCallLost + storeReplyLost + storeCallLate > 0
+    }
+}

@@ -1,0 +1,162 @@
+import DeliveryRules
+import Encodings
+import PushModel
+
+// What Delivery's shell does, around the real Dispatcher.
+extension SimulatedWorld {
+    func makeProcess(_ index: Int) -> SimulatedProcess {
+        var random = SeededRandom(seed: plan.seed &+ UInt64(index) &* 7_919)
+        let drift = plan.driftMax == 0 ? 0 : Int64(random.within(-plan.driftMax...plan.driftMax))
+        let clock = ProcessClock(origin: Int64(random.below(1_000_000_000_000)), partsPerMillion: drift)
+        return SimulatedProcess(
+            index: index, id: ProcessID(UniversalID(high: UInt64(index), low: 0)),
+            dispatcher: Dispatcher(settings: plan.settings, now: clock.read(at: now)), clock: clock, isAlive: false)
+    }
+
+    /// A new process in the place of the old one; nothing is left of that but its clock.
+    mutating func start(_ index: Int) {
+        guard !processes[index].isAlive else { return }
+        let old = processes[index]
+        var fresh = SimulatedProcess(
+            index: index, life: old.life + 1,
+            id: ProcessID(UniversalID(high: UInt64(index), low: UInt64(old.life + 1))),
+            dispatcher: Dispatcher(settings: plan.settings, now: old.clock.read(at: now)), clock: old.clock)
+        fresh.isAlive = true
+        processes[index] = fresh
+        queue.put(.housekeeping(fresh.addressee), at: after(.zero ... .seconds(1)))
+        scheduleWake(index)
+    }
+
+    mutating func tell(_ event: DispatchEvent, to index: Int) {
+        let life = processes[index].life
+        let mono = processes[index].clock.read(at: now)
+        let actions = processes[index].dispatcher.handle(event, now: mono)
+        for action in actions { perform(action, index) }
+        guard processes[index].isAlive, processes[index].life == life else { return }
+        checkBounds(index)
+        pumpLanes(index)
+        guard processes[index].isAlive, processes[index].life == life else { return }
+        scheduleWake(index)
+    }
+
+    mutating func wake(_ index: Int) {
+        // Set to an earlier time meanwhile; that alarm has rung.
+        guard let due = processes[index].wakesAt, due <= now else { return }
+        processes[index].wakesAt = nil
+        processes[index].turnsWithoutTime += 1
+        tell(.timer, to: index)
+    }
+
+    /// One alarm clock a process, set to the earliest.
+    mutating func scheduleWake(_ index: Int) {
+        let due = processes[index].clock.time(of: processes[index].dispatcher.nextWake())
+        guard due < .never else { return }
+        let wakesAt = max(due, now)
+        if let set = processes[index].wakesAt, set <= wakesAt { return }
+        if wakesAt > now { processes[index].turnsWithoutTime = 0 }
+        processes[index].wakesAt = wakesAt
+        queue.put(.wake(processes[index].addressee), at: wakesAt)
+    }
+
+    private mutating func perform(_ action: DispatchAction, _ index: Int) {
+        switch action {
+        case .poll:
+            call(.poll, index)
+        case .resolve(let ready):
+            let lane = credential(of: ready).map(LaneKey.init)
+            queue.put(
+                .resolved(processes[index].addressee, ready.route, lane), at: after(.zero ... .milliseconds(20)))
+        case .lease(let request):
+            processes[index].leaseCalls += 1
+            call(.lease(request), index)
+        case .submit(let name, let key, let positions, let until):
+            submit(name, key, positions, until, index)
+        case .extend(let name, _, let until):
+            if let place = processes[index].leases.firstIndex(where: { $0.name == name }) {
+                processes[index].leases[place].until = until
+            }
+        case .settle(let name, let pending, let withVerdicts):
+            let hasVerdicts = !pending.verdicts.isEmpty || pending.sample.answered > 0
+            if withVerdicts && hasVerdicts {
+                call(.verdicts(name, pending), index)
+            } else {
+                call(.settle(name, pending, verdictsDone: true), index)
+            }
+        case .renew(let name):
+            call(.renew(name), index)
+        case .withdraw(let name, let key):
+            withdraw(name, key, index)
+        case .forget(let name, _):
+            processes[index].leases.removeAll { $0.name == name }
+            for lane in processes[index].lanes.indices {
+                processes[index].lanes[lane].waiting.removeAll { $0.lease == name }
+            }
+        case .alarm(_, let alarm):
+            if case .poison = alarm { poisonAlarms += 1 }
+        case .drained:
+            leave(index)
+        }
+    }
+
+    /// After a drain: nothing may be left in hand.
+    private mutating func leave(_ index: Int) {
+        let process = processes[index]
+        if !process.dispatcher.runningLeases.isEmpty || process.dispatcher.membersInFlight != 0 {
+            fail("P8", "a process said that it was drained, with leases in hand")
+        }
+        processes[index].isAlive = false
+        queue.put(.restart(process: index), at: after(.seconds(1) ... .seconds(20)))
+    }
+
+    /// What a reply means to the Dispatcher.
+    mutating func hear(_ reply: StoreReply, to call: StoreCall, _ index: Int) {
+        switch (call.request, reply) {
+        case (.poll, .routes(let routes)): tell(.polled(routes), to: index)
+        case (.poll, _): tell(.pollFailed, to: index)
+        case (.lease(let request), let reply): hearLease(reply, request, index)
+        case (.renew(let name), .renewed(let held)): tell(.renewed(name, held), to: index)
+        case (.renew(let name), _): tell(.renewFailed(name), to: index)
+        case (.verdicts(let name, let pending), .verdictsWritten):
+            self.call(.settle(name, pending, verdictsDone: true), index)
+        case (.verdicts(let name, _), _): tell(.settleFailed(name, verdictsDone: false), to: index)
+        case (.settle(let name, _, _), .settled(let reply)): tell(.settled(name, reply), to: index)
+        case (.settle(let name, _, let done), _): tell(.settleFailed(name, verdictsDone: done), to: index)
+        case (.plan, .planned(let slice)):
+            guard slice != nil else { return }
+            self.call(.plan, index)
+            tell(.hint, to: index)
+            notifyOthers(index)
+        case (.plan, _), (.rescue, _), (.confirm, _): break
+        }
+    }
+
+    private mutating func hearLease(_ reply: StoreReply, _ request: LeaseRequest, _ index: Int) {
+        processes[index].leaseCalls -= 1
+        switch reply {
+        case .leased(let parcel?, let number):
+            processes[index].leases.append(
+                HeldLease(
+                    name: LeaseName(parcel: parcel.id, epoch: parcel.epoch), parcel: parcel, number: number,
+                    lane: request.lane))
+            let isRepeatable = !unrepeatable.contains(parcel.message)
+            tell(.leased(parcel, asked: request, isRepeatable: isRepeatable), to: index)
+        case .leased(nil, _): tell(.leasedNothing(request), to: index)
+        default: tell(.leaseFailed(request), to: index)
+        }
+    }
+
+    private mutating func notifyOthers(_ index: Int) {
+        for other in processes where other.index != index && other.isAlive {
+            guard !(isFaulty && random.happens(perMille: plan.notificationLost)) else { continue }
+            queue.put(.notified(other.addressee), at: after(.zero ... .milliseconds(50)))
+        }
+    }
+
+    mutating func keepHouse(_ index: Int) {
+        queue.put(.housekeeping(processes[index].addressee), at: after(.seconds(1) ... .seconds(3)))
+        guard !processes[index].isDraining else { return }
+        call(.plan, index)
+        call(.rescue, index)
+        call(.confirm, index)
+    }
+}

@@ -1,0 +1,117 @@
+import DeliveryRules
+import PushModel
+
+// The way to the database: calls that arrive late, twice too late, or never; replies that are lost.
+extension SimulatedWorld {
+    mutating func call(_ request: StoreRequest, _ index: Int) {
+        let call = StoreCall(from: processes[index].addressee, owner: processes[index].id, request: request)
+        let arrival = after(.milliseconds(1) ... .milliseconds(isFaulty ? 60 : 5))
+        let givesUp = after(.milliseconds(200) ... .seconds(3))
+        guard isFaulty else {
+            queue.put(.callArrives(call, willBeAnswered: true), at: arrival)
+            return
+        }
+        let lot = random.below(1_000)
+        if lot < plan.storeCallLost {
+            queue.put(.callAnswered(call, .failed), at: givesUp)
+        } else if lot < plan.storeCallLost + plan.storeReplyLost {
+            queue.put(.callArrives(call, willBeAnswered: false), at: arrival)
+            queue.put(.callAnswered(call, .failed), at: max(arrival, givesUp))
+        } else if lot < plan.storeCallLost + plan.storeReplyLost + plan.storeCallLate {
+            // The caller has given up; the server has not.
+            queue.put(.callAnswered(call, .failed), at: givesUp)
+            queue.put(
+                .callArrives(call, willBeAnswered: false), at: givesUp + random.within(.zero ... .seconds(30)))
+        } else {
+            queue.put(.callArrives(call, willBeAnswered: true), at: arrival)
+        }
+    }
+
+    mutating func arrive(_ call: StoreCall, _ willBeAnswered: Bool) {
+        let isCallerGone = processes[call.from.process].life != call.from.life
+        if isCallerGone, random.happens(perMille: 300) { return }
+        guard now >= weather.storeDownUntil else {
+            if willBeAnswered { queue.put(.callAnswered(call, .failed), at: after(.zero ... .seconds(1))) }
+            return
+        }
+        let reply = apply(call)
+        guard willBeAnswered else { return }
+        queue.put(.callAnswered(call, reply), at: after(.milliseconds(1) ... .milliseconds(isFaulty ? 60 : 5)))
+    }
+
+    /// One transaction, and what the bookkeeper makes of it.
+    private mutating func apply(_ call: StoreCall) -> StoreReply {
+        switch call.request {
+        case .poll: return .routes(store.readyRoutes(now: wall))
+        case .lease(let request): return applyLease(request, call.owner)
+        case .renew(let name):
+            let held = store.renew(
+                name.parcel, epoch: name.epoch, owner: call.owner, leaseFor: plan.settings.leaseLength, now: wall)
+            return .renewed(held)
+        case .verdicts(_, let pending):
+            applyVerdicts(pending)
+            return .verdictsWritten
+        case .settle(_, let pending, _): return .settled(applySettle(pending.settlement))
+        case .plan: return .planned(applyPlan())
+        case .rescue:
+            applyRescue()
+            return .done
+        case .confirm:
+            applyConfirm()
+            return .done
+        }
+    }
+
+    private mutating func applyLease(_ request: LeaseRequest, _ owner: ProcessID) -> StoreReply {
+        let parcel = store.lease(
+            route: request.route, owner: owner, leaseFor: plan.settings.leaseLength, knownFormats: [1],
+            expiredOnly: request.expiredOnly, now: wall)
+        let number = ledger.noteLease()
+        if let parcel { book(parcel) }
+        return .leased(parcel, number: number)
+    }
+
+    private mutating func applySettle(_ settlement: Settlement) -> SettleReply {
+        let before = store.parcel(settlement.parcel)
+        let lastParcel = store.lastParcel
+        let reply = store.settle(settlement, now: wall)
+        if reply == .settled, let before { book(settlement, before, newParcelsAfter: lastParcel) }
+        return reply
+    }
+
+    private mutating func applyPlan() -> SimulatedSlice? {
+        let lastParcel = store.lastParcel
+        let slice = store.planSlice(
+            idsMax: plan.idsMax, parcelMembersMax: plan.parcelMembersMax, knownFormats: [1], now: wall)
+        for parcel in store.parcels where parcel.id.value > lastParcel { bookNew(parcel) }
+        return slice
+    }
+
+    private mutating func applyRescue() {
+        let leased = store.parcels.filter { $0.lease != nil }
+        store.rescue(now: wall)
+        for before in leased where store.parcel(before.id)?.lease == nil {
+            let pairs = before.members.indices.filter { !before.settled[$0] }
+                .map { PushPair(message: before.message, registration: before.members[$0]) }
+            ledger.noteLapse(LeaseName(parcel: before.id, epoch: before.epoch), pairs)
+            if !plan.mayLapse { fail("P4", "a lease ran out although nothing went wrong") }
+        }
+    }
+
+    private mutating func applyVerdicts(_ pending: PendingSettle) {
+        let before = pending.verdicts.compactMap { store.registration($0.registration) }
+        _ = store.applyVerdicts(pending.verdicts, samples: [pending.sample], now: wall)
+        ledger.hear(pending.sample, at: wall)
+        for row in before { checkRetired(row) }
+    }
+
+    private mutating func applyConfirm() {
+        let doubts = store.suspicions
+        let before = doubts.compactMap { store.registration($0.registration) }
+        store.confirmSuspicions(plan.suspicion, now: wall)
+        for (doubt, row) in zip(doubts, before) where store.registration(row.id)?.isLive == false {
+            ledger.disturb(row.id)
+            checkConfirmed(doubt, row)
+        }
+    }
+}

@@ -1,0 +1,131 @@
+import DeliveryRules
+import PushModel
+
+/// Everything that one seed decides before the first event: how big the world is, and what will go wrong in it.
+///
+/// Each kind of fault is switched on or off by itself, so that some worlds are calm but for one thing: faults that
+/// always come together hide each other.
+struct WorldPlan: Sendable {
+    let seed: UInt64
+    var processes: Int
+    var apps: Int
+    var devicesPerApp: Int
+    var messages: Int
+    var idsMax: Int
+    var parcelMembersMax: Int
+    var streamsMax: Int
+    var settings: DispatcherSettings
+    var suspicion: SuspicionRule
+    /// Parts per million that a process's clock is fast (or slow) by.
+    var driftMax: Int
+    var faultsEnd: SimulatedTime
+
+    // How often, in a thousand.
+    var storeCallLost = 0
+    var storeReplyLost = 0
+    var storeCallLate = 0
+    var notificationLost = 0
+    var answerLost = 0
+    var requestLost = 0
+    var silent = 0
+    var streamRefused = 0
+    var answerDoubled = 0
+    var throttled = 0
+    var busy = 0
+    var messageRefused = 0
+    var staleGone = 0
+    var deadDevices = 0
+    var badTokens = 0
+    var poisonous = 0
+
+    /// The average pause between two events of the kind; nil where it doesn't happen.
+    var killEvery: SimulatedTime?
+    var freezeEvery: SimulatedTime?
+    var drainEvery: SimulatedTime?
+    var outageEvery: SimulatedTime?
+    var unreachableEvery: SimulatedTime?
+    var credentialTroubleEvery: SimulatedTime?
+    var waveEvery: SimulatedTime?
+    var deviceEventEvery: SimulatedTime?
+
+    /// In a thousand messages.
+    var shortLived = 0
+    var notRepeatable = 0
+    var named = 0
+
+    init(seed: UInt64) {
+        var random = SeededRandom(seed: seed)
+        self.seed = seed
+        processes = random.within(1...3)
+        apps = random.within(1...2)
+        devicesPerApp = random.pick([1, 2, 5, 12, 30, 60])
+        messages = random.within(1...5)
+        idsMax = random.pick([1, 3, 10, 100])
+        parcelMembersMax = random.pick([1, 2, 4, 8, 20])
+        streamsMax = random.pick([1, 2, 8, 50])
+        settings = WorldPlan.settings(&random)
+        suspicion = SuspicionRule(window: .seconds(random.pick([60, 180])), shareMax: 0.2, sampleMin: 5)
+        driftMax = random.pick([0, 200, 5_000])
+        faultsEnd = .minutes(Int64(random.pick([2, 6, 12])))
+        drawRates(&random)
+        drawMischief(&random)
+        drawMessages(&random)
+    }
+
+    private static func settings(_ random: inout SeededRandom) -> DispatcherSettings {
+        let lease = random.pick([15, 60])
+        let laneMembersMax = random.pick([1, 10, 1_000])
+        return DispatcherSettings(
+            leaseLength: .seconds(lease), requestDeadline: .seconds(random.pick([2, lease / 3])),
+            settleEvery: .milliseconds(random.pick([50, 1_000])), pollEvery: .seconds(random.pick([1, 5])),
+            storePause: .milliseconds(500), laneMembersMax: laneMembersMax,
+            membersMax: laneMembersMax * random.pick([1, 3]),
+            retry: RetryPolicy(
+                ceiling: .seconds(random.pick([8, 900])), budget: .seconds(random.pick([7_200, 7_200, 60]))))
+    }
+
+    private mutating func drawRates(_ random: inout SeededRandom) {
+        func rate(_ choices: [Int]) -> Int { random.happens(perMille: 500) ? 0 : random.pick(choices) }
+        storeCallLost = rate([5, 50, 150])
+        storeReplyLost = rate([5, 50, 150])
+        storeCallLate = rate([5, 50])
+        notificationLost = rate([100, 1_000])
+        answerLost = rate([10, 100])
+        requestLost = rate([10, 100])
+        silent = rate([5, 50])
+        streamRefused = rate([10, 200])
+        answerDoubled = rate([20, 200])
+        throttled = rate([10, 200])
+        busy = rate([10, 200])
+        messageRefused = rate([10, 100])
+        staleGone = rate([20, 200])
+        deadDevices = rate([20, 200])
+        badTokens = rate([20, 100])
+        poisonous = random.happens(perMille: 850) ? 0 : 30
+    }
+
+    private mutating func drawMischief(_ random: inout SeededRandom) {
+        func pause(_ choices: [Int64]) -> SimulatedTime? {
+            random.happens(perMille: 500) ? nil : .seconds(random.pick(choices))
+        }
+        killEvery = pause([5, 20, 60])
+        freezeEvery = pause([20, 60])
+        drainEvery = pause([30, 90])
+        outageEvery = pause([30, 120])
+        unreachableEvery = pause([20, 90])
+        credentialTroubleEvery = pause([20, 90])
+        waveEvery = pause([60, 200])
+        deviceEventEvery = pause([1, 5, 20])
+    }
+
+    private mutating func drawMessages(_ random: inout SeededRandom) {
+        shortLived = random.pick([0, 0, 0, 300])
+        notRepeatable = random.pick([0, 0, 300])
+        named = random.pick([0, 300])
+    }
+
+    /// Nothing in this world may keep a push from a device that can get it.
+    var everyoneIsReached: Bool {
+        shortLived == 0 && notRepeatable == 0 && poisonous == 0 && settings.retry.budget >= .seconds(7_200)
+    }
+}
