@@ -81,10 +81,11 @@ actor Turnstile {
 
 /// A pool of its own, closed at the end.
 func withPool<Answer>(
-    _ settings: PostgresSettings, _ body: (PostgresPool) async throws -> Answer
+    _ settings: PostgresSettings, pool poolSettings: PoolSettings = PoolSettings(),
+    _ body: (PostgresPool) async throws -> Answer
 ) async throws -> Answer {
     let loop = try ReactorLoop(name: "store-test")
-    let pool = PostgresPool(settings, loop: loop)
+    let pool = PostgresPool(settings, pool: poolSettings, loop: loop)
     let outcome: Result<Answer, any Error>
     do { outcome = .success(try await body(pool)) } catch { outcome = .failure(error) }
     await pool.close()

@@ -18,6 +18,7 @@ struct StoreWorld {
     let pool: PostgresPool
     let stores: Stores
     let app: AppID
+    let settings: PostgresSettings
 
     /// A message's id: rising with its number.
     static func message(_ number: UInt64) -> MessageID {
@@ -123,13 +124,14 @@ struct StoreWorld {
 
 /// A world of its own for one test.
 func withStores(
-    steps: (any StepListener)? = nil, _ body: (StoreWorld) async throws -> Void
+    steps: (any StepListener)? = nil, pool: PoolSettings = PoolSettings(),
+    _ body: (StoreWorld) async throws -> Void
 ) async throws {
     let settings = try await StoreServer.makeDatabase()
-    try await withPool(settings) { pool in
+    try await withPool(settings, pool: pool) { pool in
         let stores = Stores(pool: pool, steps: steps)
         let app = try await stores.registry.createApp(slug: "clock-tower", name: "Clock tower")
-        try await body(StoreWorld(pool: pool, stores: stores, app: app.id))
+        try await body(StoreWorld(pool: pool, stores: stores, app: app.id, settings: settings))
     }
 }
 

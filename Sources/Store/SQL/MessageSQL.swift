@@ -45,13 +45,15 @@ enum MessageSQL {
         FROM messages m \(openParcels) WHERE m.app_id = $1 AND m.id = $2
         """)
 
-    /// $1 app, $2 below which id, $3 how many.
+    /// $1 app, $2 below which id (null: from the newest on), $3 how many.
     static let list = Statement(
         "message_list",
         """
         SELECT \(accountColumns)
         FROM (
-            SELECT * FROM messages WHERE app_id = $1 AND ($2::uuid IS NULL OR id < $2) ORDER BY id DESC LIMIT $3
+            SELECT * FROM messages
+            WHERE app_id = $1 AND id < coalesce($2, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid)
+            ORDER BY id DESC LIMIT $3
         ) AS m \(openParcels) ORDER BY m.id DESC
         """)
 

@@ -19,11 +19,15 @@ enum PlanSQL {
         """)
 
     /// $1 app, $2 kind, $3 above which id, $4 horizon, $5 how many.
+    ///
+    /// Compared as whole index entries: by the id alone, a small app's slice could be searched for among the rows of a
+    /// large one beside it.
     static let live = Statement(
         "plan_live",
         """
         SELECT id, route_id FROM registrations
-        WHERE app_id = $1 AND kind = $2 AND state < 3 AND id > $3 AND id <= $4 ORDER BY id LIMIT $5
+        WHERE (app_id, kind, id) > ($1, $2, $3) AND (app_id, kind, id) <= ($1, $2, $4) AND state < 3
+        ORDER BY app_id, kind, id LIMIT $5
         """)
 
     /// $1 app, $2 kind, $3 horizon, $4 installations, each once. One row for each, with nulls where it is unknown.

@@ -1,0 +1,168 @@
+import PushModel
+import Store
+import Synchronization
+import Testing
+
+private let dawn = StoreWorld.dawn
+
+extension StoreWorld {
+    fileprivate func credential(
+        _ topics: [String], environment: PushEnvironment = .production, sealed: [UInt8] = [1]
+    ) -> NewCredential {
+        NewCredential(
+            app: app, provider: .apns, environment: environment, kind: .token, topics: topics,
+            facts: Array(#"{"key_id":"ABCDE12345"}"#.utf8), sealed: sealed)
+    }
+
+    fileprivate func active(_ topic: String, _ environment: PushEnvironment = .production) async throws -> CredentialID?
+    {
+        try await stores.credentials.active(app: app, provider: .apns, environment: environment, topic: topic)?.id
+    }
+}
+
+@Suite("A credential slot")
+struct CredentialSlotTests {
+    @Test("has one active credential: the new one comes as the old one goes")
+    func rotation() async throws {
+        try await withStores { world in
+            let credentials = world.stores.credentials
+            let old = try await credentials.insert(world.credential(["b", "a", "b"]), activate: true)
+            #expect(old.state == .active && old.topics == ["a", "b"])
+            let new = try await credentials.insert(world.credential(["a", "b"], sealed: [2]), activate: false)
+            #expect(new.state == .staged)
+            #expect(try await world.active("a") == old.id)
+            let activated = try await credentials.activate(new.id, app: world.app)
+            #expect(activated?.state == .active)
+            #expect(try await world.active("b") == new.id)
+            #expect(try await credentials.list(app: world.app).map(\.state) == [.retired, .active])
+            // And back.
+            _ = try await credentials.activate(old.id, app: world.app)
+            #expect(try await credentials.list(app: world.app).map(\.state) == [.active, .retired])
+        }
+    }
+
+    @Test("that two processes fill at once ends with one active credential")
+    func race() async throws {
+        try await withStores { world in
+            let credentials = world.stores.credentials
+            var ids: [CredentialID] = []
+            for _ in 0..<6 { ids.append(try await credentials.insert(world.credential(["a"]), activate: false).id) }
+            for _ in 0..<5 {
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for id in ids { group.addTask { _ = try await credentials.activate(id, app: world.app) } }
+                    try await group.waitForAll()
+                }
+                #expect(try await credentials.list(app: world.app).count { $0.state == .active } == 1)
+            }
+        }
+    }
+
+    @Test("that names a topic goes before one for any, and other environments have their own")
+    func topics() async throws {
+        try await withStores { world in
+            let credentials = world.stores.credentials
+            let any = try await credentials.insert(world.credential([]), activate: true).id
+            let named = try await credentials.insert(world.credential(["com.example.app"]), activate: true).id
+            #expect(try await world.active("com.example.app") == named)
+            #expect(try await world.active("com.example.other") == any)
+            #expect(try await world.active("") != nil)
+            #expect(try await world.active("com.example.app", .sandbox) == nil)
+        }
+    }
+
+    @Test("is empty when its credential is retired or removed, by its own app alone")
+    func emptied() async throws {
+        try await withStores { world in
+            let credentials = world.stores.credentials
+            let first = try await credentials.insert(world.credential(["a"]), activate: true).id
+            #expect(try await credentials.retire(first, app: AppID(99)) == false)
+            #expect(try await credentials.retire(first, app: world.app))
+            #expect(try await credentials.retire(first, app: world.app) == false)
+            #expect(try await world.active("a") == nil)
+            #expect(try await credentials.activate(CredentialID(999), app: world.app) == nil)
+            #expect(try await credentials.delete(first, app: world.app))
+            #expect(try await credentials.list(app: world.app).isEmpty)
+        }
+    }
+}
+
+@Suite("A blocked lane")
+struct LaneBlockTests {
+    @Test("is told to every process until its time has come or it is opened")
+    func blocked() async throws {
+        try await withStores { world in
+            let credentials = world.stores.credentials
+            let id = try await credentials.insert(world.credential(["a"]), activate: true).id
+            try await credentials.block(id, reason: "InvalidProviderToken", for: .seconds(60), now: dawn)
+            try await credentials.block(id, reason: "ExpiredProviderToken", for: .seconds(1), now: dawn)
+            let blocks = try await credentials.blocks(now: dawn + .seconds(59))
+            #expect(blocks.map(\.credential) == [id])
+            #expect(blocks.map(\.until) == [dawn + .seconds(60)])
+            #expect(try await credentials.blocks(now: dawn + .seconds(60)).isEmpty)
+            try await credentials.unblock(id)
+            #expect(try await credentials.blocks(now: dawn).isEmpty)
+        }
+    }
+}
+
+/// How often somebody signed.
+private final class Signatures: Sendable {
+    let count = Atomic<Int>(0)
+}
+
+@Suite("A provider token")
+struct ProviderTokenTests {
+    @Test("is signed by one process, and the others use it")
+    func singleFlight() async throws {
+        try await withStores { world in
+            let credentials = world.stores.credentials
+            let signatures = Signatures()
+            let tokens = try await withThrowingTaskGroup(of: SealedProviderToken?.self) { group in
+                for _ in 0..<6 {
+                    group.addTask {
+                        try await credentials.renewProviderToken(fingerprint: [7], staleBefore: dawn) {
+                            let number = signatures.count.add(1, ordering: .relaxed).newValue
+                            return SealedProviderToken(sealed: [UInt8(number)], issuedAt: dawn + .seconds(1))
+                        }
+                    }
+                }
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(signatures.count.load(ordering: .relaxed) == 1)
+            #expect(tokens.allSatisfy { $0 == SealedProviderToken(sealed: [1], issuedAt: dawn + .seconds(1)) })
+            #expect(try await credentials.providerToken(fingerprint: [7])?.sealed == [1])
+        }
+    }
+
+    @Test("that is stale is signed anew, and one that can't be signed leaves nothing behind")
+    func renewed() async throws {
+        try await withStores { world in
+            let credentials = world.stores.credentials
+            let none = try await credentials.renewProviderToken(fingerprint: [7], staleBefore: dawn) { nil }
+            #expect(none == nil)
+            #expect(try await credentials.providerToken(fingerprint: [7]) == nil)
+            for number in 1...2 as ClosedRange<UInt8> {
+                let at = dawn + .seconds(Int64(number))
+                let token = try await credentials.renewProviderToken(fingerprint: [7], staleBefore: at) {
+                    SealedProviderToken(sealed: [number], issuedAt: at + .seconds(1))
+                }
+                #expect(token?.sealed == [number])
+            }
+        }
+    }
+}
+
+@Suite("The proof of the master key")
+struct MasterKeyProofTests {
+    @Test("is the first that was kept")
+    func first() async throws {
+        try await withStores { world in
+            let credentials = world.stores.credentials
+            #expect(try await credentials.masterKeyProof() == nil)
+            let kept = try await credentials.keepMasterKeyProof([1])
+            #expect(kept == [1])
+            #expect(try await credentials.keepMasterKeyProof([2]) == [1])
+            #expect(try await credentials.masterKeyProof() == [1])
+        }
+    }
+}

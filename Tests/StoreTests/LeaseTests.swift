@@ -1,0 +1,327 @@
+import DeliveryRules
+import Encodings
+import Postgres
+import PushModel
+import Store
+import Testing
+
+private let dawn = StoreWorld.dawn
+
+@Suite("A leased parcel")
+struct LeaseTests {
+    @Test("hands out every member with its token, its generation and its standing")
+    func members() async throws {
+        try await withStores { world in
+            let ids = try await world.register(1...5)
+            try await world.send(world.newMessage())
+            try await world.register(2...2, environment: .sandbox)
+            _ = try await world.stores.registry.removeDevice(app: world.app, installation: "i3")
+            try await world.pool.script(
+                """
+                UPDATE registrations SET state = 3 WHERE id = \(ids[3].value);
+                UPDATE registrations SET state = 2 WHERE id = \(ids[4].value)
+                """)
+            let parcel = try #require(try await world.lease(at: dawn + .seconds(5)))
+            #expect(parcel.members.map(\.registration) == ids)
+            #expect(parcel.indices == [0, 1, 2, 3, 4])
+            let sandbox = try await world.route(.sandbox)
+            #expect(
+                parcel.members.map(\.standing) == [.present, .moved(to: sandbox), .deleted, .retired, .present])
+            #expect(parcel.members.map(\.isSuspected) == [false, false, false, false, true])
+            #expect(parcel.members.map(\.generation.value) == [1, 2, 0, 1, 1])
+            for (member, seed) in [(parcel.members[0], 1), (parcel.members[4], 5)] {
+                let start = Int(member.tokenStart)
+                let bytes = Array(parcel.tokens[start..<start + Int(member.tokenCount)])
+                #expect(bytes == StoreWorld.token(seed).bytes)
+            }
+            #expect(parcel.epoch == 1 && parcel.settles == 0 && parcel.attempt == 0 && parcel.lapses == 0)
+            #expect(parcel.leasedAt == dawn + .seconds(5))
+            #expect(parcel.expiresAt == dawn + .seconds(3_600))
+            #expect(parcel.memberCount == 5 && parcel.settledBits.isEmpty)
+        }
+    }
+
+    @Test("is nobody else's")
+    func exclusive() async throws {
+        try await withStores { world in
+            try await world.register(1...3)
+            try await world.send(world.newMessage())
+            let mine = try await world.lease()
+            let theirs = try await world.lease(owner: StoreWorld.bob)
+            #expect(mine != nil)
+            #expect(theirs == nil)
+        }
+    }
+
+    @Test("of many that are wanted by many at once is each handed out once")
+    func race() async throws {
+        try await withStores { world in
+            try await world.register(1...60)
+            try await world.send(world.newMessage(badge: .increment), parcelMembersMax: 3)
+            let route = try await world.route()
+            let leased = try await withThrowingTaskGroup(of: [ParcelID].self) { group in
+                for number in 1...8 as ClosedRange<UInt64> {
+                    group.addTask {
+                        let order = LeaseOrder(
+                            route: route, owner: ProcessID(UniversalID(high: 9, low: number)), leaseFor: .seconds(60),
+                            knownFormats: [1])
+                        var mine: [ParcelID] = []
+                        while let parcel = try await world.stores.parcels.lease(order, now: dawn) { mine.append(parcel.id) }
+                        return mine
+                    }
+                }
+                return try await group.reduce(into: []) { $0 += $1 }
+            }
+            #expect(leased.count == 20)
+            #expect(Set(leased).count == 20)
+            #expect(try await world.number("SELECT count(*) FROM registration_pulse WHERE badge = 1") == 60)
+        }
+    }
+
+    @Test("is the transactional one before any bulk one, and the longest due of its kind")
+    func order() async throws {
+        try await withStores { world in
+            try await world.register(1...2)
+            try await world.send(world.newMessage(1), at: dawn)
+            try await world.send(world.newMessage(2), at: dawn + .seconds(-5))
+            try await world.send(world.newMessage(3, urgency: .transactional), at: dawn)
+            var order: [MessageID] = []
+            while let parcel = try await world.lease() { order.append(parcel.message) }
+            #expect(order == [3, 2, 1].map(StoreWorld.message))
+        }
+    }
+
+    @Test("is due, and of a format that the process knows")
+    func dueAndKnown() async throws {
+        try await withStores { world in
+            try await world.register(1...1)
+            let message = world.newMessage(format: 7)
+            _ = try await world.stores.messages.accept(message, now: dawn)
+            _ = try await world.stores.messages.planSlice(knownFormats: [7], now: dawn)
+            #expect(try await world.lease(formats: [1]) == nil)
+            let early = try await world.lease(formats: [7], at: dawn + .microseconds(-1))
+            #expect(early == nil)
+            #expect(try await world.lease(formats: [1, 7]) != nil)
+        }
+    }
+
+    @Test("that is wanted only where it has expired is an expired one")
+    func expiredOnly() async throws {
+        try await withStores { world in
+            try await world.register(1...1)
+            try await world.send(world.newMessage(1, lifetime: .seconds(3_600)))
+            try await world.send(world.newMessage(2, lifetime: .seconds(10)))
+            let early = try await world.lease(expiredOnly: true, at: dawn + .seconds(9))
+            #expect(early == nil)
+            let late = try await world.lease(expiredOnly: true, at: dawn + .seconds(10))
+            #expect(late?.message == StoreWorld.message(2))
+            let another = try await world.lease(owner: StoreWorld.bob, expiredOnly: true, at: dawn + .seconds(10))
+            #expect(another == nil)
+        }
+    }
+
+    @Test("stays its owner's as long as it is renewed, and nobody else can renew it")
+    func renewed() async throws {
+        try await withStores { world in
+            try await world.register(1...1)
+            try await world.send(world.newMessage())
+            let parcels = world.stores.parcels
+            let parcel = try #require(try await world.lease())
+            let byOther = try await parcels.renew(
+                parcel.id, epoch: 1, owner: StoreWorld.bob, for: .seconds(60), now: dawn)
+            let ofOldEpoch = try await parcels.renew(
+                parcel.id, epoch: 0, owner: StoreWorld.ann, for: .seconds(60), now: dawn)
+            #expect(!byOther && !ofOldEpoch)
+            let at = dawn + .seconds(40)
+            #expect(try await parcels.renew(parcel.id, epoch: 1, owner: StoreWorld.ann, for: .seconds(60), now: at))
+            #expect(try await parcels.rescue(now: dawn + .seconds(100)) == 0)
+            #expect(try await parcels.rescue(now: dawn + .seconds(101)) == 1)
+            #expect(
+                try await parcels.renew(parcel.id, epoch: 1, owner: StoreWorld.ann, for: .seconds(60), now: at) == false)
+        }
+    }
+
+    @Test("whose end passed without a word is ready again, remembers the lapse, and keeps what was settled")
+    func rescued() async throws {
+        try await withStores { world in
+            try await world.register(1...3)
+            try await world.send(world.newMessage())
+            let first = try #require(try await world.lease())
+            let part = first.settling([(1..<2, Ending(.accepted))])
+            #expect(try await world.stores.parcels.settle(part, now: dawn) == .settled)
+            #expect(try await world.stores.parcels.rescue(now: dawn + .seconds(60)) == 0)
+            #expect(try await world.stores.parcels.rescue(now: dawn + .seconds(61)) == 1)
+            let second = try #require(try await world.lease(owner: StoreWorld.bob, at: dawn + .seconds(61)))
+            #expect(second.id == first.id)
+            #expect(second.epoch == 2 && second.lapses == 1 && second.settles == 1)
+            #expect(second.indices == [0, 2])
+            #expect(second.settledBits == part.settledBits)
+        }
+    }
+
+    @Test("whose bytes make no sense is a fault and no crash")
+    func damaged() async throws {
+        try await withStores { world in
+            try await world.register(1...1)
+            try await world.send(world.newMessage())
+            try await world.pool.script(#"UPDATE parcels SET members = '\xff'"#)
+            let route = try await world.route()
+            let found = await fault { () async throws(StoreFault) in
+                try await world.stores.parcels.lease(
+                    LeaseOrder(route: route, owner: StoreWorld.ann, leaseFor: .seconds(60), knownFormats: [1]))
+            }
+            guard case .damaged = found else {
+                Issue.record("\(String(describing: found))")
+                return
+            }
+        }
+    }
+}
+
+@Suite("Badges of a leased parcel")
+struct LeaseBadgeTests {
+    @Test("rise by one at its first lease, and are only read at the next")
+    func once() async throws {
+        try await withStores { world in
+            try await world.register(1...3)
+            try await world.send(world.newMessage(badge: .increment))
+            let first = try #require(try await world.lease())
+            #expect(first.members.map(\.badge) == [1, 1, 1])
+            #expect(try await world.stores.registry.setBadge(7, app: world.app, installation: "i2") == 7)
+            #expect(try await world.stores.parcels.rescue(now: dawn + .seconds(61)) == 1)
+            let second = try #require(try await world.lease(at: dawn + .seconds(61)))
+            #expect(second.members.map(\.badge) == [1, 7, 1])
+            #expect(try await world.device("i1").badge == 1)
+        }
+    }
+
+    @Test("are set to a number where the message says one")
+    func value() async throws {
+        try await withStores { world in
+            try await world.register(1...2)
+            _ = try await world.stores.registry.setBadge(3, app: world.app, installation: "i1")
+            try await world.send(world.newMessage(badge: .value(0)))
+            let parcel = try #require(try await world.lease())
+            #expect(parcel.members.map(\.badge) == [0, 0])
+            #expect(try await world.device("i1").badge == 0)
+        }
+    }
+
+    @Test("stay as they are where the message says nothing of them")
+    func untouched() async throws {
+        try await withStores { world in
+            try await world.register(1...1)
+            _ = try await world.stores.registry.setBadge(3, app: world.app, installation: "i1")
+            try await world.send(world.newMessage())
+            _ = try await world.lease()
+            #expect(try await world.device("i1").badge == 3)
+        }
+    }
+
+    @Test("rise for members elsewhere or retired too, since the mark speaks for all of them")
+    func everyMember() async throws {
+        try await withStores { world in
+            let ids = try await world.register(1...3)
+            try await world.send(world.newMessage(badge: .increment))
+            try await world.register(2...2, environment: .sandbox)
+            try await world.pool.script("UPDATE registrations SET state = 3 WHERE id = \(ids[2].value)")
+            let parcel = try #require(try await world.lease())
+            let sandbox = try await world.route(.sandbox)
+            let settlement = parcel.settling([], remainders: [parcel.remainder(1..<2, route: sandbox)])
+            #expect(try await world.stores.parcels.settle(settlement, now: dawn) == .settled)
+            let moved = try #require(try await world.lease(owner: StoreWorld.bob, on: .sandbox))
+            #expect(moved.members.map(\.badge) == [1])
+            #expect(try await world.number("SELECT sum(badge) FROM registration_pulse") == 3)
+        }
+    }
+
+    @Test("stay where a parcel has expired before its first lease")
+    func expired() async throws {
+        try await withStores { world in
+            try await world.register(1...2)
+            try await world.send(world.newMessage(badge: .increment, lifetime: .seconds(10)))
+            let parcel = try #require(try await world.lease(at: dawn + .seconds(10)))
+            #expect(parcel.members.count == 2)
+            #expect(try await world.number("SELECT sum(badge) FROM registration_pulse") == 0)
+        }
+    }
+
+    @Test("of the largest number stay there")
+    func largest() async throws {
+        try await withStores { world in
+            try await world.register(1...1)
+            _ = try await world.stores.registry.setBadge(.max, app: world.app, installation: "i1")
+            try await world.send(world.newMessage(badge: .increment))
+            let parcel = try #require(try await world.lease())
+            #expect(parcel.members.map(\.badge) == [.max])
+        }
+    }
+
+    @Test("of the same devices rise once a message, under leases and registrations from all sides")
+    func contended() async throws {
+        try await withStores { world in
+            try await world.register(1...200)
+            for number in 1...6 as ClosedRange<UInt64> {
+                try await world.send(world.newMessage(number, badge: .increment))
+            }
+            let route = try await world.route()
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<6 {
+                    group.addTask {
+                        let order = LeaseOrder(
+                            route: route, owner: StoreWorld.ann, leaseFor: .seconds(60), knownFormats: [1])
+                        while try await world.stores.parcels.lease(order, now: dawn) != nil {}
+                    }
+                }
+                for _ in 0..<4 {
+                    group.addTask {
+                        let batch = (1...200).reversed().map { StoreWorld.registration("i\($0)", token: $0) }
+                        for answer in await world.stores.registry.register(batch, app: world.app) { _ = try answer.get() }
+                    }
+                }
+                try await group.waitForAll()
+            }
+            while try await world.lease() != nil {}
+            #expect(try await world.number("SELECT count(*) FROM registration_pulse WHERE badge = 6") == 200)
+        }
+    }
+}
+
+@Suite("Routes with work that is due")
+struct ReadyRouteTests {
+    @Test("are told by rising id, with what they are, page by page")
+    func told() async throws {
+        try await withStores { world in
+            try await world.register(1...1)
+            try await world.register(2...2, environment: .sandbox)
+            try await world.send(world.newMessage())
+            let (first, second) = (try await world.route(), try await world.route(.sandbox))
+            let all = try await world.stores.parcels.readyRoutes(now: dawn)
+            #expect(all.map(\.route) == [first, second].sorted())
+            #expect(all.first?.app == world.app)
+            #expect(all.first?.provider == .apns)
+            #expect(all.map(\.environment) == [.production, .sandbox])
+            #expect(all.first?.topic == StoreWorld.topic)
+            let page = try await world.stores.parcels.readyRoutes(limit: 1, now: dawn)
+            #expect(page.map(\.route) == [first])
+            let rest = try await world.stores.parcels.readyRoutes(after: first, now: dawn)
+            #expect(rest.map(\.route) == [second])
+        }
+    }
+
+    @Test("have a parcel that is due and not leased")
+    func due() async throws {
+        try await withStores { world in
+            try await world.register(1...1)
+            try await world.send(world.newMessage())
+            let early = try await world.stores.parcels.readyRoutes(now: dawn + .microseconds(-1))
+            #expect(early.isEmpty)
+            let parcel = try #require(try await world.lease())
+            #expect(try await world.stores.parcels.readyRoutes(now: dawn).isEmpty)
+            let later = parcel.settling([], remainders: [parcel.remainder(0..<1, after: .seconds(10))])
+            _ = try await world.stores.parcels.settle(later, now: dawn)
+            #expect(try await world.stores.parcels.readyRoutes(now: dawn + .seconds(9)).isEmpty)
+            #expect(try await world.stores.parcels.readyRoutes(now: dawn + .seconds(10)).count == 1)
+        }
+    }
+}

@@ -1,0 +1,150 @@
+import DeliveryRules
+import Postgres
+import PushModel
+import Store
+import Testing
+
+private let dawn = StoreWorld.dawn
+
+/// Every statement of a day's work is asked for the plan that the server makes for it, whatever its values, at a size
+/// where a wrong one would hurt.
+@Suite("The server's plans")
+struct QueryPlanTests {
+    private static let crowd = """
+        INSERT INTO apps (slug, name) VALUES ('crowd', 'Crowd');
+        INSERT INTO routes (app_id, provider, environment, topic)
+        SELECT id, 1, 1, 't' || n FROM apps, generate_series(1, 3) AS n;
+        INSERT INTO registrations (app_id, route_id, provider, kind, installation, token)
+        SELECT routes.app_id, routes.id, 1, 1, 'c' || n || '-' || routes.id, sha256((n || '-' || routes.id)::bytea)
+        FROM routes, generate_series(1, 5000) AS n;
+        INSERT INTO registration_pulse SELECT id, 0, '2026-01-01' FROM registrations ON CONFLICT DO NOTHING;
+        INSERT INTO messages (id, app_id, format, priority, kind, horizon, accepted_at, expires_at)
+        SELECT gen_random_uuid(), 1, 1, 2, 1, 0, '2026-01-01', '2026-01-02' FROM generate_series(1, 300);
+        INSERT INTO message_contents SELECT id, '', '' FROM messages ON CONFLICT DO NOTHING;
+        INSERT INTO plans SELECT id, 9, 2 FROM messages ON CONFLICT DO NOTHING;
+        INSERT INTO parcels (message_id, app_id, route_id, format, priority, due_at, expires_at, members, member_count,
+            pending)
+        SELECT m.id, routes.app_id, routes.id, 1, 1 + n % 2, timestamptz '2027-01-01' + n * interval '1 second',
+            '2028-01-01', '\\x0001', 1, 1
+        FROM messages m, routes, generate_series(1, 10) AS n;
+        INSERT INTO messages (id, app_id, format, state, priority, kind, horizon, accepted_at, expires_at, finished_at,
+            audience)
+        SELECT gen_random_uuid(), 1, 1, 6, 2, 1, 0, '2026-01-01', '2026-01-02', '2026-01-01', 0
+        FROM generate_series(1, 5000);
+        INSERT INTO suspicions SELECT id, route_id, 1, 'BadDeviceToken', timestamptz '2026-01-01'
+            + id * interval '1 hour' FROM registrations WHERE id % 3 = 0;
+        INSERT INTO feedback (app_id, registration_id, generation, installation, kind, provider, verdict, reason)
+        SELECT 1, id, 1, installation, 1, 1, 1, 'Unregistered' FROM registrations LIMIT 5000;
+        INSERT INTO idempotency_keys (app_id, operation, key, body_sha256, answer)
+        SELECT 1, 'POST', 'k' || n, sha256(''), '' FROM generate_series(1, 5000) AS n;
+        ANALYZE
+        """
+
+    /// Tables that grow with devices, messages or time.
+    private static let large = [
+        "registrations", "registration_pulse", "messages", "message_contents_rest", "plans", "parcels", "suspicions",
+        "feedback", "idempotency_keys",
+    ]
+
+    /// One of everything that a gateway does all day.
+    private func work(_ world: StoreWorld) async throws {
+        var said = StoreWorld.registration("i1", token: 1)
+        said.asOf = dawn
+        said.attributes = .set(Array("{}".utf8))
+        try await world.register(said)
+        said.locale = .set("en_GB")
+        try await world.register(said)
+        try await world.register(StoreWorld.registration("i2", token: 1))
+        let ids = try await world.register(1...6)
+        _ = try await world.stores.registry.badge(app: world.app, installation: "i1")
+        _ = try await world.stores.registry.setBadge(2, app: world.app, installation: "i1")
+        _ = try await world.stores.registry.consumeBadge(1, app: world.app, installation: "i1")
+        _ = try await world.device("i1")
+        try await deliver(world, ids)
+        let sample = [RouteSample(route: try await world.route(), answered: 500, suspected: 1)]
+        let verdicts = [(TokenVerdict.suspected(reason: "BadDeviceToken"), ids[0])].map {
+            GuardedVerdict(
+                registration: $1, generation: TokenGeneration(1), route: sample[0].route, verdict: $0,
+                asOf: dawn + .seconds(9))
+        }
+        _ = try await world.stores.parcels.applyVerdicts(verdicts, samples: sample, now: dawn)
+        let rule = SuspicionRule(window: .zero, shareMax: 1, sampleMin: 0)
+        _ = try await world.stores.parcels.confirmSuspicions(rule, now: dawn)
+        _ = try await world.stores.feedback.page(app: world.app, limit: 100)
+        _ = try await world.stores.registry.removeDevice(app: world.app, installation: "i6")
+        _ = try await world.stores.sweeper.sweep(now: dawn)
+    }
+
+    private func deliver(_ world: StoreWorld, _ ids: [RegistrationID]) async throws {
+        let claim = IdempotencyClaim(
+            operation: "POST messages", key: "k1", bodySHA256: [UInt8](repeating: 1, count: 32))
+        let answer = IdempotentAnswer(claim: claim, answer: [])
+        try await world.send(world.newMessage(1, urgency: .transactional, badge: .increment, idempotency: answer))
+        try await world.send(world.newMessage(2, urgency: .transactional, audience: .installations(["i1", "x"])))
+        _ = try await world.stores.parcels.readyRoutes(now: dawn)
+        let parcel = try #require(try await world.lease())
+        _ = try await world.stores.parcels.renew(
+            parcel.id, epoch: parcel.epoch, owner: StoreWorld.ann, for: .seconds(60), now: dawn)
+        _ = try await world.stores.parcels.settle(parcel.settling([(0..<1, Ending(.expired))]), now: dawn)
+        _ = try await world.stores.parcels.rescue(now: dawn + .seconds(61))
+        while let next = try await world.lease(at: dawn + .seconds(61)) {
+            _ = try await world.stores.parcels.settle(next.settlingAll(), now: dawn)
+        }
+        _ = try await world.account()
+        _ = try await world.stores.messages.list(app: world.app, limit: 10)
+        _ = try await world.stores.messages.content(StoreWorld.message(1))
+        _ = try await world.stores.messages.openMessages(of: world.app, atMost: 10)
+    }
+
+    /// Each prepared statement of the pool's one connection, with its plan for any values.
+    private func plans(_ world: StoreWorld) async throws -> [(name: String, plan: String)] {
+        let prepared = try await world.pool.read(
+            query("SELECT name, array_length(parameter_types, 1), statement FROM pg_prepared_statements ORDER BY name"))
+        var plans: [(name: String, plan: String)] = []
+        for row in 0..<prepared.rowCount {
+            let count = Int(try prepared.int32OrNil(row, 1) ?? 0)
+            let name = try prepared.text(row, 0)
+            if try prepared.text(row, 2).contains("pg_prepared_statements") { continue }
+            let values = count == 0 ? "" : "(" + Array(repeating: "NULL", count: count).joined(separator: ", ") + ")"
+            let lines = try await world.pool.run(
+                [
+                    query("SELECT set_config('plan_cache_mode', 'force_generic_plan', true)"),
+                    query("EXPLAIN (COSTS OFF) EXECUTE \"\(name)\"\(values)"),
+                ], transaction: TransactionOptions())[1]
+            let plan = try (0..<lines.rowCount).map { try lines.text($0, 0) }.joined(separator: "\n")
+            plans.append((name, plan))
+        }
+        return plans
+    }
+
+    @Test("read no table from end to end, and find what is next in the index made for it")
+    func plans() async throws {
+        var settings = PoolSettings()
+        settings.connectionsMax = 1
+        try await withStores(pool: settings) { world in
+            try await work(world)
+            try await world.pool.script(Self.crowd)
+            let plans = try await plans(world)
+            #expect(plans.count > 35, "the day's work was not found: \(plans.map(\.name))")
+            for (name, plan) in plans {
+                for table in Self.large {
+                    #expect(!plan.contains("Seq Scan on \(table)"), "\(name):\n\(plan)")
+                }
+            }
+            let expected = [
+                "parcel_claim": "Index Scan using parcels_claim on parcels",
+                "parcel_ready_routes": "Index Only Scan using parcels_claim on parcels",
+                "parcel_rescue": "using parcels_leases on parcels",
+                "plan_live": "Index Only Scan using registrations_planning",
+                "plan_claim": "using plans_in_turn on plans",
+                "registration_lock": "registrations_live_token",
+                "feedback_page": "using feedback_in_order on feedback",
+                "message_open_count": "using messages_open on messages",
+            ]
+            for (name, index) in expected.sorted(by: { $0.key < $1.key }) {
+                let plan = plans.first { $0.name.contains(name) }?.plan ?? "never asked"
+                #expect(plan.contains(index), "\(name):\n\(plan)")
+            }
+        }
+    }
+}

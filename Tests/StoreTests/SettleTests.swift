@@ -1,0 +1,241 @@
+import DeliveryRules
+import PushModel
+import Store
+import Testing
+
+private let dawn = StoreWorld.dawn
+
+@Suite("A settle")
+struct SettleTests {
+    @Test("of a part counts it at once, and leaves the parcel to its owner")
+    func part() async throws {
+        try await withStores { world in
+            try await world.register(1...10)
+            try await world.send(world.newMessage())
+            let parcel = try #require(try await world.lease())
+            let part = parcel.settling([
+                (0..<4, Ending(.accepted)), (4..<6, Ending(.rejected, "BadTopic")), (6..<7, Ending(.gaveUp, "poison")),
+            ])
+            #expect(try await world.stores.parcels.settle(part, now: dawn) == .settled)
+            let account = try await world.account()
+            #expect(account.state == .sending)
+            #expect(account.outcomes == [4, 2, 0, 0, 0, 0, 1])
+            #expect(account.pending == 3)
+            #expect(
+                account.reasons == [
+                    EndingTotal(ending: Ending(.rejected, "BadTopic"), count: 2),
+                    EndingTotal(ending: Ending(.gaveUp, "poison"), count: 1),
+                ])
+            #expect(try await world.number("SELECT count(*) FROM messages WHERE members > 0") == 0)
+            #expect(try await world.lease(owner: StoreWorld.bob) == nil)
+        }
+    }
+
+    @Test("of the rest folds the counts into the message, drops the parcel, and ends the message")
+    func whole() async throws {
+        try await withStores { world in
+            try await world.register(1...10)
+            try await world.send(world.newMessage())
+            let parcel = try #require(try await world.lease())
+            let first = parcel.settling([(0..<3, Ending(.unregistered, "Unregistered"))])
+            _ = try await world.stores.parcels.settle(first, now: dawn)
+            let rest = Settlement(
+                parcel: parcel.id, message: parcel.message, epoch: 1, settles: 1,
+                endings: [
+                    EndingCount(ending: Ending(.accepted), count: 6),
+                    EndingCount(ending: Ending(.unregistered, "Unregistered"), count: 1),
+                ], settledBits: [0xff, 0x03], remainders: [], pendingAfter: 0)
+            #expect(try await world.stores.parcels.settle(rest, now: dawn + .seconds(2)) == .settled)
+            let account = try await world.account()
+            #expect(account.state == .finished)
+            #expect(account.finishedAt == dawn + .seconds(2))
+            #expect(account.audience == 10 && account.pending == 0)
+            #expect(account.outcomes == [6, 0, 4, 0, 0, 0, 0])
+            #expect(account.reasons == [EndingTotal(ending: Ending(.unregistered, "Unregistered"), count: 4)])
+            #expect(try await world.number("SELECT count(*) FROM parcels") == 0)
+        }
+    }
+
+    @Test("hands members over to new parcels, which inherit the mark, the expiry and the urgency")
+    func remainders() async throws {
+        try await withStores { world in
+            try await world.register(1...4)
+            try await world.register(5...5, environment: .sandbox)
+            try await world.send(world.newMessage(urgency: .transactional, badge: .increment))
+            let parcel = try #require(try await world.lease())
+            let sandbox = try await world.route(.sandbox)
+            let settlement = parcel.settling(
+                [(0..<1, Ending(.accepted))],
+                remainders: [
+                    parcel.remainder(1..<3, after: .seconds(8), attempt: 3), parcel.remainder(3..<4, route: sandbox),
+                ])
+            #expect(settlement.pendingAfter == 0)
+            #expect(try await world.stores.parcels.settle(settlement, now: dawn) == .settled)
+            #expect(try await world.account().pending == 4)
+            #expect(try await world.lease(at: dawn + .seconds(7)) == nil)
+            let retry = try #require(try await world.lease(at: dawn + .seconds(8)))
+            #expect(retry.members.map(\.registration) == Array(parcel.members[1..<3]).map(\.registration))
+            #expect(retry.attempt == 3 && retry.answerLost && retry.retrySpent == .seconds(3))
+            #expect(retry.expiresAt == parcel.expiresAt)
+            #expect(retry.epoch == 1 && retry.settles == 0)
+            #expect(retry.members.map(\.badge) == [1, 1])
+            _ = try await world.stores.parcels.settle(retry.settlingAll(), now: dawn)
+            while let other = try await world.lease(on: .sandbox) {
+                _ = try await world.stores.parcels.settle(other.settlingAll(), now: dawn)
+            }
+            let account = try await world.account()
+            #expect(account.state == .finished)
+            #expect(account.outcomes == [5, 0, 0, 0, 0, 0, 0])
+        }
+    }
+
+    @Test("of every member by handing it over drops the parcel and counts nothing")
+    func allHandedOver() async throws {
+        try await withStores { world in
+            try await world.register(1...6)
+            try await world.send(world.newMessage())
+            let parcel = try #require(try await world.lease())
+            let halves = parcel.settling([], remainders: [parcel.remainder(0..<3), parcel.remainder(3..<6)])
+            #expect(try await world.stores.parcels.settle(halves, now: dawn) == .settled)
+            #expect(try await world.account().pending == 6)
+            #expect(try await world.number("SELECT count(*) FROM parcels") == 2)
+        }
+    }
+
+    @Test("under an old epoch, or a second time, writes nothing and says what stands")
+    func fenced() async throws {
+        try await withStores { world in
+            try await world.register(1...4)
+            try await world.send(world.newMessage())
+            let parcels = world.stores.parcels
+            let mine = try #require(try await world.lease())
+            let part = mine.settling([(0..<1, Ending(.accepted))])
+            _ = try await parcels.settle(part, now: dawn)
+            // The same again, as after an ambiguous commit: one ahead tells that it was ours.
+            let again = try await parcels.settle(part, now: dawn)
+            #expect(again == .fenced(standing: ParcelStanding(epoch: 1, settles: 1, isLeased: true)))
+            _ = try await parcels.rescue(now: dawn + .seconds(61))
+            let lapsed = mine.settling([(1..<4, Ending(.accepted))], settles: 1)
+            let afterRescue = try await parcels.settle(lapsed, now: dawn + .seconds(61))
+            #expect(afterRescue == .fenced(standing: ParcelStanding(epoch: 1, settles: 1, isLeased: false)))
+            let theirs = try #require(try await world.lease(owner: StoreWorld.bob, at: dawn + .seconds(61)))
+            let afterLease = try await parcels.settle(lapsed, now: dawn + .seconds(61))
+            #expect(afterLease == .fenced(standing: ParcelStanding(epoch: 2, settles: 1, isLeased: true)))
+            #expect(try await parcels.settle(theirs.settlingAll(), now: dawn + .seconds(61)) == .settled)
+            let afterEnd = try await parcels.settle(lapsed, now: dawn + .seconds(61))
+            #expect(afterEnd == .fenced(standing: nil))
+            #expect(try await world.account().outcomes == [4, 0, 0, 0, 0, 0, 0])
+        }
+    }
+
+    @Test("whose sums are wrong is refused, with nothing written")
+    func wrongSums() async throws {
+        try await withStores { world in
+            try await world.register(1...4)
+            try await world.send(world.newMessage())
+            let parcel = try #require(try await world.lease())
+            let part = Settlement(
+                parcel: parcel.id, message: parcel.message, epoch: 1, settles: 0,
+                endings: [EndingCount(ending: Ending(.accepted), count: 2)], settledBits: [0b1], remainders: [],
+                pendingAfter: 3)
+            #expect(await world.settleFault(part) == .invalid(constraint: "parcel_adds_up"))
+            let bitmap = Settlement(
+                parcel: parcel.id, message: parcel.message, epoch: 1, settles: 0,
+                endings: [EndingCount(ending: Ending(.accepted), count: 1)], settledBits: [0b11], remainders: [],
+                pendingAfter: 3)
+            #expect(await world.settleFault(bitmap) == .invalid(constraint: "bitmap_says_the_same"))
+            let whole = Settlement(
+                parcel: parcel.id, message: parcel.message, epoch: 1, settles: 0,
+                endings: [EndingCount(ending: Ending(.accepted), count: 3)], settledBits: [0b1111], remainders: [],
+                pendingAfter: 0)
+            #expect(await world.settleFault(whole) == .invalid(constraint: "message_adds_up"))
+            let account = try await world.account()
+            #expect(account.pending == 4 && account.outcomes == [0, 0, 0, 0, 0, 0, 0])
+        }
+    }
+}
+
+extension StoreWorld {
+    fileprivate func settleFault(_ settlement: Settlement) async -> StoreFault? {
+        await fault { () async throws(StoreFault) in try await stores.parcels.settle(settlement, now: StoreWorld.dawn) }
+    }
+}
+
+@Suite("The last settles of a message")
+struct LastSettleTests {
+    @Test("by many processes at the same moment end it, with every member counted once")
+    func together() async throws {
+        try await withStores { world in
+            try await world.register(1...40)
+            for round in 1...10 as ClosedRange<UInt64> {
+                try await world.send(world.newMessage(round), parcelMembersMax: 5)
+                var parcels: [LeasedParcel] = []
+                while let parcel = try await world.lease() { parcels.append(parcel) }
+                #expect(parcels.count == 8)
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for parcel in parcels {
+                        group.addTask {
+                            let endings = [(0..<4, Ending(.accepted)), (4..<5, Ending(.rejected, "BadTopic"))]
+                            let reply = try await world.stores.parcels.settle(parcel.settling(endings))
+                            #expect(reply == .settled)
+                        }
+                    }
+                    try await group.waitForAll()
+                }
+                let account = try await world.account(StoreWorld.message(round))
+                #expect(account.state == .finished)
+                #expect(account.outcomes == [32, 8, 0, 0, 0, 0, 0])
+                #expect(account.reasons == [EndingTotal(ending: Ending(.rejected, "BadTopic"), count: 8)])
+            }
+        }
+    }
+
+    @Test("while its last slice is planned end it too, whichever is later")
+    func besideThePlanner() async throws {
+        try await withStores { world in
+            try await world.register(1...10)
+            for round in 1...20 as ClosedRange<UInt64> {
+                let messages = world.stores.messages
+                _ = try await messages.accept(world.newMessage(round))
+                _ = try await messages.planSlice(idsMax: 10, knownFormats: [1])
+                let order = LeaseOrder(
+                    route: try await world.route(), owner: StoreWorld.ann, leaseFor: .seconds(60), knownFormats: [1])
+                let parcel = try #require(try await world.stores.parcels.lease(order))
+                // The audience was full: only an empty slice more tells the planner that it has ended.
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    group.addTask { _ = try await messages.planSlice(idsMax: 10, knownFormats: [1]) }
+                    group.addTask { _ = try await world.stores.parcels.settle(parcel.settlingAll()) }
+                    try await group.waitForAll()
+                }
+                let account = try await world.account(StoreWorld.message(round))
+                #expect(account.state == .finished, "round \(round)")
+                #expect(account.audience == 10)
+            }
+        }
+    }
+
+    @Test("add up at every moment that anybody looks")
+    func always() async throws {
+        try await withStores { world in
+            try await world.register(1...50)
+            try await world.send(world.newMessage(), parcelMembersMax: 5)
+            let settling = Task {
+                while let parcel = try await world.lease() {
+                    let part = parcel.settling([(0..<2, Ending(.accepted))])
+                    _ = try await world.stores.parcels.settle(part)
+                    let rest = Settlement(
+                        parcel: parcel.id, message: parcel.message, epoch: parcel.epoch, settles: 1,
+                        endings: [EndingCount(ending: Ending(.accepted), count: 3)], settledBits: [0b11111],
+                        remainders: [], pendingAfter: 0)
+                    _ = try await world.stores.parcels.settle(rest)
+                }
+            }
+            while true {
+                let account = try await world.account()
+                #expect(account.outcomes.reduce(0, +) + account.pending == 50)
+                if account.state == .finished { break }
+            }
+            try await settling.value
+        }
+    }
+}
