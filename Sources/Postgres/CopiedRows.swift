@@ -10,7 +10,7 @@ package struct CopiedRows: Sendable {
     package let columnCount: Int
 
     /// Bytes of whole rows without the header. Throws where they are no such thing.
-    init(parsing bytes: [UInt8]) throws(PostgresError) {
+    package init(parsing bytes: [UInt8]) throws(PostgresError) {
         var cells: [Int] = []
         var offset = 0
         var columns: Int?

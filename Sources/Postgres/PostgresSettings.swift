@@ -38,8 +38,10 @@ package struct PostgresSettings: Sendable {
     /// A server on a Unix socket.
     package init(socketFolder: String, user: String, database: String, applicationName: String = "carillon") {
         keywords = [
-            Keyword(name: "host", value: socketFolder), Keyword(name: "user", value: user),
-            Keyword(name: "dbname", value: database), Keyword(name: "application_name", value: applicationName),
+            // The port is part of the socket's name, and PGPORT must not decide it.
+            Keyword(name: "host", value: socketFolder), Keyword(name: "port", value: "5432"),
+            Keyword(name: "user", value: user), Keyword(name: "dbname", value: database),
+            Keyword(name: "application_name", value: applicationName),
         ]
     }
 

@@ -116,6 +116,17 @@ struct PipelineTests {
         }
     }
 
+    @Test("may be large in both directions at once: neither side waits for the other")
+    func largeBothWays() async throws {
+        try await withPool { pool in
+            let echo = Statement("echo", "SELECT $1")
+            let bytes = [UInt8](repeating: 7, count: 1 << 20)
+            let answers = try await pool.run((0..<64).map { _ in Query(echo) { $0.bytes(bytes) } })
+            let sizes = try answers.map { answer in try answer.withBytes(0, 0) { $0.count } }
+            #expect(sizes == [Int](repeating: 1 << 20, count: 64))
+        }
+    }
+
     @Test("find a session that is set up")
     func session() async throws {
         try await withPool { pool in

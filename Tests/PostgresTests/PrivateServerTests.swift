@@ -64,13 +64,13 @@ struct PrivateServerTests {
     @Test("lives in a folder with blanks and quotes, as deep as folders go")
     func deepFolder() async throws {
         let parent = try TestFolder.make()
+        defer { TestFolder.destroy(parent) }
         let deep = (0..<6).map { "a 'very' \"long\" name \($0) " + String(repeating: "x", count: 80) }
         let folder = parent + "/" + deep.joined(separator: "/")
         let server = PrivateServer(dataFolder: folder)
         let settings = try await server.start()
         #expect(try await answers(settings))
         await server.stop()
-        TestFolder.destroy(parent)
     }
 
     @Test("begins anew where initdb was interrupted")

@@ -8,6 +8,7 @@ import Testing
 /// The one private server that most tests share: started by the first test, gone with the process.
 enum SharedServer {
     private static let starting = Task {
+        try await TestFolder.sweep()
         let folder = try TestFolder.make()
         TestFolder.removeAtExit(folder)
         return try await PrivateServer(dataFolder: folder).start()
@@ -43,6 +44,19 @@ enum TestFolder {
         let path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
         unsafe chmod(path, 0o755)
         return path
+    }
+
+    /// What a run that was killed has left: its folders, and the servers that live in them.
+    static func sweep() async throws {
+        let script = """
+            for folder in /tmp/carillon-test-*; do
+                owner=${folder#/tmp/carillon-test-}; [ -d "/proc/${owner%%-*}" ] && continue
+                server=$(head -n 1 "$folder/postgres/postmaster.pid" 2>/dev/null)
+                [ "$(readlink "/proc/$server/cwd")" = "$folder/postgres" ] && kill -9 "$server"
+                rm -rf "$folder"
+            done
+            """
+        _ = try await BlockingPool.shared.run { unsafe system(script) }
     }
 
     private static let leftAtExit = Mutex<[String]>([])

@@ -101,8 +101,7 @@ struct ServerStarter: Sendable {
             }
             usleep(ServerStarter.pollMicroseconds)
         }
-        // The folder is this server's alone. The lock in it names a process, as the pid file does.
-        for name in [".s.PGSQL.5432.lock", ".s.PGSQL.5432"] { _ = unsafe unlink(socketFolder + "/" + name) }
+        ServerStarter.removeSockets(socketFolder)
     }
 
     /// nil: the server has ended again; its log says why.
@@ -128,18 +127,18 @@ struct ServerStarter: Sendable {
     func stop(_ running: Running) throws(PrivateServerError) { try folder.locked { stopLocked(running) } }
 
     private func stopLocked(_ running: Running) {
-        for signal in [SIGINT, SIGQUIT] {
-            guard running.isAlive else { return }
+        for signal in [SIGINT, SIGQUIT] where running.isAlive {
             kill(running.process, signal)
             let limit = Clocks.monotonicNow() + ServerStarter.stopMax
-            while Clocks.monotonicNow() < limit {
-                if !running.isAlive {
-                    // Empty now, since the server takes its socket away.
-                    _ = unsafe rmdir(running.socketFolder)
-                    return
-                }
-                usleep(ServerStarter.pollMicroseconds)
-            }
+            while running.isAlive && Clocks.monotonicNow() < limit { usleep(ServerStarter.pollMicroseconds) }
         }
+        if PostmasterFile(in: running.home)?.isServing(running.home) == true { return }
+        ServerStarter.removeSockets(running.socketFolder)
+        _ = unsafe rmdir(running.socketFolder)
+    }
+
+    /// The folder is this server's alone. The lock in it names a process, as the pid file does.
+    private static func removeSockets(_ folder: String) {
+        for name in [".s.PGSQL.5432.lock", ".s.PGSQL.5432"] { _ = unsafe unlink(folder + "/" + name) }
     }
 }
