@@ -1,0 +1,255 @@
+import CredentialKeeping
+import Delivery
+import Encodings
+import GatewayAPI
+import Glibc
+import JSON
+import Logging
+import Postgres
+import PushModel
+import Reactor
+import Registry
+import Signing
+import Store
+import Synchronization
+import Testing
+
+/// A gateway's API on a port of its own, over a database of its own, and a client.
+struct GatewayWorld: Sendable {
+    static let key = "kQ7sL1mB9rT4vX2zC6nH8pW3yD5fG0jA"
+
+    let port: Int
+    let pool: PostgresPool
+    let stores: Stores
+    let steps: StepRecorder
+    let readiness: Changing<GatewayAPI.Readiness>
+
+    /// One request on a connection of its own.
+    @discardableResult
+    func call(
+        _ method: String, _ path: String, _ body: String? = nil, key: String? = GatewayWorld.key,
+        headers: [String] = []
+    ) async throws -> WireReply {
+        let wire = try Wire(port: port)
+        try await wire.send(Self.request(method, path, body, key: key, headers: headers))
+        return try await wire.reply(hasBody: method != "HEAD")
+    }
+
+    static func request(
+        _ method: String, _ path: String, _ body: String? = nil, key: String? = GatewayWorld.key,
+        headers: [String] = []
+    ) -> String {
+        var lines = ["\(method) \(path) HTTP/1.1", "Host: gateway"] + headers
+        if let key { lines.append("Authorization: Bearer \(key)") }
+        if let body { lines.append("Content-Length: \(body.utf8.count)") }
+        return lines.joined(separator: "\r\n") + "\r\n\r\n" + (body ?? "")
+    }
+
+    /// Calls that must be answered so.
+    @discardableResult
+    func expect(
+        _ status: Int, _ method: String, _ path: String, _ body: String? = nil, headers: [String] = [],
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws -> WireReply {
+        let reply = try await call(method, path, body, headers: headers)
+        try #require(reply.status == status, "\(reply.text)", sourceLocation: sourceLocation)
+        return reply
+    }
+
+    /// Calls that must be refused so; also that the refusal has its shape.
+    @discardableResult
+    func refuse(
+        _ code: ProblemCode, _ method: String, _ path: String, _ body: String? = nil, headers: [String] = [],
+        pointer: String? = nil, sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws -> WireReply {
+        let reply = try await call(method, path, body, headers: headers)
+        #expect(reply.status == code.status, "\(reply.text)", sourceLocation: sourceLocation)
+        #expect(reply.header("content-type") == "application/problem+json", sourceLocation: sourceLocation)
+        let problem = try reply.json()
+        #expect(problem["code"]?.string == code.rawValue, sourceLocation: sourceLocation)
+        #expect(problem["status"]?.integer == Int64(code.status), sourceLocation: sourceLocation)
+        #expect(problem["type"]?.string == "/errors#\(code.rawValue)", sourceLocation: sourceLocation)
+        #expect(problem["pointer"]?.string == pointer, sourceLocation: sourceLocation)
+        return reply
+    }
+
+    @discardableResult
+    func makeApp(_ slug: String = "tower") async throws -> String {
+        try await expect(201, "POST", "/v1/apps", #"{"slug": "\#(slug)", "name": "The \#(slug)"}"#)
+        return "/v1/apps/\(slug)"
+    }
+
+    static func token(_ number: Int) -> String {
+        let digits = String(number, radix: 16)
+        return String(repeating: "ab", count: 26) + String(repeating: "0", count: 12 - digits.count) + digits
+    }
+
+    static func registration(_ number: Int, _ members: String = "") -> String {
+        #"{"provider": "apns", "token": "\#(token(number))", "topic": "com.example.app"\#(members)}"#
+    }
+}
+
+/// A value that a test changes under the gateway.
+final class Changing<Value: Sendable>: Sendable {
+    private let held: Mutex<Value>
+    init(_ value: Value) { held = Mutex(value) }
+    var value: Value {
+        get { held.withLock { $0 } }
+        set { held.withLock { $0 = newValue } }
+    }
+}
+
+final class StepRecorder: StepListener {
+    private let steps = Mutex<[Step]>([])
+    func reached(_ step: Step) { steps.withLock { $0.append(step) } }
+    var all: [Step] { steps.withLock { $0 } }
+}
+
+/// A world of its own for one test.
+func withGateway(
+    limits: GatewayLimits = GatewayLimits(), backlogMax: Int = 1_000, database: PostgresSettings? = nil,
+    _ body: (GatewayWorld) async throws -> Void
+) async throws {
+    let settings: PostgresSettings
+    if let database { settings = database } else { settings = try await GatewayDatabase.make() }
+    let loop = try ReactorLoop(name: "gateway-test")
+    var bounds = PoolSettings()
+    if database != nil { bounds.waitMax = .milliseconds(100) }
+    let pool = PostgresPool(settings, pool: bounds, loop: loop)
+    let outcome: Result<Void, any Error>
+    do { outcome = .success(try await serve(pool, limits, backlogMax, body)) } catch { outcome = .failure(error) }
+    await pool.close()
+    loop.stop()
+    try outcome.get()
+}
+
+private func serve(
+    _ pool: PostgresPool, _ limits: GatewayLimits, _ backlogMax: Int, _ body: (GatewayWorld) async throws -> Void
+) async throws {
+    let steps = StepRecorder()
+    let stores = Stores(pool: pool)
+    let readiness = Changing(GatewayAPI.Readiness.ready)
+    var log = Logger(label: "gateway-test")
+    log.logLevel = .critical
+    let services = GatewayServices(
+        registry: RegistryKeeper(stores: stores, committer: GroupCommitter(registry: stores.registry)),
+        messages: MessageDesk(store: stores.messages, backlogMax: backlogMax, steps: nil) {},
+        credentials: CredentialKeeper(
+            store: stores.credentials, vault: try Vault(masterKey: Array(repeating: 7, count: Vault.keyBytes))),
+        adminKeySHA256: TestHash.sha256(GatewayWorld.key), readiness: { readiness.value },
+        clock: { Clocks.wallNow() }, limits: limits, log: log, steps: steps)
+    let (ports, ready) = AsyncStream.makeStream(of: Int.self)
+    let serving = Task {
+        defer { ready.finish() }
+        try await GatewayServer(host: "127.0.0.1", port: 0, services: services).run { ready.yield($0) }
+    }
+    let outcome: Result<Void, any Error>
+    do {
+        var iterator = ports.makeAsyncIterator()
+        let port = try #require(await iterator.next(), "the gateway never listened")
+        try await body(
+            GatewayWorld(port: port, pool: pool, stores: stores, steps: steps, readiness: readiness))
+        outcome = .success(())
+    } catch {
+        outcome = .failure(error)
+    }
+    serving.cancel()
+    _ = try? await serving.value
+    try outcome.get()
+}
+
+/// Asks until it holds, and gives up after a generous while.
+func eventually(_ sentence: Comment, _ holds: () async throws -> Bool) async throws {
+    let limit = Clocks.monotonicNow() + .seconds(60)
+    while Clocks.monotonicNow() < limit {
+        if try await holds() { return }
+        await Task.yield()
+    }
+    try #require(Bool(false), sentence)
+}
+
+/// The one private server of this test process, with a migrated database that every test's own is copied from.
+enum GatewayDatabase {
+    private static let starting = Task {
+        let folder = try makeFolder()
+        removeAtExit(folder)
+        let settings = try await PrivateServer(dataFolder: folder).start()
+        try await withPool(settings) { try await $0.script("CREATE DATABASE carillon_template") }
+        try await withPool(settings.withDatabase("carillon_template")) { _ = try await Migrator(pool: $0).migrate() }
+        return settings
+    }
+
+    /// Copies stand in line: a template may have no other visitor.
+    private static let copying = Turnstile()
+
+    static func make() async throws -> PostgresSettings {
+        let settings = try await starting.value
+        let name = "gateway_" + String(Entropy.uint64(), radix: 36)
+        try await copying.run {
+            try await withPool(settings) { try await $0.script("CREATE DATABASE \(name) TEMPLATE carillon_template") }
+        }
+        return settings.withDatabase(name)
+    }
+
+    /// A database that is not there.
+    static func missing() async throws -> PostgresSettings {
+        try await starting.value.withDatabase("gateway_missing")
+    }
+
+    private static func withPool(
+        _ settings: PostgresSettings, _ body: (PostgresPool) async throws -> Void
+    ) async throws {
+        let loop = try ReactorLoop(name: "gateway-test")
+        let pool = PostgresPool(settings, loop: loop)
+        let outcome: Result<Void, any Error>
+        do { outcome = .success(try await body(pool)) } catch { outcome = .failure(error) }
+        await pool.close()
+        loop.stop()
+        try outcome.get()
+    }
+
+    private static func makeFolder() throws -> String {
+        var template = Array("/tmp/carillon-gateway-\(getpid())-XXXXXX".utf8CString)
+        let made = unsafe mkdtemp(&template)
+        try #require(unsafe made != nil)
+        let path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        unsafe chmod(path, 0o755)
+        return path
+    }
+
+    private static let leftAtExit = Mutex<String?>(nil)
+
+    private static func removeAtExit(_ folder: String) {
+        leftAtExit.withLock { $0 = folder }
+        atexit {
+            guard let folder = GatewayDatabase.leftAtExit.withLock({ $0 }) else { return }
+            let lines = GatewayDatabase.postmasterLines(folder)
+            if let process = lines.first.flatMap({ Int32($0) }) { kill(process, SIGKILL) }
+            let socketFolder = lines.count > 4 ? lines[4] : ""
+            _ = unsafe system("rm -rf '\(folder)' '\(socketFolder)'")
+        }
+    }
+
+    private static func postmasterLines(_ folder: String) -> [String] {
+        guard let file = unsafe fopen(folder + "/postgres/postmaster.pid", "r") else { return [] }
+        defer { unsafe fclose(file) }
+        var bytes = [UInt8](repeating: 0, count: 4_096)
+        let count = unsafe fread(&bytes, 1, bytes.count, file)
+        return String(decoding: bytes[..<count], as: UTF8.self).split(separator: "\n").map(String.init)
+    }
+}
+
+/// One at a time.
+actor Turnstile {
+    private var last: Task<Void, any Error>?
+
+    func run(_ work: @escaping @Sendable () async throws -> Void) async throws {
+        let before = last
+        let mine = Task {
+            _ = try? await before?.value
+            try await work()
+        }
+        last = mine
+        try await mine.value
+    }
+}

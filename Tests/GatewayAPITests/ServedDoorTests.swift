@@ -1,0 +1,177 @@
+import GatewayAPI
+import JSON
+import Testing
+
+@Suite("The door of a running gateway")
+struct ServedDoorTests {
+    @Test("tells whoever asks that it lives, and whether it is ready")
+    func health() async throws {
+        try await withGateway { world in
+            let alive = try await world.call("GET", "/healthz", key: nil)
+            #expect(alive.status == 200)
+            #expect(alive.text == #"{"status":"alive"}"#)
+            #expect(try await world.call("GET", "/readyz", key: nil).text == #"{"status":"ready"}"#)
+            for state in [Readiness.databaseUnreachable, .migrationsMissing, .stopping] {
+                world.readiness.value = state
+                let reply = try await world.refuse(.notReady, "GET", "/readyz")
+                #expect(reply.header("retry-after") == "5")
+            }
+            #expect(try await world.call("GET", "/healthz", key: nil).status == 200)
+        }
+    }
+
+    @Test("hands out the contract and the page of errors as they are written")
+    func documents() async throws {
+        try await withGateway { world in
+            let contract = try await world.call("GET", "/openapi.yaml", key: nil)
+            #expect(contract.header("content-type") == "application/yaml")
+            #expect(contract.body == EmbeddedDocuments.contract)
+            #expect(try await world.call("GET", "/errors", key: nil).body == EmbeddedDocuments.errors)
+        }
+    }
+
+    @Test("answers HEAD with the head of GET's answer")
+    func head() async throws {
+        try await withGateway { world in
+            let wire = try Wire(port: world.port)
+            try await wire.send(GatewayWorld.request("HEAD", "/healthz"))
+            let head = try await wire.reply(hasBody: false)
+            #expect(head.status == 200)
+            #expect(head.header("content-length") == "18")
+            // No byte of a body stood between the two.
+            try await wire.send(GatewayWorld.request("GET", "/healthz"))
+            #expect(try await wire.reply().text == #"{"status":"alive"}"#)
+        }
+    }
+
+    @Test("opens to the key alone")
+    func key() async throws {
+        try await withGateway { world in
+            let paths = ["/v1/apps", "/v1/apps/a", "/v1/apps/a/messages", "/v1/apps/a/credentials"]
+            for path in paths {
+                for key in [nil, "", "wrong", String(GatewayWorld.key.dropLast())] {
+                    let reply = try await world.call("GET", path, key: key)
+                    #expect(reply.status == 401)
+                    #expect(reply.header("www-authenticate") == #"Bearer realm="carillon""#)
+                    #expect(!reply.text.contains("wrong"))
+                }
+            }
+            let twice = try await world.call(
+                "GET", "/v1/apps", headers: ["Authorization: Bearer \(GatewayWorld.key)"])
+            #expect(twice.status == 401)
+        }
+    }
+
+    @Test("asks for the key before it reads a body")
+    func keyBeforeBody() async throws {
+        try await withGateway { world in
+            let reply = try await world.call("POST", "/v1/apps", "not json", key: "wrong")
+            #expect(reply.status == 401)
+        }
+    }
+
+    @Test("knows its paths, their methods and their queries")
+    func paths() async throws {
+        try await withGateway { world in
+            try await world.refuse(.notFound, "GET", "/")
+            try await world.refuse(.notFound, "GET", "/v1/apps/")
+            let wrong = try await world.refuse(.methodNotAllowed, "DELETE", "/v1/apps")
+            #expect(wrong.header("allow") == "GET, HEAD, POST")
+            try await world.refuse(.malformedPath, "GET", "/v1/apps/%ZZ")
+            try await world.refuse(.malformedPath, "GET", "/v1/../v1/apps")
+            try await world.refuse(.malformedPath, "GET", "/v1/apps/a/devices/%00")
+            try await world.refuse(.invalidQuery, "GET", "/v1/apps?page=2")
+            try await world.refuse(.invalidQuery, "GET", "/v1/apps?limit=0")
+            try await world.refuse(.invalidCursor, "GET", "/v1/apps?cursor=x")
+            try await world.refuse(.unknownApp, "GET", "/v1/apps/nowhere")
+            try await world.refuse(.unknownApp, "GET", "/v1/apps/No%20Slug/messages")
+        }
+    }
+
+    @Test("bounds a body, declared or in chunks, and goes on")
+    func bodies() async throws {
+        var limits = GatewayLimits()
+        limits.bodyBytesMax = 1_000
+        try await withGateway(limits: limits) { world in
+            let large = String(repeating: " ", count: 1_001)
+            try await world.refuse(.bodyTooLarge, "POST", "/v1/apps", large)
+            let wire = try Wire(port: world.port)
+            let head = GatewayWorld.request("POST", "/v1/apps", headers: ["Transfer-Encoding: chunked"])
+            let chunk = "200\r\n" + String(repeating: " ", count: 0x200) + "\r\n"
+            try await wire.send(head + chunk + chunk + chunk + "0\r\n\r\n")
+            #expect(try await wire.reply().status == 413)
+            try await wire.send(GatewayWorld.request("GET", "/healthz"))
+            #expect(try await wire.reply().status == 200)
+            try await world.refuse(.malformedJSON, "POST", "/v1/apps", String(repeating: " ", count: 1_000))
+        }
+    }
+
+    @Test("says no while it holds as many bodies as it may")
+    func budget() async throws {
+        var limits = GatewayLimits()
+        limits.bodyBytesMax = 1_000
+        limits.bodiesInFlightBytesMax = 1_500
+        try await withGateway(limits: limits) { world in
+            let slow = try Wire(port: world.port)
+            let body = #"{"slug": "slow", "name": "Slow"}"# + String(repeating: " ", count: 968)
+            let request = GatewayWorld.request("POST", "/v1/apps", body)
+            try await slow.send(String(request.dropLast(500)))
+            try await eventually("the budget was never taken") {
+                let probe = #"{"slug": "x", "name": 1}"# + String(repeating: " ", count: 976)
+                let reply = try await world.call("POST", "/v1/apps", probe)
+                #expect(reply.status == 422 || reply.header("retry-after") == "1")
+                return reply.status == 503
+            }
+            try await slow.send(String(request.suffix(500)))
+            #expect(try await slow.reply().status == 201)
+            try await world.expect(201, "POST", "/v1/apps", #"{"slug": "next", "name": "Next"}"#)
+        }
+    }
+
+    @Test(
+        "stays up under what is no HTTP",
+        arguments: [
+            "\r\n\r\n\r\n", "GARBAGE\r\n\r\n", "GET /v1/apps HTTP/1.1\r\nHost gateway\r\n\r\n",
+            "POST /v1/apps HTTP/1.1\r\nHost: g\r\nContent-Length: -1\r\n\r\n",
+            "POST /v1/apps HTTP/1.1\r\nHost: g\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n",
+            "GET /" + String(repeating: "x", count: 100_000), "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "\u{16}\u{3}\u{1}",
+            "CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n", "OPTIONS * HTTP/1.1\r\nHost: g\r\n\r\n",
+            "GET http://gateway/healthz HTTP/1.1\r\nHost: gateway\r\n\r\n", "GET  HTTP/1.1\r\n\r\n",
+        ])
+    func garbage(text: String) async throws {
+        try await withGateway { world in
+            let wire = try Wire(port: world.port)
+            try? await wire.send(text)
+            await wire.endSending()
+            #expect(await wire.isEnded())
+            #expect(try await world.call("GET", "/healthz", key: nil).status == 200)
+        }
+    }
+
+    @Test("takes no request whose body broke off for a whole one")
+    func brokenOff() async throws {
+        try await withGateway { world in
+            let wire = try Wire(port: world.port)
+            let request = GatewayWorld.request("POST", "/v1/apps", #"{"slug": "half", "name": "Half"}   "#)
+            try await wire.send(String(request.dropLast(2)))
+            await wire.endSending()
+            _ = await wire.isEnded()
+            try await world.refuse(.unknownApp, "GET", "/v1/apps/half")
+        }
+    }
+
+    @Test("says that the database is away, and when to come back")
+    func noDatabase() async throws {
+        let missing = try await GatewayDatabase.missing()
+        try await withGateway(database: missing) { world in
+            for (method, path, body) in [
+                ("GET", "/v1/apps", nil), ("POST", "/v1/apps", #"{"slug": "a", "name": "A"}"#),
+                ("POST", "/v1/apps/a/messages", #"{"audience": {"all": true}, "badge": 1}"#),
+                ("POST", "/v1/apps/a/devices/import", "{}\n"), ("GET", "/v1/apps/a/feedback", nil),
+            ] {
+                let reply = try await world.refuse(.databaseUnavailable, method, path, body)
+                #expect(reply.header("retry-after") == "5")
+            }
+        }
+    }
+}

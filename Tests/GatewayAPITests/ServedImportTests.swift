@@ -1,0 +1,151 @@
+import GatewayAPI
+import JSON
+import Postgres
+import Testing
+
+@Suite("An import over HTTP")
+struct ServedImportTests {
+    private static func line(_ number: Int, installation: String? = nil) -> String {
+        let name = installation ?? "i\(number)"
+        return #"{"installation": "\#(name)", "provider": "apns", "token": "\#(GatewayWorld.token(number))"}"#
+    }
+
+    private static func answers(_ bytes: [UInt8]) throws -> [JSONObject] {
+        try bytes.split(separator: UInt8(ascii: "\n")).map { line in
+            try #require(try JSONReader.read(Array(line)).object)
+        }
+    }
+
+    private static func count(_ world: GatewayWorld) async throws -> Int64 {
+        try await world.pool.read(Query(Statement(unprepared: "SELECT count(*) FROM registrations"))).int64(0, 0)
+    }
+
+    @Test("registers what it can, and names what it can't by its line")
+    func mixed() async throws {
+        try await withGateway { world in
+            let app = try await world.makeApp()
+            let body = [
+                Self.line(1), "", "not json", Self.line(2) + "\r", #"{"installation": "x", "provider": "apns"}"#,
+                Self.line(3, installation: "i2"), #"{"installation": "", "provider": "apns", "token": "00"}"#,
+                String(repeating: "x", count: 70_000), Self.line(4),
+            ].joined(separator: "\n")
+            let reply = try await world.expect(200, "POST", app + "/devices/import", body)
+            #expect(reply.header("content-type") == "application/x-ndjson")
+            let answers = try Self.answers(reply.body)
+            let refused = answers.filter { $0["line"] != nil }
+            #expect(refused.compactMap { $0["line"]?.integer } == [3, 5, 7, 8])
+            #expect(
+                refused.compactMap { $0["code"]?.string } == [
+                    "malformed_json", "missing_member", "invalid_value", "line_too_long",
+                ])
+            #expect(refused.compactMap { $0["pointer"]?.string } == ["/token", "/installation"])
+            let end = try #require(answers.last)
+            #expect(end["done"] == true)
+            #expect(end["resume_after"] == 9)
+            #expect(end["accepted"] == 4)
+            #expect(end["refused"] == 4)
+            #expect(end["created"] == 3)
+            #expect(end["replaced"] == 1)
+            #expect(try await Self.count(world) == 3)
+            let read = try await world.expect(200, "GET", app + "/devices/i2")
+            #expect(try read.member("token") == "…0003")
+        }
+    }
+
+    @Test("answers while it is being sent")
+    func streams() async throws {
+        try await withGateway { world in
+            let path = try await world.makeApp() + "/devices/import"
+            let wire = try Wire(port: world.port)
+            try await wire.send(GatewayWorld.request("POST", path, headers: ["Transfer-Encoding: chunked"]))
+            #expect(try await wire.head().status == 200)
+            for number in 1...3 {
+                let text = Self.line(number) + "\n{}\n"
+                try await wire.send(String(text.utf8.count, radix: 16) + "\r\n" + text + "\r\n")
+                var answers: [JSONObject] = []
+                while answers.last?["resume_after"] == nil {
+                    answers += try Self.answers(try #require(try await wire.chunk()))
+                }
+                #expect(answers.first?["line"] == .number(.whole(Int64(number * 2))))
+                #expect(answers.last?["resume_after"] == .number(.whole(Int64(number * 2))))
+                #expect(answers.last?["accepted"] == .number(.whole(Int64(number))))
+                #expect(try await Self.count(world) == Int64(number), "answered before it was committed")
+            }
+            try await wire.send("0\r\n\r\n")
+            let end = try Self.answers(try #require(try await wire.chunk()))
+            #expect(end.last?["done"] == true)
+            #expect(try await wire.chunk() == nil)
+        }
+    }
+
+    @Test("takes thousands of lines, and the same again without an effect")
+    func large() async throws {
+        var limits = GatewayLimits()
+        limits.bodyBytesMax = 1_000
+        limits.batchLinesMax = 100
+        try await withGateway(limits: limits) { world in
+            let path = try await world.makeApp() + "/devices/import"
+            let body = (1...5_000).map { Self.line($0) }.joined(separator: "\n") + "\n"
+            let first = try Self.answers(try await world.expect(200, "POST", path, body).body)
+            #expect(first.last?["created"] == 5_000)
+            let points = first.compactMap { $0["resume_after"]?.integer }
+            #expect(points == points.sorted())
+            #expect(points.count > 50)
+            let second = try Self.answers(try await world.expect(200, "POST", path, body).body)
+            #expect(second.last?["unchanged"] == 5_000)
+            #expect(try await Self.count(world) == 5_000)
+        }
+    }
+
+    @Test("stops where the app is gone, and says up to where it came")
+    func appGone() async throws {
+        try await withGateway { world in
+            let path = try await world.makeApp() + "/devices/import"
+            let wire = try Wire(port: world.port)
+            try await wire.send(GatewayWorld.request("POST", path, headers: ["Transfer-Encoding: chunked"]))
+            func send(_ lines: [String]) async throws {
+                let text = lines.joined(separator: "\n") + "\n"
+                try await wire.send(String(text.utf8.count, radix: 16) + "\r\n" + text + "\r\n")
+            }
+            _ = try await wire.head()
+            try await send([Self.line(1), Self.line(2)])
+            #expect(try Self.answers(try #require(try await wire.chunk())).last?["resume_after"] == 2)
+            _ = try await world.pool.run(Query(Statement(unprepared: "DELETE FROM apps")))
+            try await send(["{}", Self.line(3)])
+            let answers = try Self.answers(try #require(try await wire.chunk()))
+            #expect(answers.compactMap { $0["line"]?.integer } == [3])
+            #expect(answers.last?["done"] == false)
+            #expect(answers.last?["resume_after"] == 3)
+            #expect(answers.last?["code"] == "unknown_app")
+            #expect(try await wire.chunk() == nil)
+        }
+    }
+
+    @Test("is refused as a whole without an app or a key, and takes nothing for everything")
+    func edges() async throws {
+        try await withGateway { world in
+            try await world.refuse(.unknownApp, "POST", "/v1/apps/none/devices/import", Self.line(1))
+            #expect(try await world.call("POST", "/v1/apps/none/devices/import", "{}", key: nil).status == 401)
+            let path = try await world.makeApp() + "/devices/import"
+            let empty = try Self.answers(try await world.expect(200, "POST", path, "").body)
+            #expect(empty.count == 1)
+            #expect(empty.last?["done"] == true)
+            #expect(empty.last?["resume_after"] == 0)
+        }
+    }
+
+    @Test("that breaks off leaves what was whole")
+    func brokenOff() async throws {
+        try await withGateway { world in
+            let path = try await world.makeApp() + "/devices/import"
+            let wire = try Wire(port: world.port)
+            let body = [Self.line(1), Self.line(2), Self.line(3)].joined(separator: "\n")
+            let request = GatewayWorld.request("POST", path, body)
+            try await wire.send(String(request.dropLast(10)))
+            await wire.endSending()
+            _ = await wire.isEnded()
+            try await eventually("the whole lines were not registered") { try await Self.count(world) == 2 }
+            #expect(try await world.call("GET", "/healthz", key: nil).status == 200)
+        }
+    }
+}

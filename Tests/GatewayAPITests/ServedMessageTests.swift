@@ -1,0 +1,231 @@
+import GatewayAPI
+import JSON
+import Postgres
+import PushModel
+import Signing
+import Testing
+
+@Suite("Messages over HTTP")
+struct ServedMessageTests {
+    private static let hello = #"{"audience": {"all": true}, "notification": {"body": "Noon"}, "badge": "increment"}"#
+
+    @Test("are accepted, and can be asked for")
+    func accepted() async throws {
+        try await withGateway { world in
+            let path = try await world.makeApp() + "/messages"
+            let reply = try await world.expect(202, "POST", path, Self.hello)
+            let id = try #require(try reply.member("id")?.string)
+            #expect(reply.header("location") == "\(path)/\(id)")
+            #expect(try reply.member("state") == "accepted")
+            #expect(try reply.member("audience") == .null)
+            #expect(try reply.member("pending") == 0)
+            let read = try await world.expect(200, "GET", "\(path)/\(id)").json()
+            #expect(read["id"]?.string == id)
+            #expect(read["outcomes"]?.object?.count == 7)
+            try await world.refuse(.unknownMessage, "GET", "\(path)/\(id.dropLast())0")
+            try await world.refuse(.unknownMessage, "GET", "\(path)/17")
+            try await world.makeApp("other")
+            try await world.refuse(.unknownMessage, "GET", "/v1/apps/other/messages/\(id)")
+        }
+    }
+
+    @Test("tell the step when the client has its answer, and not before the commit")
+    func answeredStep() async throws {
+        try await withGateway { world in
+            let path = try await world.makeApp() + "/messages"
+            try await world.refuse(.missingMember, "POST", path, "{}", pointer: "/audience")
+            #expect(world.steps.all.isEmpty)
+            try await world.expect(202, "POST", path, Self.hello)
+            try await eventually("the step was never told") { world.steps.all == [.messageAnswered] }
+        }
+    }
+
+    @Test("have one effect under one key, and the first answer, byte for byte")
+    func once() async throws {
+        try await withGateway { world in
+            let path = try await world.makeApp() + "/messages"
+            let key = ["Idempotency-Key: 7f0c1e9a-2b1d"]
+            let first = try await world.expect(202, "POST", path, Self.hello, headers: key)
+            let second = try await world.expect(202, "POST", path, Self.hello, headers: key)
+            #expect(second.body == first.body)
+            #expect(second.header("location") == first.header("location"))
+            #expect(first.header("idempotency-replayed") == nil)
+            #expect(second.header("idempotency-replayed") == "true")
+            try await world.refuse(.idempotencyMismatch, "POST", path, Self.hello + " ", headers: key)
+            let list = try await world.expect(200, "GET", path).member("items")?.array
+            #expect(list?.count == 1)
+            try await world.makeApp("other")
+            let other = try await world.expect(202, "POST", "/v1/apps/other/messages", Self.hello, headers: key)
+            #expect(try other.member("id") != first.member("id"))
+        }
+    }
+
+    @Test("that come twice at once have one effect")
+    func twins() async throws {
+        try await withGateway { world in
+            let path = try await world.makeApp() + "/messages"
+            let replies = try await withThrowingTaskGroup(of: WireReply.self) { group in
+                for _ in 0..<8 {
+                    group.addTask {
+                        try await world.expect(202, "POST", path, Self.hello, headers: ["Idempotency-Key: twin"])
+                    }
+                }
+                return try await group.reduce(into: [WireReply]()) { $0.append($1) }
+            }
+            #expect(Set(replies.map(\.text)).count == 1)
+            #expect(replies.filter { $0.header("idempotency-replayed") == nil }.count == 1)
+        }
+    }
+
+    @Test("are listed newest first, page by page")
+    func pages() async throws {
+        try await withGateway { world in
+            let path = try await world.makeApp() + "/messages"
+            var sent: [String] = []
+            for _ in 0..<5 {
+                sent.append(try #require(try await world.expect(202, "POST", path, Self.hello).member("id")?.string))
+            }
+            var listed: [String] = []
+            var cursor = ""
+            repeat {
+                let page = try await world.expect(200, "GET", "\(path)?limit=2&cursor=\(cursor)").json()
+                listed += page["items"]?.array?.compactMap { $0.object?["id"]?.string } ?? []
+                cursor = page["next"]?.string ?? ""
+            } while !cursor.isEmpty
+            // Two of one millisecond have no order between them.
+            #expect(listed.sorted() == sent.sorted())
+            #expect(listed == listed.sorted(by: >))
+            try await world.refuse(.invalidCursor, "GET", path + "?cursor=1")
+        }
+    }
+
+    @Test("that APNs would refuse are refused at the door")
+    func content() async throws {
+        try await withGateway { world in
+            let path = try await world.makeApp() + "/messages"
+            func message(_ members: String) -> String { #"{"audience": {"all": true}, \#(members)}"# }
+            let long = String(repeating: "x", count: 5_000)
+            let reply = try await world.refuse(
+                .payloadTooLarge, "POST", path, message(#""notification": {"body": "\#(long)"}"#), pointer: "")
+            #expect(reply.text.contains("4096"))
+            #expect(!reply.text.contains("xxx"))
+            try await world.refuse(.nothingToShow, "POST", path, message(#""data": {"a": "b"}"#), pointer: "")
+            try await world.refuse(
+                .notSupported, "POST", path, message(#""options": {"push_type": "voip"}"#),
+                pointer: "/options/push_type")
+            try await world.refuse(
+                .notForBackground, "POST", path, message(#""sound": "x", "options": {"push_type": "background"}"#),
+                pointer: "/sound")
+            try await world.refuse(
+                .priorityNotAllowed, "POST", path,
+                message(#""options": {"push_type": "background", "priority": "high"}"#),
+                pointer: "/options/priority")
+            try await world.refuse(
+                .invalidCollapseID, "POST", path,
+                message(#""sound": "x", "options": {"collapse_id": "\#(String(repeating: "c", count: 65))"}"#),
+                pointer: "/options/collapse_id")
+            try await world.refuse(
+                .badgeTwice, "POST", path, message(#""badge": 1, "apns": {"aps": {"badge": 2}}"#),
+                pointer: "/apns/aps/badge")
+            try await world.refuse(
+                .invalidValue, "POST", path, message(#""sound": "x", "apns": {"aps": {"interruption-level": "loud"}}"#),
+                pointer: "/apns/aps/interruption-level")
+            #expect(try await world.expect(200, "GET", path).text == #"{"items":[],"next":null}"#)
+        }
+    }
+
+    @Test("have to wait where too many are unfinished; another app's do not")
+    func backlog() async throws {
+        try await withGateway(backlogMax: 2) { world in
+            let path = try await world.makeApp() + "/messages"
+            try await world.expect(202, "POST", path, Self.hello)
+            try await world.expect(202, "POST", path, Self.hello)
+            let full = try await world.refuse(.backlogFull, "POST", path, Self.hello)
+            #expect(full.header("retry-after") == "10")
+            let other = try await world.makeApp("other") + "/messages"
+            try await world.expect(202, "POST", other, Self.hello)
+        }
+    }
+
+    @Test("need an app that is there")
+    func unknownApp() async throws {
+        try await withGateway { world in
+            try await world.refuse(.unknownApp, "POST", "/v1/apps/none/messages", Self.hello)
+        }
+    }
+}
+
+@Suite("Credentials over HTTP")
+struct ServedCredentialTests {
+    private static func key() throws -> (body: String, secret: String) {
+        let pem = String(decoding: try ES256Key.generate().privatePEM(), as: UTF8.self)
+        let body = JSONValue.object(
+            JSONObject([
+                JSONMember("provider", "apns"), JSONMember("kind", "token"), JSONMember("environment", "both"),
+                JSONMember("key_id", "ABCDE12345"), JSONMember("team_id", "TEAMID1234"),
+                JSONMember("topics", ["com.example.app"]), JSONMember("p8", .string(pem)),
+            ]))
+        let secret = String(pem.split(separator: "\n")[1])
+        return (String(decoding: body.bytes, as: UTF8.self), secret)
+    }
+
+    @Test("go in, are taken into use and out of it, and never come out")
+    func life() async throws {
+        try await withGateway { world in
+            let path = try await world.makeApp() + "/credentials"
+            let (body, secret) = try Self.key()
+            let made = try await world.expect(201, "POST", path, body)
+            let items = try #require(try made.member("items")?.array?.compactMap(\.object))
+            #expect(items.compactMap { $0["environment"]?.string } == ["production", "sandbox"])
+            #expect(items.allSatisfy { $0["state"] == "staged" && $0["key_id"] == "ABCDE12345" })
+            #expect(items[0]["topics"] == ["com.example.app"])
+            let id = try #require(items[0]["id"]?.string)
+            let active = try await world.expect(200, "POST", "\(path)/\(id)/activate")
+            #expect(try active.member("state") == "active")
+            let listed = try await world.expect(200, "GET", path)
+            for reply in [made, active, listed] {
+                #expect(!reply.text.contains(secret))
+                #expect(!reply.text.contains("PRIVATE"))
+            }
+            try await world.expect(204, "POST", "\(path)/\(id)/retire")
+            let states = try await world.expect(200, "GET", path).member("items")?.array
+            #expect(states?.contains { $0.object?["id"]?.string == id && $0.object?["state"] == "retired" } == true)
+            try await world.expect(204, "DELETE", "\(path)/\(id)")
+            try await world.refuse(.unknownCredential, "DELETE", "\(path)/\(id)")
+        }
+    }
+
+    @Test("belong to their app")
+    func foreign() async throws {
+        try await withGateway { world in
+            let path = try await world.makeApp() + "/credentials"
+            let made = try await world.expect(201, "POST", path, try Self.key().body)
+            let id = try #require(try made.member("items")?.array?.first?.object?["id"]?.string)
+            let other = try await world.makeApp("other") + "/credentials"
+            for (method, end) in [("POST", "/activate"), ("POST", "/retire"), ("DELETE", "")] {
+                try await world.refuse(.unknownCredential, method, "\(other)/\(id)\(end)")
+                for wrong in ["0", "-1", "x", "99999999999999999999", "1.0"] {
+                    try await world.refuse(.unknownCredential, method, "\(path)/\(wrong)\(end)")
+                }
+            }
+        }
+    }
+
+    @Test("are refused with their place, and without a word of them")
+    func refused() async throws {
+        try await withGateway { world in
+            let path = try await world.makeApp() + "/credentials"
+            let token = #"{"provider": "apns", "kind": "token", "environment": "both", "team_id": "TEAMID1234""#
+            try await world.refuse(
+                .keyIDMalformed, "POST", path, token + #", "key_id": "short", "p8": "x"}"#, pointer: "/key_id")
+            let reply = try await world.refuse(
+                .keyUnreadable, "POST", path, token + #", "key_id": "ABCDE12345", "p8": "c2VjcmV0"}"#, pointer: "/p8")
+            #expect(!reply.text.contains("c2VjcmV0"))
+            let certificate = #"{"provider": "apns", "kind": "certificate", "environment": "sandbox", "pem": "x"}"#
+            try await world.refuse(.certificateUnreadable, "POST", path, certificate)
+            try await world.refuse(
+                .notSupported, "POST", path, try Self.key().body, headers: ["Idempotency-Key: a"])
+            #expect(try await world.expect(200, "GET", path).text == #"{"items":[],"next":null}"#)
+        }
+    }
+}
