@@ -15,6 +15,13 @@ package final class ProviderTokenKeeper: AuthorizationSource, Sendable {
         var cache = ProviderTokenCache()
         var token: ProviderToken?
         var authorization: Authorization?
+        /// Rises with each value, and where connections have to be told apart for another reason.
+        var generation: UInt64 = 0
+
+        mutating func present(_ token: ProviderToken) {
+            generation += 1
+            authorization = Authorization(value: token.authorization, generation: generation)
+        }
     }
 
     private let identity: APNsKeyIdentity
@@ -44,7 +51,9 @@ package final class ProviderTokenKeeper: AuthorizationSource, Sendable {
         switch next {
         case .use: return
         case .useAndRenew(_, let staleBefore), .renew(let staleBefore): await renew(staleBefore: staleBefore)
-        case .wait: withdrawStale()
+        case .wait:
+            // There is none that APNs would take: lanes must not go on with the old one.
+            state.withLock { $0.authorization = nil }
         }
     }
 
@@ -60,6 +69,13 @@ package final class ProviderTokenKeeper: AuthorizationSource, Sendable {
                 metadata: ["key": "\(identity.keyID)"])
         }
         await freshen()
+    }
+
+    /// The token is good, but not on the connections that are open: another key bound them first.
+    package func needsNewConnections() {
+        state.withLock { state in
+            if state.authorization != nil, let token = state.token { state.present(token) }
+        }
     }
 
     private func renew(staleBefore: WallInstant) async {
@@ -92,18 +108,9 @@ package final class ProviderTokenKeeper: AuthorizationSource, Sendable {
     private func adopt(_ token: ProviderToken) {
         state.withLock { state in
             state.cache.adopt(token)
-            guard token != state.token else { return }
+            guard token != state.token || state.authorization == nil else { return }
             state.token = token
-            let generation = (state.authorization?.generation ?? 0) + 1
-            state.authorization = Authorization(value: token.authorization, generation: generation)
-        }
-    }
-
-    /// Nothing that may be used: lanes must not go on with the old one.
-    private func withdrawStale() {
-        state.withLock { state in
-            guard let token = state.token else { return }
-            if Clocks.wallNow() - token.issuedAt >= ProviderTokenCache.ageMax { state.authorization = nil }
+            state.present(token)
         }
     }
 }

@@ -7,6 +7,8 @@ import Transport
 enum LaneConsequence: Equatable, Sendable {
     /// The provider token was too old: those connections are of no use any more.
     case providerTokenExpired
+    /// The token is good, these connections are not: another key bound them.
+    case connectionsUnfit
     case credentialRefused
     case alarm(APNsAlarm)
 }
@@ -39,7 +41,8 @@ struct AnswerReading {
 
     private mutating func note(_ verdict: APNsVerdict) {
         switch verdict.outcome {
-        case .deferred(_, .providerTokenExpired): add(.providerTokenExpired)
+        case .deferred(_, .providerTokenExpired):
+            add(verdict.alarm == .clock ? .providerTokenExpired : .connectionsUnfit)
         // A topic that the credential does not cover is no fault of the lane: other topics go on.
         case .deferred(_, .credentialRefused) where verdict.connection == .close: add(.credentialRefused)
         default: break

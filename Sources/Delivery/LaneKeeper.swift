@@ -29,6 +29,8 @@ package protocol LaneCredentials: Sendable {
     func block(_ credential: CredentialID, reason: String, for pause: Duration) async
     /// The provider token that this credential signs was refused as too old.
     func providerTokenExpired(_ credential: CredentialID) async
+    /// Connections that were opened before now are of no use to this credential.
+    func needsNewConnections(_ credential: CredentialID) async
     /// False where it was retired or deleted: its lane closes.
     func isActive(_ credential: CredentialID) async -> Bool
 }
@@ -135,6 +137,9 @@ package actor LaneKeeper {
         switch consequence {
         case .providerTokenExpired:
             await credentials.providerTokenExpired(key.credential)
+            opened(key)?.lane.replaceConnections()
+        case .connectionsUnfit:
+            await credentials.needsNewConnections(key.credential)
             opened(key)?.lane.replaceConnections()
         case .credentialRefused:
             await shut(key, "refused by an answer")

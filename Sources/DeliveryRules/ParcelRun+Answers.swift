@@ -77,11 +77,12 @@ extension ParcelRun {
         case .deviceThrottled, .providerBusy:
             let pause = max(after ?? .zero, backoff)
             wait(position, for: pause, costsBudget: true, countsAsAttempt: true, lost: false, now)
-        case .laneThrottled, .credentialRefused, .laneBlocked:
+        case .laneThrottled, .laneBlocked, .providerTokenExpired:
             let pause = after ?? policy.floor
             wait(position, for: pause, costsBudget: false, countsAsAttempt: false, lost: false, now)
-        case .providerTokenExpired:
-            wait(position, for: .zero, costsBudget: false, countsAsAttempt: false, lost: false, now)
+        case .credentialRefused:
+            let pause = after ?? policy.credentialPause
+            wait(position, for: pause, costsBudget: false, countsAsAttempt: false, lost: false, now)
         }
     }
 

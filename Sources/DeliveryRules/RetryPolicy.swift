@@ -12,6 +12,10 @@ package struct RetryPolicy: Equatable, Sendable {
     /// Waiting that a push may spend on retries, lane blocks not counted. Longer would outlive its meaning.
     package var budget: Duration
 
+    /// After a refusal that only a person can mend, where nothing else keeps the push back. Shorter would earn refusals,
+    /// which cost streams; longer keeps pushes waiting after the mending.
+    package let credentialPause: Duration = .seconds(15)
+
     package init(floor: Duration = .seconds(1), ceiling: Duration = .seconds(900), budget: Duration = .seconds(7_200)) {
         precondition(floor > .zero && ceiling >= floor && budget >= floor)
         self.floor = floor

@@ -17,7 +17,8 @@ package enum TokenLifecycle {
         guard let existing else {
             let row = StoredRegistration(creating: incoming)
             return RegistrationDecision(
-                change: holder == nil ? .created : .moved, row: row, isWideRowChanged: true, formerHolder: holder?.robbed)
+                change: holder == nil ? .created : .moved, row: row, isWideRowChanged: true,
+                formerHolder: holder?.robbed)
         }
         if let known = existing.asOf, let said = incoming.registration.asOf, said < known {
             return RegistrationDecision(change: .stale, row: existing, isWideRowChanged: false, formerHolder: nil)

@@ -105,6 +105,10 @@ package actor CredentialLanes: LaneCredentials {
         await opened[credential]?.providerToken?.refusedAsExpired()
     }
 
+    package func needsNewConnections(_ credential: CredentialID) async {
+        opened[credential]?.providerToken?.needsNewConnections()
+    }
+
     package func isActive(_ credential: CredentialID) async -> Bool {
         let isInUse = remembered.values.contains { $0.record?.id == credential }
         guard !isInUse else { return true }

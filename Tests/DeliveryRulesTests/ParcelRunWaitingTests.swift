@@ -47,9 +47,20 @@ struct ParcelRunWaitingTests {
         #expect(remainder?.retrySpent == .seconds(7_000))
     }
 
-    @Test("goes again at once where only the provider token was too old, or where it was taken back")
+    @Test("lets a second pass where the provider token was too old, so that a wrong clock makes no storm")
+    func providerToken() {
+        let remainder = remainder(after: .deferred(after: nil, .providerTokenExpired))
+        #expect(remainder?.dueAfter == .seconds(1))
+        #expect(remainder?.attempt == 0)
+    }
+
+    @Test("lets a person's time pass where the credential is refused")
+    func credential() {
+        #expect(remainder(after: .deferred(after: nil, .credentialRefused))?.dueAfter == .seconds(15))
+    }
+
+    @Test("goes again at once where it was taken back")
     func atOnce() {
-        #expect(remainder(after: .deferred(after: nil, .providerTokenExpired))?.dueAfter == .zero)
         let withdrawn = remainder(after: .unsent(.withdrawn))
         #expect(withdrawn?.dueAfter == .zero)
         #expect(withdrawn?.attempt == 0)
