@@ -5,6 +5,8 @@ import JSON
 struct PushRequest {
     let method: String
     let path: String
+    /// "" where the request brings none, until the stand-in makes one.
+    var apnsID: String
     /// All fields but the pseudo ones, in order.
     let headers: [HeaderLine]
     let body: [UInt8]
@@ -35,6 +37,7 @@ struct PushRequest {
         self.method = method
         self.path = path
         self.headers = headers
+        apnsID = headers.first { $0.name == "apns-id" }?.value ?? ""
         self.body = body
         self.bodyBytes = bodyBytes ?? body.count
     }

@@ -47,6 +47,10 @@ struct ReceivedPushes {
 
     /// Tokens beyond are counted, not kept.
     static let tokensMax = 4_000_000
+    /// Of one token, at least so many of its last pushes are shown, and at most twice as many.
+    private static let pushesPerTokenMax = 1_000
+    /// A repeat is sought among the token's last pushes: retries come soon.
+    private static let repeatsSoughtMax = 64
     /// What a push takes beside its bytes, about.
     private static let overheadBytes = 200
 
@@ -60,9 +64,7 @@ struct ReceivedPushes {
             forgottenCount += 1
             return
         }
-        if push.reason == nil && of(place).contains(where: { $0.reason == nil && $0.apnsID == push.apnsID }) {
-            repeatCount += 1
-        }
+        if push.reason == nil && wasAccepted(push.apnsID, place) { repeatCount += 1 }
         let isShared = push.headers == lastHeaders
         if !isShared { lastHeaders = push.headers }
         let stored = ReceivedPush(
@@ -71,12 +73,22 @@ struct ReceivedPushes {
         let headerBytes = isShared ? 0 : lastHeaders.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + 64 }
         let bytes = push.body.count + headerBytes + ReceivedPushes.overheadBytes
         entries[place].pushes.append(firstOrdinal + kept.count)
+        if entries[place].pushes.count > 2 * ReceivedPushes.pushesPerTokenMax {
+            entries[place].pushes.removeFirst(ReceivedPushes.pushesPerTokenMax)
+        }
         kept.append(Kept(token: place, push: stored, bytes: bytes))
         keptBytes += bytes
         forgetOldest()
     }
 
     func pushes(to token: DeviceToken) -> [ReceivedPush] { places[token].map(of) ?? [] }
+
+    private func wasAccepted(_ apnsID: String, _ place: Int) -> Bool {
+        entries[place].pushes.suffix(ReceivedPushes.repeatsSoughtMax).contains { ordinal in
+            let index = ordinal - firstOrdinal
+            return index >= head && kept[index].push.reason == nil && kept[index].push.apnsID == apnsID
+        }
+    }
 
     private func of(_ place: Int) -> [ReceivedPush] {
         entries[place].pushes.compactMap { ordinal in

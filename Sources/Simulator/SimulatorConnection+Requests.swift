@@ -44,10 +44,11 @@ extension SimulatorConnection {
 
     private func process(_ request: HTTP2Request) {
         guard let session else { return }
-        let push = PushRequest(request, of: session)
+        var push = PushRequest(request, of: session)
         let streamID = request.streamID
         if push.path.hasPrefix(Inspection.path) { return inspect(push, streamID: streamID) }
         world.summary.requests += 1
+        if push.apnsID.isEmpty { push.apnsID = Self.madeID() }
         if scriptNumber != world.scriptNumber {
             scriptNumber = world.scriptNumber
             requestCount = 0
@@ -109,10 +110,12 @@ extension SimulatorConnection {
             close(isAbrupt: true)
         case .bodiless(let status):
             keep(push, token, status, reason: "")
-            answer(.odd(status: status, apnsID: id(of: push), body: []), streamID: streamID)
+            answer(.odd(status: status, apnsID: Array(push.apnsID.utf8), body: []), streamID: streamID)
         case .garbledBody(let status):
             keep(push, token, status, reason: "")
-            answer(.odd(status: status, apnsID: id(of: push), body: Array("{\"reason\":".utf8)), streamID: streamID)
+            answer(
+                .odd(status: status, apnsID: Array(push.apnsID.utf8), body: Array("{\"reason\":".utf8)),
+                streamID: streamID)
         }
     }
 
@@ -127,13 +130,13 @@ extension SimulatorConnection {
             world.summary.unanswered += 1
             return
         }
-        answer(.accepted(apnsID: id(of: push)), streamID: streamID, after: delay + world.script.answerDelay)
+        answer(.accepted(apnsID: Array(push.apnsID.utf8)), streamID: streamID, after: delay + world.script.answerDelay)
     }
 
     private func refuse(_ push: PushRequest, _ refusal: APNsRefusal, _ streamID: Int32, token: DeviceToken?) {
         world.summary.countRefusal(refusal.status, refusal.reason)
         if let token { keep(push, token, refusal.status, reason: refusal.reason) }
-        let said = SimulatorAnswer.refused(refusal, apnsID: id(of: push), now: world.now)
+        let said = SimulatorAnswer.refused(refusal, apnsID: Array(push.apnsID.utf8), now: world.now)
         answer(said, streamID: streamID, after: world.script.answerDelay)
         punish(refusal)
     }
@@ -141,17 +144,16 @@ extension SimulatorConnection {
     private func keep(_ push: PushRequest, _ token: DeviceToken, _ status: Int, reason: String?) {
         let headers = push.headers.filter { $0.name != "apns-id" && $0.name != "authorization" }
         let received = ReceivedPush(
-            apnsID: push.value("apns-id") ?? "", headers: headers, body: push.body, arrivedAt: world.now,
+            apnsID: push.apnsID, headers: headers, body: push.body, arrivedAt: world.now,
             status: status, reason: reason, connection: number)
         world.keep(received, token: token)
     }
 
-    /// The request's own, or one that we make, as Apple does.
-    private func id(of push: PushRequest) -> [UInt8] {
-        if let own = push.value("apns-id") { return Array(own.utf8) }
-        var made: [UInt8] = []
-        UUIDText.append(UniversalID(high: Entropy.uint64(), low: Entropy.uint64()), to: &made)
-        return made
+    /// As Apple does where a request brings none. Source: RFC 9562, version 4.
+    private static func madeID() -> String {
+        let high = Entropy.uint64() & ~0xf000 | 0x4000
+        let low = Entropy.uint64() & ~(3 << 62) | 2 << 62
+        return UniversalID(high: high, low: low).text
     }
 
     private func inspect(_ request: PushRequest, streamID: Int32) {

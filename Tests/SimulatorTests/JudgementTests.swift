@@ -99,11 +99,12 @@ struct JudgementTests {
         #expect(answer.apnsID == ownID, "the id comes back on successes and errors alike")
     }
 
-    @Test("without an id gets one")
+    @Test("without an id gets one, under which it is kept")
     func madeID() async throws {
         let standIn = try await StandIn()
-        let answer = try standIn.connect().ask(Push(authorization: try standIn.authorization()))
+        let answer = try standIn.connect().ask(Push(token: "0a", authorization: try standIn.authorization()))
         #expect(answer.apnsID.utf8.count == 36)
+        #expect(await standIn.simulator.received(StandIn.token("0a")).map(\.apnsID) == [answer.apnsID])
     }
 
     @Test("of a topic that is not ours is disallowed")
