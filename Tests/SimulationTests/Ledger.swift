@@ -61,6 +61,8 @@ struct Ledger: Sendable {
         }
     }
 
+    var lapsedLeases: Int { lapsed.count }
+
     func hasLapsed(_ lease: LeaseName) -> Bool { lapsed.contains(lease) }
 
     mutating func disturb(_ registration: RegistrationID) { disturbed.insert(registration) }

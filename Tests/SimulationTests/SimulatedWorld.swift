@@ -27,7 +27,7 @@ struct SimulatedWorld {
     /// Registrations whose push ends any process that tries to send it.
     var poisonous: Set<RegistrationID> = []
     var events = 0
-    var poisonAlarms = 0
+    var incidents = WorldIncidents()
 
     /// A world that needs more is spinning, or wedged.
     static let eventsMax = 4_000_000

@@ -36,6 +36,7 @@ extension SimulatedWorld {
         guard Set(goingOn).count == goingOn.count, Set(goingOn).isSubset(of: Set(closed)) else {
             return fail("P2", "a remainder names a member twice, or one that is not its own")
         }
+        incidents.handOvers += settlement.remainders.filter { $0.route != before.route }.count
         let ended = closed.filter { !goingOn.contains($0) }
         if settlement.endings.reduce(0, { $0 + $1.count }) != ended.count {
             fail("P2", "\(ended.count) members ended, the endings say otherwise")

@@ -91,8 +91,8 @@ extension SimulatedWorld {
             for lane in processes[index].lanes.indices {
                 processes[index].lanes[lane].waiting.removeAll { $0.lease == name }
             }
-        case .alarm(_, let alarm):
-            if case .poison = alarm { poisonAlarms += 1 }
+        case .alarm:
+            break
         case .drained:
             leave(index)
         }
@@ -104,6 +104,7 @@ extension SimulatedWorld {
         if !process.dispatcher.runningLeases.isEmpty || process.dispatcher.membersInFlight != 0 {
             fail("P8", "a process said that it was drained, with leases in hand")
         }
+        incidents.drains += 1
         processes[index].isAlive = false
         queue.put(.restart(process: index), at: after(.seconds(1) ... .seconds(20)))
     }

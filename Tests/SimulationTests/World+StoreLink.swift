@@ -75,7 +75,15 @@ extension SimulatedWorld {
         let before = store.parcel(settlement.parcel)
         let lastParcel = store.lastParcel
         let reply = store.settle(settlement, now: wall)
-        if reply == .settled, let before { book(settlement, before, newParcelsAfter: lastParcel) }
+        switch reply {
+        case .settled:
+            if let before { book(settlement, before, newParcelsAfter: lastParcel) }
+        case .fenced(let standing):
+            let isOwn =
+                standing?.epoch == settlement.epoch && standing?.settles == settlement.settles + 1
+                && standing?.isLeased == true
+            if isOwn { incidents.ambiguousSettles += 1 } else { incidents.losers += 1 }
+        }
         return reply
     }
 

@@ -58,8 +58,8 @@ struct WorldPlan: Sendable {
         self.seed = seed
         processes = random.within(1...3)
         apps = random.within(1...2)
-        devicesPerApp = random.pick([1, 2, 5, 12, 30, 60])
-        messages = random.within(1...5)
+        devicesPerApp = random.pick([1, 3, 8, 20, 60, 150])
+        messages = random.within(1...6)
         idsMax = random.pick([1, 3, 10, 100])
         parcelMembersMax = random.pick([1, 2, 4, 8, 20])
         streamsMax = random.pick([1, 2, 8, 50])
@@ -70,6 +70,22 @@ struct WorldPlan: Sendable {
         drawRates(&random)
         drawMischief(&random)
         drawMessages(&random)
+    }
+
+    /// Nothing goes wrong.
+    private init(seed: UInt64, processes: Int, apps: Int, devicesPerApp: Int, messages: Int) {
+        self.seed = seed
+        self.processes = processes
+        self.apps = apps
+        self.devicesPerApp = devicesPerApp
+        self.messages = messages
+        idsMax = 10
+        parcelMembersMax = 4
+        streamsMax = 8
+        settings = DispatcherSettings()
+        suspicion = SuspicionRule(window: .seconds(60), shareMax: 0.2, sampleMin: 5)
+        driftMax = 0
+        faultsEnd = .minutes(2)
     }
 
     private static func settings(_ random: inout SeededRandom) -> DispatcherSettings {
@@ -122,6 +138,11 @@ struct WorldPlan: Sendable {
         shortLived = random.pick([0, 0, 0, 300])
         notRepeatable = random.pick([0, 0, 300])
         named = random.pick([0, 300])
+    }
+
+    /// A world in which nothing goes wrong: for stories about one thing that does.
+    static func calm(seed: UInt64, devicesPerApp: Int = 40) -> WorldPlan {
+        WorldPlan(seed: seed, processes: 2, apps: 2, devicesPerApp: devicesPerApp, messages: 4)
     }
 
     /// Nothing in this world may keep a push from a device that can get it.

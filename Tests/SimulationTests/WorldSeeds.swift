@@ -9,6 +9,9 @@ enum WorldSeeds {
         return max(1, count)
     }()
 
+    /// With more seeds than the suite's own, the census is printed.
+    static var tellsMore: Bool { count > 500 }
+
     /// Small enough that the cores share them.
     static let batches: [Range<UInt64>] = stride(from: 1, through: count, by: 25).map { first in
         first..<min(first + 25, count + 1)

@@ -22,4 +22,16 @@ struct WorldTests {
         #expect(first.store == second.store)
         #expect(first.events == second.events)
     }
+
+    @Test("gets into every kind of trouble that it is there for")
+    func troubleEnough() {
+        var census = WorldCensus()
+        for seed in UInt64(1)...150 {
+            var world = SimulatedWorld(plan: WorldPlan(seed: seed))
+            _ = world.run()
+            census.add(world)
+        }
+        #expect(census.missing.isEmpty, "\(census)")
+        if WorldSeeds.tellsMore { print(census) }
+    }
 }

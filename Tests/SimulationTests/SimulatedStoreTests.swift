@@ -1,0 +1,78 @@
+import DeliveryRules
+import PushModel
+import Testing
+
+/// Stories that a world once told, in the words of the store. `ConformanceTests` make them true of PostgreSQL.
+@Suite("The registry and the queue")
+struct SimulatedStoreTests {
+    @Test("a message that is refused whole as BadDeviceToken retires nobody, however good the days that follow")
+    func wave() {
+        var store = SimulatedStore()
+        for number in 1...40 { store.register(.sample(number), app: AppID(1), now: Self.dawn) }
+        let victims = store.registrations.map { doubt(of: $0) }
+        let wave = RouteSample(route: RouteID(1), answered: 40, suspected: 40)
+        _ = store.applyVerdicts(victims, samples: [wave], now: Self.dawn + .seconds(5))
+        let rule = SuspicionRule(window: .seconds(3_600), shareMax: 0.2, sampleMin: 20)
+        for hour in Int64(1)...48 {
+            let now = Self.dawn + .seconds(hour * 3_600 + 120)
+            let good = RouteSample(route: RouteID(1), answered: 500, suspected: 0)
+            _ = store.applyVerdicts([], samples: [good], now: now)
+            #expect(store.confirmSuspicions(rule, now: now) == 0)
+        }
+    }
+
+    @Test("a doubt among many good answers is confirmed when its window is over, and not before")
+    func lonelyDoubt() {
+        var store = SimulatedStore()
+        store.register(.sample(1), app: AppID(1), now: Self.dawn)
+        let sample = RouteSample(route: RouteID(1), answered: 50, suspected: 1)
+        _ = store.applyVerdicts(store.registrations.map { doubt(of: $0) }, samples: [sample], now: Self.dawn)
+        let rule = SuspicionRule(window: .seconds(3_600), shareMax: 0.2, sampleMin: 20)
+        #expect(store.confirmSuspicions(rule, now: Self.dawn + .seconds(3_599)) == 0)
+        #expect(store.confirmSuspicions(rule, now: Self.dawn + .seconds(3_600)) == 1)
+    }
+
+    /// Seed 409 of the first worlds found it: the badge was raised for live members only, the mark set for all.
+    @Test("a device that comes back between two leases of its parcel gets its badge with the push")
+    func badgeOfReturned() throws {
+        var store = SimulatedStore()
+        store.register(.sample(1), app: AppID(1), now: Self.dawn)
+        let message = SimulatedMessage(
+            id: MessageID(UniversalID(high: 1, low: 1)), app: AppID(1), urgency: .bulk, badge: .increment,
+            lifetime: .seconds(3_600), audience: .all)
+        store.accept(message, now: Self.dawn)
+        _ = store.planSlice(idsMax: 10, parcelMembersMax: 10, knownFormats: [1], now: Self.dawn)
+        let gone = GuardedVerdict(
+            registration: RegistrationID(1), generation: TokenGeneration(1), route: RouteID(1),
+            verdict: .unregistered(since: nil, reason: "Unregistered"), asOf: Self.dawn)
+        _ = store.applyVerdicts([gone], samples: [], now: Self.dawn)
+        let first = try #require(lease(&store, at: Self.dawn))
+        #expect(first.members.map(\.standing) == [.retired])
+        store.register(.sample(1), app: AppID(1), now: Self.dawn + .seconds(30))
+        store.rescue(now: Self.dawn + .seconds(61))
+        let second = try #require(lease(&store, at: Self.dawn + .seconds(62)))
+        #expect(second.members.map(\.standing) == [.present])
+        #expect(second.members.map(\.badge) == [1])
+    }
+
+    private static let dawn = WallInstant(secondsSince1970: 1_800_000_000)
+
+    private func lease(_ store: inout SimulatedStore, at now: WallInstant) -> LeasedParcel? {
+        store.lease(
+            route: RouteID(1), owner: ProcessID(UniversalID(high: 1, low: 1)), leaseFor: .seconds(60),
+            knownFormats: [1], now: now)
+    }
+
+    private func doubt(of row: RegistrationRow) -> GuardedVerdict {
+        GuardedVerdict(
+            registration: row.id, generation: row.stored.generation, route: row.stored.route,
+            verdict: .suspected(reason: "BadDeviceToken"), asOf: row.registeredAt)
+    }
+}
+
+extension DeviceRegistration {
+    fileprivate static func sample(_ number: Int) -> DeviceRegistration {
+        DeviceRegistration(
+            installation: "phone-\(number)", provider: .apns, token: DeviceToken(bytes: [UInt8(number), 1, 2, 3]))
+    }
+}
