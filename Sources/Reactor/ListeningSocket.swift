@@ -4,7 +4,8 @@ import PushModel
 
 /// Owner of one listening socket. Watch it with an `Acceptor`.
 package final class ListeningSocket {
-    package let descriptor: Int32
+    /// -1 once closed.
+    package private(set) var descriptor: Int32
     /// With the port that the kernel chose, where 0 was asked for.
     package let address: SocketAddress
 
@@ -20,14 +21,21 @@ package final class ListeningSocket {
         let bound = unsafe address.withKernelAddress { unsafe bind(descriptor, $0, $1) }
         guard bound == 0, listen(descriptor, backlog) == 0 else {
             let failure = SystemErrno.last
-            close(descriptor)
+            _ = Glibc.close(descriptor)
             throw .system(call: "bind", failure)
         }
         self.descriptor = descriptor
         self.address = localAddress(of: descriptor) ?? address
     }
 
-    deinit { close(descriptor) }
+    deinit { close() }
+
+    /// Closes the port; those who wait in its queue are refused. A second call does nothing.
+    package func close() {
+        guard descriptor >= 0 else { return }
+        _ = Glibc.close(descriptor)
+        descriptor = -1
+    }
 
     package var localPort: UInt16 { address.port }
 
@@ -105,10 +113,12 @@ package final class Acceptor: ReadinessHandler, TimerHandler {
         }
     }
 
-    /// On the loop's thread. The socket itself closes with its last reference.
+    /// On the loop's thread. Closes the listening socket too.
     package func close() {
+        guard isOpen else { return }
         isOpen = false
         if let pause { loop.cancel(pause) }
         loop.unwatch(socket.descriptor)
+        socket.close()
     }
 }

@@ -82,7 +82,12 @@ extension LaneConnection {
 
     /// Frames to records to the socket.
     func flush() {
-        guard let tls, !isClosed else { return }
+        if !isClosed { writeOut() }
+    }
+
+    /// The same for a connection that is closing.
+    func writeOut() {
+        guard let tls else { return }
         if let session, tls.state == .open {
             var frames = core.buffers.takeFrames()
             defer { core.buffers.giveBack(frames: frames) }

@@ -74,8 +74,8 @@ extension LaneConnection {
         // 200 came, and only the polite end of the stream is missing: the provider has taken it.
         switch answer.status == 200 ? .complete : answer.ending {
         case .complete: respond(answer, flight, session)
-        case .refused: core.queue.resend(flight, isLeaving ? .goAway : .refusedStream)
-        case .unsent, .lost(wasSent: false): core.queue.resend(flight, isLeaving ? .goAway : .connectionLost)
+        case .refused where !isLeaving: core.queue.refuse(flight)
+        case .refused, .unsent, .lost(wasSent: false): core.queue.giveBack(flight)
         case .reset(let code): core.queue.answer(flight, .unknown(.streamReset(code: code.rawValue)))
         case .cancelled: core.queue.answer(flight, .unknown(.deadlinePassed))
         case .lost(wasSent: true): core.queue.answer(flight, .unknown(.connectionLost))

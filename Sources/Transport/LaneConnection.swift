@@ -103,7 +103,7 @@ final class LaneConnection: ReadinessHandler, TimerHandler {
 
     private func sayGoodbye() {
         do throws(HTTP2Fault) { try session?.submitGoAway(.noError) } catch { return }
-        flush()
+        writeOut()
         tls?.close()
         tls?.takeCiphertext(into: &unsent)
         writeUnsent()

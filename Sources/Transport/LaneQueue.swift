@@ -11,7 +11,7 @@ package struct LaneQueue {
     /// A request that the peer did not take, on its way to another stream.
     private struct Again {
         let request: Int32
-        let sends: Int32
+        let refusals: Int32
     }
 
     private struct Run {
@@ -35,8 +35,10 @@ package struct LaneQueue {
         var waiting: Int { batch.requests.count - Int(next) + again.count }
     }
 
-    /// A request that the peer keeps refusing is handed back: other hours may take it.
-    package static let sendsMax: Int32 = 4
+    /// A request whose streams living connections refuse so often is handed back: other hours may take it.
+    ///
+    /// Goodbyes are not counted: each takes its connection along, and the lane's breaker watches those.
+    package static let refusalsMax: Int32 = 4
     /// Requests of one batch in a row, before the next batch's turn.
     package static let quantum = 64
 
@@ -103,7 +105,9 @@ extension LaneQueue {
     /// The batch whose turn it is.
     package var front: Int32? { ring.first }
 
-    package func batch(_ place: Int32) -> (PushBatch, serial: UInt64) { (runs[Int(place)].batch, runs[Int(place)].serial) }
+    package func batch(_ place: Int32) -> (PushBatch, serial: UInt64) {
+        (runs[Int(place)].batch, runs[Int(place)].serial)
+    }
 
     /// The batch's next request; nil where none of it waits.
     package mutating func take(_ place: Int32) -> Flight? {
@@ -112,9 +116,10 @@ extension LaneQueue {
         return nil
     }
 
-    /// It could not leave after all: first in its batch again, and not counted as sent.
+    /// It could not leave after all, or left on a connection that went away without taking it: first in its batch
+    /// again.
     package mutating func giveBack(_ flight: Flight) {
-        runs[Int(flight.run)].again.append(Again(request: flight.request, sends: flight.sends - 1))
+        runs[Int(flight.run)].again.append(Again(request: flight.request, refusals: flight.refusals))
         waiting += 1
         enterRing(flight.run)
     }
@@ -128,12 +133,12 @@ extension LaneQueue {
         let index = Int(place)
         if let again = runs[index].again.popLast() {
             waiting -= 1
-            return Flight(run: place, request: again.request, sends: again.sends + 1)
+            return Flight(run: place, request: again.request, refusals: again.refusals)
         }
         guard Int(runs[index].next) < runs[index].batch.requests.count else { return nil }
         runs[index].next += 1
         waiting -= 1
-        return Flight(run: place, request: runs[index].next - 1, sends: 1)
+        return Flight(run: place, request: runs[index].next - 1, refusals: 0)
     }
 
     private mutating func enterRing(_ place: Int32) {
@@ -150,12 +155,11 @@ extension LaneQueue {
 
 // Back.
 extension LaneQueue {
-    /// The peer processed nothing of it: another stream, or its answer where it was sent often enough.
-    package mutating func resend(_ flight: Flight, _ fault: TransportFault) {
-        guard flight.sends < LaneQueue.sendsMax else { return answer(flight, .unsent(fault)) }
-        runs[Int(flight.run)].again.append(Again(request: flight.request, sends: flight.sends))
-        waiting += 1
-        enterRing(flight.run)
+    /// The peer refused its stream and lives on: another stream, or its answer where that happened often enough.
+    package mutating func refuse(_ flight: Flight) {
+        var flight = flight
+        flight.refusals += 1
+        if flight.refusals < LaneQueue.refusalsMax { giveBack(flight) } else { answer(flight, .unsent(.refusedStream)) }
     }
 
     package mutating func answer(_ flight: Flight, _ kind: Answer.Kind) {
@@ -226,7 +230,8 @@ extension LaneQueue {
     /// Hands back what must not get a stream any more, and what no connection could take for too long.
     ///
     /// - Parameter unusableSince: since when the lane has had no connection that takes requests; nil: it has one.
-    package mutating func expire(_ now: MonotonicInstant, unusableSince: MonotonicInstant?, unreachableAfter: Duration) {
+    package mutating func expire(_ now: MonotonicInstant, unusableSince: MonotonicInstant?, unreachableAfter: Duration)
+    {
         handBack(.withdrawn) { now > $0.noStreamAfter }
         guard let unusableSince else { return }
         handBack(.unreachable) { now >= max($0.submittedAt, unusableSince) + unreachableAfter }

@@ -6,13 +6,13 @@ package struct Flight: Equatable {
     package let run: Int32
     /// Its place in the batch.
     package let request: Int32
-    /// How often it was put on a stream, this time included.
-    package var sends: Int32
+    /// How often a living connection has refused it.
+    package var refusals: Int32
 
-    package init(run: Int32, request: Int32, sends: Int32) {
+    package init(run: Int32, request: Int32, refusals: Int32) {
         self.run = run
         self.request = request
-        self.sends = sends
+        self.refusals = refusals
     }
 }
 

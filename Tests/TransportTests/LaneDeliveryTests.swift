@@ -1,0 +1,219 @@
+import PushModel
+import Reactor
+import Testing
+import Transport
+
+@Suite("A lane with a healthy peer", .timeLimit(.minutes(2)))
+struct LaneDeliveryTests {
+    @Test("delivers every request once, with its path and its answer")
+    func delivers() async throws {
+        let peer = try await Peer()
+        let bench = try Bench(peer)
+        bench.submit(0..<5_000)
+        let answers = await bench.sink.answers(5_000)
+        #expect(answers.count(of: .accepted) == 5_000)
+        #expect(peer.log.paths.sorted() == (0..<5_000).map { "/3/device/\($0)" }.sorted())
+        await bench.finish()
+        peer.stop()
+    }
+
+    @Test("starts with one stream, and takes all that the peer allows once it answered")
+    func startsWithOne() async throws {
+        var script = PeerScript()
+        script.settings.streamLimit = 1
+        script.onRequest = { request in
+            let raise: [PeerAct] = request.number == 1 ? [.settings(streamsMax: 500)] : []
+            return [.respond(status: request.number == 1 ? (request.openStreams == 1 ? 200 : 500) : 200)] + raise
+        }
+        let peer = try await Peer(script)
+        let bench = try Bench(peer, authorization: Tokens(1))
+        bench.submit(0..<2_000)
+        #expect(await bench.sink.answers(2_000).count(of: .accepted) == 2_000)
+        #expect(peer.log.authorizations.allSatisfy { $0 == "bearer token-1" })
+        await bench.finish()
+        peer.stop()
+    }
+
+    @Test("reads 2,500 refusals with bodies on one connection")
+    func rejections() async throws {
+        let body = Array(#"{"reason":"BadDeviceToken","filler":"\#(String(repeating: "x", count: 1_000))"}"#.utf8)
+        var script = PeerScript()
+        script.onRequest = { _ in [.respond(status: 400, body: body, retryAfter: "7")] }
+        let peer = try await Peer(script)
+        let bench = try Bench(peer) { $0.connectionsMax = 1 }
+        bench.submit(0..<2_500)
+        let answers = await bench.sink.answers(2_500)
+        #expect(answers.allSatisfy { $0.status == 400 })
+        #expect((0..<2_500).allSatisfy { bench.sink.body($0) == body })
+        #expect(peer.log.connections == 1)
+        await bench.finish()
+        peer.stop()
+    }
+
+    @Test("lets a single push pass a broadcast that came before it")
+    func turns() async throws {
+        var script = PeerScript()
+        script.settings.streamLimit = 10
+        let peer = try await Peer(script)
+        let bench = try Bench(peer) { $0.connectionsMax = 1 }
+        bench.submit(0..<20_000, ticket: 1)
+        bench.submit(50_000..<50_001, ticket: 2)
+        _ = await bench.sink.answers(20_001)
+        let place = try #require(bench.sink.order.firstIndex(of: 50_000))
+        #expect(place < 1_000)
+        await bench.finish()
+        peer.stop()
+    }
+
+    @Test("grows to more connections while every stream is taken, and not beyond its bound")
+    func grows() async throws {
+        var script = PeerScript()
+        script.settings.streamLimit = 2
+        // The first connections answer nothing while the lane can still grow.
+        script.onRequest = { $0.connection < 3 && $0.number > 1 ? [] : [.respond(status: 200)] }
+        let peer = try await Peer(script)
+        let bench = try Bench(peer) {
+            $0.connectionsMax = 3
+            $0.requestDeadline = .seconds(4)
+        }
+        bench.submit(0..<500)
+        let answers = await bench.sink.answers(500)
+        #expect(answers.count(of: .accepted) >= 490)
+        #expect(peer.log.connections >= 3)
+        await bench.finish()
+        peer.stop()
+    }
+
+    @Test("closes connections beyond the warm one when they are idle")
+    func idle() async throws {
+        var script = PeerScript()
+        script.settings.streamLimit = 1
+        script.onRequest = { $0.number == 2 && $0.connection == 1 ? [] : [.respond(status: 200)] }
+        let peer = try await Peer(script)
+        let bench = try Bench(peer) {
+            $0.connectionsMax = 2
+            $0.requestDeadline = .seconds(1)
+            $0.idleClose = .milliseconds(200)
+        }
+        bench.submit(0..<50)
+        _ = await bench.sink.answers(50)
+        await peer.log.wait { connections, open in connections >= 2 && open == 1 }
+        await bench.finish()
+        peer.stop()
+    }
+
+    @Test("shows its certificate where that is its credential")
+    func certificate() async throws {
+        var script = PeerScript()
+        script.clientCertificates = .requested
+        let peer = try await Peer(script)
+        let bench = try Bench(peer, identity: PeerWorld.shared.client("com.example.app"))
+        bench.submit(0..<10)
+        #expect(await bench.sink.answers(10).count(of: .accepted) == 10)
+        #expect(peer.log.topics == ["com.example.app"])
+        #expect(peer.log.authorizations.allSatisfy { $0.isEmpty })
+        await bench.finish()
+        peer.stop()
+    }
+
+    @Test("opens its connection before the first push, where it is asked to")
+    func warm() async throws {
+        let peer = try await Peer()
+        let bench = try Bench(peer)
+        bench.lane.warmUp()
+        await bench.observer.wait { events, _ in events.contains(.connected) }
+        #expect(peer.log.connections == 1)
+        await bench.finish()
+        peer.stop()
+    }
+
+    @Test("says goodbye to its peer when it is drained, after its answers")
+    func drains() async throws {
+        let peer = try await Peer()
+        let bench = try Bench(peer)
+        bench.submit(0..<100)
+        _ = await bench.sink.answers(100)
+        await bench.lane.drain()
+        await peer.log.wait { _, open in open == 0 }
+        #expect(peer.log.goodbyes == 1)
+        bench.submit(100..<110, ticket: 2)
+        let answers = await bench.sink.answers(110)
+        #expect(answers.count(of: .unsent(.withdrawn)) == 10)
+        bench.loop.stop()
+        peer.stop()
+    }
+}
+
+@Suite("A lane over both address families", .timeLimit(.minutes(2)))
+struct LaneAddressTests {
+    @Test("speaks IPv6")
+    func ipv6() async throws {
+        let peer = try await Peer(on: .init(loopbackIPv6Port: 0))
+        let bench = try Bench(peer)
+        bench.submit(0..<10)
+        #expect(await bench.sink.answers(10).count(of: .accepted) == 10)
+        await bench.finish()
+        peer.stop()
+    }
+
+    @Test("goes on to the next address where one refuses")
+    func fallback() async throws {
+        let peer = try await Peer()
+        let gone = try await Peer(on: .init(loopbackIPv6Port: 0))
+        let dead = gone.address
+        gone.stop()
+        let bench = try Bench([dead, dead.replacingPort(1), peer.address])
+        bench.submit(0..<10)
+        #expect(await bench.sink.answers(10).count(of: .accepted) == 10)
+        await bench.finish()
+        peer.stop()
+    }
+}
+
+@Suite("A batch whose owner changes its mind", .timeLimit(.minutes(2)))
+struct LaneWithdrawalTests {
+    /// Answers the first request of a connection late: when the second connection's first one came.
+    private func slowPeer() async throws -> Peer {
+        var script = PeerScript()
+        script.settings.streamLimit = 1
+        script.onRequest = { _ in [] }
+        return try await Peer(script)
+    }
+
+    @Test("gets back what has no stream, at once, and an answer for what is in flight")
+    func withdraw() async throws {
+        let peer = try await slowPeer()
+        let bench = try Bench(peer) {
+            $0.connectionsMax = 1
+            $0.requestDeadline = .seconds(2)
+        }
+        bench.submit(0..<100)
+        await peer.log.wait { connections, _ in connections == 1 }
+        while peer.log.paths.isEmpty { await Task.yield() }
+        bench.lane.withdraw(BatchTicket(1))
+        let answers = await bench.sink.answers(100)
+        #expect(answers.count(of: .unsent(.withdrawn)) == 99)
+        #expect(answers.count(of: .unknown(.deadlinePassed)) == 1)
+        await bench.finish()
+        peer.stop()
+    }
+
+    @Test("opens no stream after its time, unless the time is extended")
+    func late() async throws {
+        let peer = try await slowPeer()
+        let bench = try Bench(peer) {
+            $0.connectionsMax = 1
+            $0.requestDeadline = .seconds(1)
+        }
+        let short = Sink()
+        bench.submit(0..<10, ticket: 1, noStreamAfter: .milliseconds(100), sink: short)
+        bench.submit(10..<12, ticket: 2, noStreamAfter: .milliseconds(100))
+        bench.lane.extend(BatchTicket(2), noStreamAfter: Clocks.monotonicNow() + .seconds(600))
+        let handedBack = await short.answers(10)
+        #expect(handedBack.count(of: .unsent(.withdrawn)) >= 9)
+        let extended = await bench.sink.answers(2)
+        #expect(extended.count(of: .unsent(.withdrawn)) == 0)
+        await bench.finish()
+        peer.stop()
+    }
+}
