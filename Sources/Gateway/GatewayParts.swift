@@ -25,6 +25,15 @@ struct APIService: Service {
     }
 }
 
+/// The private PostgreSQL, kept alive until everything that uses it has ended.
+struct DatabaseKeeping: Service {
+    let ground: Ground
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown { await ground.keepDatabaseRunning() }
+    }
+}
+
 /// Delivery, asked to drain when the program ends.
 struct DrainingDelivery: Service {
     let delivery: DeliveryService
@@ -35,6 +44,15 @@ struct DrainingDelivery: Service {
         } onGracefulShutdown: {
             Task { await delivery.drain() }
         }
+    }
+}
+
+/// The private PostgreSQL, started again whenever it dies.
+struct GuardedServer: Service {
+    let server: PrivateServer
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown { await server.keepRunning() }
     }
 }
 

@@ -86,7 +86,8 @@ package struct GatewayProgram: Sendable {
         // Ended from the last to the first: no new request, then no news, then delivery drains.
         var group = ServiceGroupConfiguration(
             services: [
-                .init(service: DrainingDelivery(delivery: delivery)), .init(service: news), .init(service: api),
+                .init(service: DatabaseKeeping(ground: ground)), .init(service: DrainingDelivery(delivery: delivery)),
+                .init(service: news), .init(service: api),
             ], gracefulShutdownSignals: [.sigterm, .sigint], logger: log)
         group.maximumGracefulShutdownDuration = settings.limits.requestDeadline + Self.drainSlack
         try await ServiceGroup(configuration: group).run()

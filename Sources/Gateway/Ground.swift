@@ -14,7 +14,8 @@ struct Ground: Sendable {
     let adminKey: String
     /// Where the admin key was put, if it was made here: what a newcomer has to be told.
     let adminKeyFile: String?
-    private let privateServer: PrivateServer?
+    /// nil where the database is the operator's.
+    let privateServer: PrivateServer?
 
     /// Starts or adopts the private PostgreSQL where no other is named, and brings the schema up to this program's.
     static func open(_ settings: Settings, log: Logger) async throws -> Ground {
@@ -63,6 +64,16 @@ struct Ground: Sendable {
             throw StartFault(PostgresWords.of(error, await pool.census().outage))
         }
         for name in applied { log.info("Migration applied", metadata: ["name": "\(name)"]) }
+    }
+
+    /// Starts the private PostgreSQL again if it dies while we run. Returns when cancelled.
+    func keepDatabaseRunning() async {
+        if let privateServer {
+            await privateServer.keepRunning()
+        } else {
+            // Somebody else's to keep.
+            while !Task.isCancelled { try? await Task.sleep(for: .seconds(3_600)) }
+        }
     }
 
     /// Last: nothing may use the database any more.
