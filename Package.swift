@@ -87,6 +87,7 @@ let package = Package(
                 "CredentialKeeping",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "HummingbirdCore", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
             ],
@@ -134,10 +135,14 @@ let package = Package(
         suite(
             "GatewayAPITests",
             [
-                "APNs", "CredentialKeeping", "Encodings", "GatewayAPI", "JSON", "PushModel", "Signing", "Store",
+                "APNs", "CredentialKeeping", "Delivery", "Encodings", "GatewayAPI", "JSON", "Postgres", "PushModel",
+                "Reactor", "Registry", "Signing", "Store",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Logging", package: "swift-log"),
             ]),
         suite("GatewayTests", ["Gateway"]),
         suite("ThreadTests", ["PushModel", "Encodings", "Postgres", "Reactor", "Signing", "TLS"]),
+        suite(
+            "JourneyTests", ["Encodings", "JSON", "Postgres", "PushModel", "Reactor", "Signing", "Simulator", "TLS"]),
     ]
 )

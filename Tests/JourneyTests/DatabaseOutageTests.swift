@@ -1,0 +1,72 @@
+import Glibc
+import Simulator
+import Testing
+
+extension Journeys {
+    @Suite("A PostgreSQL that dies in the middle of a broadcast")
+    struct DatabaseOutageTests {
+        private static let live = [Device](.live, 19_600)
+        private static let dead = [Device](.gone, 400)
+
+        @Test("is waited for: requests are told so, and the work goes on where it stood")
+        func outage() async throws {
+            try await DatabaseServer.within { server in
+                try await World.within(server: server, production: .init(streamLimit: 50)) { world in
+                    let gateway = try await world.gateway()
+                    try await world.furnish(.garden, Self.live + Self.dead, through: gateway)
+                    await world.production.simulator.follow(APNsScript(answerDelay: .milliseconds(100)))
+                    let message = try await gateway.broadcast(.garden)
+                    try await world.production.accepted(atLeast: 2_000)
+                    try await server.kill()
+
+                    try await eventually("the gateway to say that it is not ready") {
+                        try await gateway.api.call("GET", "/readyz").status == 503
+                    }
+                    try await Self.expectSorry(gateway, "PUT", "/v1/apps/garden/devices/new", Self.live[0])
+                    try await Self.expectSorry(gateway, "GET", "/v1/apps/garden/messages/\(message)")
+                    try await gateway.api.expect(200, "GET", "/healthz")
+                    try await server.startAgain()
+                    try await eventually("the gateway to be ready again") { try await gateway.isReady() }
+
+                    let account = try await gateway.finished(message, of: .garden)
+                    try await Self.expectAll(account, world)
+                    try await gateway.stopGently()
+                }
+            }
+        }
+
+        @Test("and is the gateway's own is started again by the gateway")
+        func privateServer() async throws {
+            try await World.within(server: nil, production: .init(streamLimit: 50)) { world in
+                let gateway = try await world.gateway()
+                try await world.furnish(.garden, Self.live + Self.dead, through: gateway)
+                await world.production.simulator.follow(APNsScript(answerDelay: .milliseconds(100)))
+                let message = try await gateway.broadcast(.garden)
+                try await world.production.accepted(atLeast: 2_000)
+                let server = try PostmasterFile.process(in: world.dataFolder)
+                #expect(kill(server, SIGKILL) == 0)
+                try await eventually("another server in its place") {
+                    try PostmasterFile.process(in: world.dataFolder) != server
+                }
+                let account = try await gateway.finished(message, of: .garden)
+                try await Self.expectAll(account, world)
+                try await gateway.stopGently()
+            }
+        }
+
+        private static func expectSorry(
+            _ gateway: Gateway, _ method: String, _ path: String, _ device: Device? = nil
+        ) async throws {
+            let reply = try await gateway.api.call(method, path, device?.registration(named: false))
+            #expect(reply.status == 503, "\(method): \(reply.text)")
+            #expect(reply.retryAfter.flatMap { Int($0) } != nil)
+        }
+
+        /// The process lived on and knew every answer: nothing was sent twice.
+        private static func expectAll(_ account: Account, _ world: World) async throws {
+            #expect(account.addsUp)
+            #expect(account.endings == ["accepted": live.count, "unregistered": dead.count])
+            #expect(try await world.production.receipts(of: live) == .onceEach(live.count))
+        }
+    }
+}

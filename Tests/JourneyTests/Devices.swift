@@ -1,0 +1,39 @@
+import Encodings
+import PushModel
+
+/// A registration of a test; its token says what the stand-in makes of it.
+struct Device: Sendable {
+    let installation: String
+    /// In hexadecimal.
+    let token: String
+    /// What the registry holds before any push.
+    var badge = 0
+
+    var deviceToken: DeviceToken { DeviceToken(bytes: Hexadecimal.decode(token.utf8) ?? []) }
+
+    /// A line of an import, or the body of a registration.
+    func registration(named: Bool = true, environment: String = "production") -> String {
+        let name = named ? #""installation": "\#(installation)", "# : ""
+        let count = badge > 0 ? #", "badge": \#(badge)"# : ""
+        return #"{\#(name)"provider": "apns", "environment": "\#(environment)", "token": "\#(token)"\#(count)}"#
+    }
+}
+
+/// What a kind of tokens meets in the stand-in: the beginning of their hexadecimal form, by its grammar.
+enum Fate: String, Sendable {
+    case live = "a11e0000"
+    case gone = "dead0100"
+    case goneLongAgo = "dead0200"
+    case bad = "dead0400"
+}
+
+extension [Device] {
+    /// - Parameter family: keeps the tokens and names of several apps apart.
+    init(_ fate: Fate, _ count: Int, family: Int = 0) {
+        self = (0..<count).map { number in
+            let digits = String(family * 10_000_000 + number, radix: 16)
+            let zeros = String(repeating: "0", count: 64 - fate.rawValue.utf8.count - digits.utf8.count)
+            return Device(installation: "\(fate)-\(family)-\(number)", token: fate.rawValue + zeros + digits)
+        }
+    }
+}

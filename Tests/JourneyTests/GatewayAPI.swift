@@ -1,0 +1,87 @@
+import Foundation
+import FoundationNetworking
+
+/// A gateway's HTTP API as a backend calls it. An answer is a value; whoever needs a certain status asks for it.
+struct GatewayAPI: Sendable {
+    let base: URL
+    let key: String
+
+    struct Reply {
+        let status: Int
+        let retryAfter: String?
+        let body: Data
+
+        var text: String { String(decoding: body, as: UTF8.self) }
+
+        func decoded<Value: Decodable>(_ type: Value.Type) throws -> Value {
+            let decoder = JSONDecoder()
+            decoder.keyDecodingStrategy = .convertFromSnakeCase
+            return try decoder.decode(type, from: body)
+        }
+    }
+
+    private static let session: URLSession = {
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.timeoutIntervalForRequest = 300
+        configuration.httpMaximumConnectionsPerHost = 8
+        return URLSession(configuration: configuration)
+    }()
+
+    /// - Throws: where no answer came.
+    func call(
+        _ method: String, _ path: String, _ body: String? = nil, contentType: String = "application/json"
+    ) async throws -> Reply {
+        guard let url = URL(string: path, relativeTo: base) else { throw UnexpectedAnswer(description: "no URL") }
+        var request = URLRequest(url: url)
+        request.httpMethod = method
+        request.setValue("Bearer \(key)", forHTTPHeaderField: "Authorization")
+        if let body {
+            request.httpBody = Data(body.utf8)
+            request.setValue(contentType, forHTTPHeaderField: "Content-Type")
+        }
+        let (data, response) = try await Self.session.data(for: request)
+        guard let response = response as? HTTPURLResponse else { throw UnexpectedAnswer(description: "no answer") }
+        return Reply(
+            status: response.statusCode, retryAfter: response.value(forHTTPHeaderField: "Retry-After"), body: data)
+    }
+
+    @discardableResult
+    func expect(
+        _ status: Int, _ method: String, _ path: String, _ body: String? = nil,
+        contentType: String = "application/json"
+    ) async throws -> Reply {
+        let reply = try await call(method, path, body, contentType: contentType)
+        guard reply.status == status else {
+            throw UnexpectedAnswer(description: "\(method) \(path): \(reply.status), not \(status): \(reply.text)")
+        }
+        return reply
+    }
+}
+
+struct UnexpectedAnswer: Error, CustomStringConvertible {
+    let description: String
+}
+
+/// What the API tells of a message.
+struct Account: Decodable, Equatable {
+    struct Reason: Decodable, Equatable {
+        let outcome: String
+        let reason: String
+        let count: Int
+    }
+
+    let id: String
+    let state: String
+    let audience: Int?
+    let outcomes: [String: Int]
+    let pending: Int
+    let reasons: [Reason]?
+
+    /// P2, whatever became of it.
+    var addsUp: Bool {
+        state == "finished" && pending == 0 && audience == outcomes.values.reduce(0, +)
+    }
+
+    /// Those that are not zero.
+    var endings: [String: Int] { outcomes.filter { $0.value != 0 } }
+}

@@ -1,0 +1,70 @@
+import Glibc
+import Postgres
+import PushModel
+import Reactor
+import Simulator
+import Testing
+
+extension Journeys {
+    @Suite("A gateway that is killed in the middle of a broadcast to 100,000")
+    struct KilledBroadcastTests {
+        private static let live = [Device](.live, 98_000)
+        private static let dead = [Device](.gone, 2_000)
+        /// The stand-in's, so that the broadcast takes long enough to have a middle.
+        private static let streamLimit = 100
+        private static let connectionsMax = 8
+        /// Slow parcels settle at least so often (P4); the settle itself takes its time on a busy machine.
+        private static let settledEvery: Duration = .seconds(1)
+
+        @Test("goes on after its restart: nobody is missed, and only what was not settled yet is repeated")
+        func killed() async throws {
+            let settings = [
+                "LEASE_SECONDS": "10", "REQUEST_DEADLINE_SECONDS": "5",
+                "CONNECTIONS_PER_LANE": "\(Self.connectionsMax)",
+            ]
+            try await World.within(
+                settings: settings, server: nil, production: .init(streamLimit: UInt32(Self.streamLimit))
+            ) { world in
+                let first = try await world.gateway()
+                try await world.furnish(.garden, Self.live + Self.dead, through: first)
+                await world.production.simulator.follow(APNsScript(answerDelay: .milliseconds(80)))
+                let message = try await first.broadcast(.garden)
+                try await world.production.accepted(atLeast: 30_000)
+                first.program.kill(SIGKILL)
+                #expect(try await first.program.end() == .killed(signal: SIGKILL))
+                let death = Clocks.wallNow()
+                let unsettled = try await Self.unsettled(world)
+
+                let second = try await world.gateway()
+                let account = try await second.finished(message, of: .garden)
+
+                #expect(account.addsUp)
+                #expect(account.endings == ["accepted": Self.live.count, "unregistered": Self.dead.count])
+                let receipts = try await world.production.receipts(of: Self.live)
+                #expect(receipts.withoutRepeats == .onceEach(Self.live.count))
+                #expect(receipts.repeats <= unsettled)
+                let arrivals = await world.production.simulator.arrivals(of: Self.live)
+                let inTheLastSecond = arrivals.count { $0 <= death && death - $0 <= Self.settledEvery }
+                let allowed = Self.streamLimit * Self.connectionsMax + inTheLastSecond
+                #expect(receipts.repeats <= allowed)
+                print(
+                    "killed at \(arrivals.count { $0 <= death }): \(unsettled) were not settled, ",
+                    "\(receipts.repeats) repeated, \(allowed) allowed (\(inTheLastSecond) in the last second)",
+                    separator: "")
+                try await second.stopGently()
+            }
+        }
+
+        /// Pushes that the stand-in accepted and the rows don't know of. The stand-in has heard the last of them.
+        private static func unsettled(_ world: World) async throws -> Int {
+            let settled = try await world.database { pool in
+                try await pool.number(
+                    """
+                    SELECT (SELECT sum(accepted) FROM messages)::bigint
+                        + coalesce((SELECT sum(accepted) FROM parcels), 0)::bigint
+                    """)
+            }
+            return await world.production.simulator.summary().accepted - settled
+        }
+    }
+}

@@ -1,0 +1,108 @@
+import Foundation
+import Synchronization
+
+/// A gateway as a process of its own: what it says, what it takes, and its end by our hand. Never outlives its owner.
+final class Program: Sendable {
+    private let notes: Notes
+    let processID: Int32
+    private let errorLog: URL
+
+    enum Ending: Equatable {
+        case exited(Int32)
+        case killed(signal: Int32)
+    }
+
+    /// The products lie beside the test bundle.
+    private static let executable = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath()
+        .deletingLastPathComponent().appending(path: "carillon")
+    /// Little is inherited: a variable of whoever runs the tests decides nothing.
+    private static let inherited = ProcessInfo.processInfo.environment.filter { name, _ in
+        ["PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH", "CARILLON_RUN_FOLDER"].contains(name)
+    }
+
+    /// - Parameter settings: names without the prefix `CARILLON_`.
+    init(_ arguments: [String], settings: [String: String], logs: URL) throws {
+        errorLog = logs.appending(path: "carillon-\(UUID().uuidString.prefix(8)).log")
+        _ = FileManager.default.createFile(atPath: errorLog.path(percentEncoded: false), contents: nil)
+        let process = Process()
+        process.executableURL = Self.executable
+        process.arguments = arguments
+        var environment = Self.inherited
+        for (name, value) in settings { environment["CARILLON_" + name] = value }
+        process.environment = environment
+        let output = Pipe()
+        process.standardOutput = output
+        process.standardError = try FileHandle(forWritingTo: errorLog)
+        process.standardInput = FileHandle.nullDevice
+        let notes = Notes()
+        self.notes = notes
+        output.fileHandleForReading.readabilityHandler = { handle in
+            let bytes = handle.availableData
+            if bytes.isEmpty { handle.readabilityHandler = nil }
+            notes.append(bytes)
+        }
+        process.terminationHandler = { process in
+            let status = process.terminationStatus
+            notes.end(process.terminationReason == .exit ? .exited(status) : .killed(signal: status))
+        }
+        try process.run()
+        processID = process.processIdentifier
+    }
+
+    deinit { kill(SIGKILL) }
+
+    var isAlive: Bool { notes.ending == nil }
+
+    /// The signal goes to this one process, by its id.
+    func kill(_ signal: Int32) {
+        guard isAlive else { return }
+        _ = Glibc.kill(processID, signal)
+    }
+
+    func line(beginningWith prefix: String) async throws -> String {
+        try await foundEventually("a line \"\(prefix)...\" of the gateway; its log: \(loggedLast)") {
+            if let line = notes.lines.first(where: { $0.hasPrefix(prefix) }) { return line }
+            guard isAlive else { throw TookTooLong(description: "the gateway ended: \(loggedLast)") }
+            return nil
+        }
+    }
+
+    func end() async throws -> Ending {
+        try await foundEventually("the gateway to end") { notes.ending }
+    }
+
+    /// The most memory that it ever held.
+    func residentPeakMiB() throws -> Int {
+        let status = try String(contentsOfFile: "/proc/\(processID)/status", encoding: .utf8)
+        let line = status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }
+        guard let text = line?.split(separator: " ").dropLast().last, let kilobytes = Int(text) else {
+            throw TookTooLong(description: "the kernel tells no VmHWM of process \(processID)")
+        }
+        return (kilobytes + 1_023) / 1_024
+    }
+
+    /// For whoever reads a failure.
+    var loggedLast: String {
+        let text = (try? String(contentsOf: errorLog, encoding: .utf8)) ?? ""
+        return text.split(separator: "\n").suffix(12).joined(separator: "\n")
+    }
+}
+
+/// What Foundation's callbacks hear of a process.
+private final class Notes: Sendable {
+    private struct State {
+        var output = Data()
+        var ending: Program.Ending?
+    }
+    private let state = Mutex(State())
+
+    func append(_ bytes: Data) { state.withLock { $0.output += bytes } }
+    func end(_ ending: Program.Ending) { state.withLock { $0.ending = ending } }
+
+    var ending: Program.Ending? { state.withLock { $0.ending } }
+    /// Whole ones only.
+    var lines: [String] {
+        let text = state.withLock { String(decoding: $0.output, as: UTF8.self) }
+        return text.split(separator: "\n", omittingEmptySubsequences: false).dropLast().map(String.init)
+    }
+}

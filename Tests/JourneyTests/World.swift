@@ -1,0 +1,226 @@
+import Foundation
+import Postgres
+import PushModel
+import Reactor
+import Signing
+import Simulator
+import TLS
+import Testing
+
+/// All journeys: they start whole gateways, so that one after the other is faster than all at once.
+@Suite("Journeys", .serialized, .onDatabaseServer)
+enum Journeys {}
+
+/// Everything around a gateway: a database, an APNs for production and one for the sandbox, and gateways that come and
+/// go. App "garden" is in production, "forest" in the sandbox, each with a credential of its own.
+final class World: Sendable {
+    let production: StandIn
+    let sandbox: StandIn
+    let authority: CertificateAuthority
+    let folder: URL
+    private let database: Database
+    private let signingKey: ES256Key
+    private let adminKey = String(repeating: "admin-key-of-a-test-", count: 2)
+    private let settings: [String: String]
+
+    enum Database {
+        /// The private PostgreSQL of the gateway itself: the default of the product.
+        case gatewaysOwn
+        /// A database on a server of the tests.
+        case on(DatabaseServer, name: String)
+    }
+
+    /// - Parameter settings: `CARILLON_...` without the prefix, over the world's own.
+    /// - Parameter server: nil leaves it to the gateway to keep one.
+    static func within(
+        settings: [String: String] = [:], server: DatabaseServer? = DatabaseServer.shared,
+        production traits: StandIn.Traits = StandIn.Traits(), _ body: (World) async throws -> Void
+    ) async throws {
+        try await TestFolder.within { folder in
+            let world = try await World(folder, settings, server, traits)
+            let outcome: Result<Void, any Error>
+            do { outcome = .success(try await body(world)) } catch { outcome = .failure(error) }
+            await world.production.simulator.stop()
+            await world.sandbox.simulator.stop()
+            await world.stopGatewaysServer()
+            try outcome.get()
+        }
+    }
+
+    private init(
+        _ folder: URL, _ settings: [String: String], _ server: DatabaseServer?, _ traits: StandIn.Traits
+    ) async throws {
+        self.folder = folder
+        func path(_ name: String) -> String { folder.appending(path: name).path(percentEncoded: false) }
+        authority = try CertificateAuthority(validity: .days(2, from: Clocks.wallNow()))
+        production = try await StandIn(authority, traits)
+        sandbox = try await StandIn(authority)
+        signingKey = try ES256Key.generate()
+        try Data(authority.pem).write(to: folder.appending(path: "ca.pem"))
+        try Data((0..<32).map { UInt8($0) }).write(to: folder.appending(path: "master.key"))
+        var all = [
+            "MASTER_KEY_FILE": path("master.key"), "ADMIN_KEY": adminKey, "DATA_DIR": path("d"),
+            "LISTEN": "127.0.0.1:0", "PROVIDER_CA_FILE": path("ca.pem"), "APNS_PRODUCTION_URL": production.url,
+            "APNS_SANDBOX_URL": sandbox.url,
+        ]
+        if let server {
+            let name = "world_\(UUID().uuidString.replacing("-", with: "").lowercased())"
+            try await server.makeDatabase(name)
+            all["DATABASE_URL"] = server.url(name)
+            database = .on(server, name: name)
+        } else {
+            database = .gatewaysOwn
+        }
+        all.merge(settings) { _, new in new }
+        self.settings = all
+    }
+
+    /// Starts a gateway, and waits until it says that it is ready.
+    func gateway() async throws -> Gateway {
+        let program = try Program(["serve"], settings: settings, logs: folder)
+        let line = try await program.line(beginningWith: "carillon is ready on ")
+        let address = try #require(line.split(separator: " ").last.flatMap { URL(string: String($0)) })
+        return Gateway(program: program, api: GatewayAPI(base: address, key: adminKey))
+    }
+
+    /// Where the gateway keeps its private server.
+    var dataFolder: URL { folder.appending(path: "d") }
+
+    /// Asks the rows.
+    func database<Answer>(_ body: (PostgresPool) async throws -> Answer) async throws -> Answer {
+        switch database {
+        case .on(let server, let name): return try await server.within(name, body)
+        case .gatewaysOwn:
+            let loop = try ReactorLoop(name: "rows")
+            defer { loop.stop() }
+            let socket = try PostmasterFile.socketFolder(in: dataFolder)
+            let settings = PostgresSettings(socketFolder: socket, user: "carillon", database: "carillon")
+            return try await settings.pooled(on: loop, body)
+        }
+    }
+
+    /// A gateway that was killed leaves its server behind, for the next one to adopt.
+    private func stopGatewaysServer() async {
+        guard case .gatewaysOwn = database, let process = try? PostmasterFile.process(in: dataFolder) else { return }
+        _ = kill(process, SIGQUIT)
+        try? await eventually("the private server's end") { kill(process, 0) != 0 }
+    }
+
+    /// An app with a signing key and its devices.
+    func furnish(_ app: App, _ devices: [Device], through gateway: Gateway) async throws {
+        try await gateway.api.expect(201, "POST", "/v1/apps", #"{"slug": "\#(app)", "name": "An app"}"#)
+        try await activateToken(for: app, through: gateway)
+        try await gateway.register(devices, of: app)
+    }
+
+    func activateToken(for app: App, through gateway: Gateway) async throws {
+        let p8 = String(decoding: try signingKey.privatePEM(), as: UTF8.self).replacing("\n", with: "\\n")
+        try await gateway.api.expect(
+            201, "POST", "/v1/apps/\(app)/credentials",
+            """
+            {"provider": "apns", "kind": "token", "environment": "\(app.environment)", "key_id": "\(app.keyID)",
+             "team_id": "TEAMID1234", "topics": ["\(app.topic)"], "p8": "\(p8)", "activate": true}
+            """)
+    }
+}
+
+enum App: String, Sendable, CustomStringConvertible {
+    case garden, forest
+
+    var description: String { rawValue }
+    var environment: String { self == .garden ? "production" : "sandbox" }
+    var topic: String { "com.example.\(rawValue)" }
+    var keyID: String { self == .garden ? "GARDEN1234" : "FOREST1234" }
+}
+
+/// A running gateway and its API.
+struct Gateway: Sendable {
+    let program: Program
+    let api: GatewayAPI
+
+    func register(_ devices: [Device], of app: App) async throws {
+        let lines = devices.map { $0.registration(environment: app.environment) }
+        let reply = try await api.expect(
+            200, "POST", "/v1/apps/\(app)/devices/import", lines.joined(separator: "\n") + "\n",
+            contentType: "application/x-ndjson")
+        let last = reply.text.split(separator: "\n").last.map(String.init) ?? ""
+        try #require(
+            last.contains(#""done":true"#) && last.contains(#""created":\#(devices.count)"#),
+            "the import ended: \(last)")
+    }
+
+    /// Accepts a message to everyone, which raises the badge; answers its id.
+    func broadcast(_ app: App, ttlSeconds: Int = 86_400) async throws -> String {
+        try await send(app, audience: #"{"all": true}"#, ttlSeconds: ttlSeconds)
+    }
+
+    func send(_ app: App, audience: String, ttlSeconds: Int = 86_400) async throws -> String {
+        let reply = try await api.expect(
+            202, "POST", "/v1/apps/\(app)/messages",
+            """
+            {"audience": \(audience), "badge": "increment", "options": {"ttl_seconds": \(ttlSeconds)},
+             "notification": {"title": "Carillon", "body": "Twelve o'clock"}}
+            """)
+        return try reply.decoded(Accepted.self).id
+    }
+
+    func account(_ message: String, of app: App) async throws -> Account {
+        try await api.expect(200, "GET", "/v1/apps/\(app)/messages/\(message)").decoded(Account.self)
+    }
+
+    func finished(_ message: String, of app: App, within bound: Duration = .seconds(240)) async throws -> Account {
+        var last: Account?
+        do {
+            return try await foundEventually("the message to finish", within: bound) {
+                // While the database is away, the API says so.
+                let reply = try await api.call("GET", "/v1/apps/\(app)/messages/\(message)")
+                guard reply.status == 200 else { return nil }
+                last = try reply.decoded(Account.self)
+                return last?.state == "finished" ? last : nil
+            }
+        } catch let slow as TookTooLong {
+            throw TookTooLong(
+                description: "\(slow): \(String(describing: last)); the gateway's log: \(program.loggedLast)")
+        }
+    }
+
+    /// All of it, page by page: (installation, verdict).
+    func feedback(_ app: App) async throws -> [Feedback] {
+        var all: [Feedback] = []
+        var cursor = ""
+        while true {
+            let page = try await api.expect(200, "GET", "/v1/apps/\(app)/feedback?limit=500\(cursor)")
+                .decoded(FeedbackPage.self)
+            guard !page.items.isEmpty, let next = page.next else { return all }
+            all += page.items
+            cursor = "&after=\(next.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? next)"
+        }
+    }
+
+    func state(of device: Device, _ app: App) async throws -> String {
+        try await api.expect(200, "GET", "/v1/apps/\(app)/devices/\(device.installation)").decoded(Registered.self)
+            .state
+    }
+
+    func isReady() async throws -> Bool { try await api.call("GET", "/readyz").status == 200 }
+
+    /// Asks it to stop, as an operator does, and waits until it has.
+    func stopGently() async throws {
+        program.kill(SIGTERM)
+        #expect(try await program.end() == .exited(0), "a gateway that is asked to stop ends well")
+    }
+
+    struct Feedback: Decodable, Equatable {
+        let installation: String
+        let verdict: String
+        let reason: String
+    }
+
+    private struct FeedbackPage: Decodable {
+        let items: [Feedback]
+        let next: String?
+    }
+
+    private struct Accepted: Decodable { let id: String }
+    private struct Registered: Decodable { let state: String }
+}
