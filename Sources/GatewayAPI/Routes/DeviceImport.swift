@@ -19,20 +19,22 @@ struct DeviceImport: Sendable {
     private static let firstPause: Duration = .milliseconds(250)
 
     /// - Parameter write: takes what is answered, in order; suspends while the client does not read.
-    func run(_ body: RequestBody, _ write: ([UInt8]) async throws -> Void) async throws {
+    /// - Returns: whether the body was read to its end.
+    func run(_ body: RequestBody, _ write: ([UInt8]) async throws -> Void) async throws -> Bool {
         var splitter = LineSplitter(lineBytesMax: lineBytesMax)
         var answer = ImportAnswer()
         for try await chunk in body {
             let lines = splitter.take(Array(chunk.readableBytesView))
             for start in stride(from: 0, to: lines.count, by: batchLinesMax) {
                 let batch = lines[start..<min(start + batchLinesMax, lines.count)]
-                guard try await take(batch, &answer, write) else { return }
+                guard try await take(batch, &answer, write) else { return false }
             }
         }
         if let last = splitter.finish() {
-            guard try await take([last], &answer, write) else { return }
+            guard try await take([last], &answer, write) else { return true }
         }
         try await write(answer.end(lines: splitter.lines))
+        return true
     }
 
     /// One commit, as far as the registry can. False: the import can't go on, and the client was told.

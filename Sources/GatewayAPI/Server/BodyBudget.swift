@@ -27,7 +27,8 @@ package final class BodyBudget: Sendable {
 enum BodyReader {
     /// The declared length, which the HTTP parser holds the client to; nil where it comes in chunks.
     static func declaredBytes(_ request: Request) -> Int? {
-        request.headers[.contentLength].flatMap { Int($0) }
+        if let length = request.headers[.contentLength] { return Int(length) }
+        return request.headers.contains(.transferEncoding) ? nil : 0
     }
 
     static func tooLarge(bytesMax: Int) -> Problem {

@@ -13,6 +13,9 @@ package struct GatewayLimits: Sendable {
     package var connectionsMax = 4_096
     /// Of a connection on which nothing is asked, or on which a request stops halfway.
     package var idleTimeout: Duration = .seconds(75)
+    /// How long a client that still sends what nobody will read is heard after its answer. At once would be a reset,
+    /// which takes the answer away that it is just reading.
+    package var lingerTime: Duration = .seconds(5)
 
     package init() {}
 }

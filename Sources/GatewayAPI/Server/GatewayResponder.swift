@@ -27,32 +27,34 @@ package struct GatewayResponder: HTTPResponder {
     }
 
     package func respond(to request: Request, context: GatewayContext) async throws -> Response {
-        var route: Route?
+        let incoming = Incoming(request: request, channel: context.channel)
         let response: Response
         do {
-            let target = try RequestTarget(request.head.path ?? "")
-            let match = try RouteTable.match(request.method, target.segments)
-            route = match.route
-            if !match.route.isOpen { try adminKey.check(authorization: request.headers[values: .authorization]) }
-            let query = try QueryReader(target.query, known: match.route.queryNames)
-            let key = try IdempotencyKey.read(request.headers[values: .idempotencyKey])
-            if match.route == .importDevices {
-                response = try await importDevices(
-                    Call(match: match, path: target.path, query: query, body: [], idempotencyKey: key), request.body)
-            } else {
-                response = try await answer(match, target, query, key, request, context)
-            }
+            response = try await respond(to: incoming)
         } catch let problem as Problem {
-            note(problem, on: route)
+            note(problem, on: incoming.route)
             response = Response(Answer(problem))
         }
-        return request.method == .head ? response.createHeadResponse() : response
+        let whole = request.method == .head ? response.createHeadResponse() : response
+        let isWanted = incoming.isBodyRead || isSmall(request)
+        return isWanted ? whole : whole.hangingUp(on: context.channel, after: services.limits.lingerTime)
     }
 
-    private func answer(
-        _ match: RouteMatch, _ target: RequestTarget, _ query: QueryReader, _ key: String?, _ request: Request,
-        _ context: GatewayContext
-    ) async throws -> Response {
+    /// Whether the rest of a body may as well be read and dropped.
+    private func isSmall(_ request: Request) -> Bool {
+        BodyReader.declaredBytes(request).map { $0 <= services.limits.bodyBytesMax } ?? false
+    }
+
+    private func respond(to incoming: Incoming) async throws -> Response {
+        let request = incoming.request
+        let target = try RequestTarget(request.head.path ?? "")
+        let match = try RouteTable.match(request.method, target.segments)
+        incoming.route = match.route
+        if !match.route.isOpen { try adminKey.check(authorization: request.headers[values: .authorization]) }
+        let query = try QueryReader(target.query, known: match.route.queryNames)
+        let key = try IdempotencyKey.read(request.headers[values: .idempotencyKey])
+        let call = { body in Call(match: match, path: target.path, query: query, body: body, idempotencyKey: key) }
+        if match.route == .importDevices { return try await importDevices(call([]), incoming) }
         let bytesMax = services.limits.bodyBytesMax
         // Without a declared length it may turn out as large as allowed.
         let share = min(BodyReader.declaredBytes(request) ?? bytesMax, bytesMax)
@@ -63,12 +65,10 @@ package struct GatewayResponder: HTTPResponder {
         }
         defer { budget.giveBack(share) }
         let body = try await BodyReader.read(request, bytesMax: bytesMax)
-        let answer = try await answer(
-            Call(match: match, path: target.path, query: query, body: body, idempotencyKey: key))
-        if match.route == .sendMessage, let steps = services.steps {
-            return Response(answer, announcing: .messageAnswered, to: steps, on: context.channel)
-        }
-        return Response(answer)
+        incoming.isBodyRead = true
+        let answer = try await answer(call(body))
+        guard match.route == .sendMessage, let steps = services.steps else { return Response(answer) }
+        return Response(answer, announcing: .messageAnswered, to: steps, on: incoming.channel)
     }
 
     private func answer(_ call: Call) async throws(Problem) -> Answer {
@@ -111,16 +111,21 @@ package struct GatewayResponder: HTTPResponder {
     }
 
     /// The answer begins before the body has ended.
-    private func importDevices(_ call: Call, _ body: RequestBody) async throws(Problem) -> Response {
+    private func importDevices(_ call: Call, _ incoming: Incoming) async throws(Problem) -> Response {
         let importing = DeviceImport(
             registry: services.registry, app: try await apps.app(of: call).id, clock: services.clock,
             lineBytesMax: services.limits.lineBytesMax, batchLinesMax: services.limits.batchLinesMax)
+        // From here on the body is the import's.
+        incoming.isBodyRead = true
+        let (channel, linger) = (incoming.channel, services.limits.lingerTime)
+        let body = incoming.request.body
         return Response(
             status: .ok, headers: [.contentType: "application/x-ndjson"],
             body: ResponseBody { writer in
                 var sink = writer
-                try await importing.run(body) { try await sink.write(ByteBuffer(bytes: $0)) }
+                let isWhole = try await importing.run(body) { try await sink.write(ByteBuffer(bytes: $0)) }
                 try await sink.finish(nil)
+                if !isWhole { Response.hangUp(on: channel, after: linger) }
             })
     }
 
@@ -138,6 +143,21 @@ package struct GatewayResponder: HTTPResponder {
                 "route": "\(route.map { "\($0.method) \($0.template)" } ?? "none")", "code": "\(problem.code.rawValue)",
                 "cause": "\(problem.cause ?? "")",
             ])
+    }
+}
+
+/// A request on its way through the door, in one task.
+private final class Incoming {
+    let request: Request
+    let channel: any Channel
+    /// nil until one fits.
+    var route: Route?
+    /// Whether nothing of the body is left that nobody will read.
+    var isBodyRead = false
+
+    init(request: Request, channel: any Channel) {
+        self.request = request
+        self.channel = channel
     }
 }
 

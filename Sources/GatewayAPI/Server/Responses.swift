@@ -25,6 +25,24 @@ extension Response {
     }
 }
 
+extension Response {
+    /// Ends the connection with this answer: the rest of the request is not wanted, and may have no end.
+    func hangingUp(on channel: any Channel, after linger: Duration) -> Response {
+        let body = body
+        var headers = headers
+        headers[.connection] = "close"
+        let closing = ResponseBody(contentLength: body.contentLength) { writer in
+            try await body.write(writer)
+            Self.hangUp(on: channel, after: linger)
+        }
+        return Response(status: status, headers: headers, body: closing)
+    }
+
+    static func hangUp(on channel: any Channel, after linger: Duration) {
+        channel.eventLoop.scheduleTask(in: TimeAmount(linger)) { channel.close(promise: nil) }
+    }
+}
+
 extension Answer {
     fileprivate var fields: HTTPFields {
         var fields = HTTPFields()
