@@ -30,10 +30,10 @@ struct SettingsTests {
 
     @Test("are taken from the environment before the file, and from the file before the default")
     func precedence() throws {
-        try withFile(#"{"listen": "[::1]:1", "lease_seconds": 7, "suspect_share": 0.5}"#) { path in
+        try withFile(#"{"listen": "[::1]:1", "lease_seconds": 77, "suspect_share": 0.5}"#) { path in
             let settings = try read(["CARILLON_SETTINGS_FILE": path, "CARILLON_LISTEN": "0.0.0.0:0"])
             #expect(settings.listen == ListenAddress(host: "0.0.0.0", port: 0))
-            #expect(settings.limits.lease == .seconds(7))
+            #expect(settings.limits.lease == .seconds(77))
             #expect(settings.limits.suspectShare == 0.5)
             #expect(settings.limits.parcelMembers == Limits().parcelMembers)
         }

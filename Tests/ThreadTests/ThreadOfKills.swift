@@ -24,7 +24,10 @@ struct ThreadOfKills {
         var client = Client(body: Self.body, key: Self.key)
         var fired: [Fault] = []
         for (life, kill) in kills.enumerated() {
-            let gateway = try await world.gateway(kill)
+            guard let gateway = try await world.gatewayOrItsEnd(kill) else {
+                fired.append(kill)
+                continue
+            }
             if life == 0 { try await world.furnish(through: gateway) }
             try await client.send(through: gateway)
             if try await endsByItsFault(gateway, client) { fired.append(kill) }

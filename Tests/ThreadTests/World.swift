@@ -86,13 +86,30 @@ final class World: Sendable {
 
     /// Starts a gateway on this world's database, and waits until it says that it is ready.
     func gateway(_ fault: Fault? = nil) async throws -> Gateway {
+        let child = try start(fault)
+        return try await ready(child)
+    }
+
+    /// The same; nil where it has met its fault before it was ready, since it takes up old work at once.
+    func gatewayOrItsEnd(_ fault: Fault) async throws -> Gateway? {
+        let child = try start(fault)
+        do { return try await ready(child) } catch {
+            if child.ending == .killed(signal: SIGKILL) { return nil }
+            throw error
+        }
+    }
+
+    private func start(_ fault: Fault?) throws -> Child {
         var environment = Programs.environment
         for (name, value) in settings { environment["CARILLON_" + name] = value }
         if let fault {
             environment["CARILLON_FAULT"] = "\(fault.step.rawValue):\(fault.time)"
             environment["CARILLON_FAULT_SIGNAL"] = fault.freezes ? "STOP" : "KILL"
         }
-        let child = try Programs.gateway(underFaults: fault != nil, environment: environment, logs: folder)
+        return try Programs.gateway(underFaults: fault != nil, environment: environment, logs: folder)
+    }
+
+    private func ready(_ child: Child) async throws -> Gateway {
         let line = try await child.line(beginningWith: "carillon is ready on ")
         let address = try #require(line.split(separator: " ").last.flatMap { URL(string: String($0)) })
         return Gateway(child: child, caller: HTTPCaller(base: address, key: adminKey))

@@ -73,16 +73,16 @@ enum House {
         Room(
             "CredentialKeeping", .service,
             [
-                "PushModel", "JSON", "Encodings", "DeliveryRules", "APNs", "Signing", "TLS", "Store", "Reactor",
-                "Logging",
-                "Synchronization",
+                "PushModel", "JSON", "Encodings", "DeliveryRules", "APNs", "Signing", "TLS", "Transport", "Store",
+                "Reactor", "Logging", "Synchronization",
             ]),
 
         Room(
             "GatewayAPI", .api,
             [
                 "PushModel", "JSON", "Encodings", "Calendar", "APNs", "Signing", "Store", "Delivery", "Registry",
-                "CredentialKeeping", "Logging", "Hummingbird", "HTTPTypes", "NIOCore", "Synchronization",
+                "CredentialKeeping", "Logging", "Hummingbird", "HummingbirdCore", "HTTPTypes", "NIOCore",
+                "Synchronization",
             ]),
 
         Room(

@@ -63,8 +63,10 @@ enum Project {
 
     static func manifest() throws -> Manifest { Manifest(text: try text("Package.swift")) }
 
-    /// Every Swift file of the rooms and of the tests, sorted by path.
-    static func files() throws -> [HouseFile] {
+    /// Every Swift file of the rooms and of the tests, sorted by path. Read once.
+    static func files() throws -> [HouseFile] { try readFiles.get() }
+
+    private static let readFiles = Result {
         try ["Sources", "Tests", "migrations"].flatMap { try swiftFiles(under: $0) }.sorted().map { path in
             HouseFile(SourceText(path: path, text: try text(path)), room: room(of: path))
         }
