@@ -46,7 +46,11 @@ package actor WorkBell {
         repeat {
             again.remove(news)
             // A bell that nobody hears costs one poll's delay: no reason to fail, or to try again.
-            _ = try? await pool.run([Query(HousekeepingSQL.notify) { $0.text(news.channel); $0.text(news.rawValue) }])
+            _ = try? await pool.run([
+                Query(HousekeepingSQL.notify) {
+                    $0.text(news.channel); $0.text(news.rawValue)
+                }
+            ])
         } while again.contains(news)
         telling.remove(news)
     }

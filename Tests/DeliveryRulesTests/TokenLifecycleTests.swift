@@ -85,7 +85,8 @@ struct RegistrationRuleTests {
     @Test("on another route raises the generation: old answers came from elsewhere")
     func otherRoute() {
         let decision = TokenLifecycle.register(
-            existing: stored("a", token: "T"), holder: nil, incoming: incoming(said("a", token: "T"), route: RouteID(8)))
+            existing: stored("a", token: "T"), holder: nil, incoming: incoming(said("a", token: "T"), route: RouteID(8))
+        )
         #expect(decision.change == .refreshed)
         #expect(decision.row.generation == TokenGeneration(5))
         #expect(decision.replacedGeneration == nil)

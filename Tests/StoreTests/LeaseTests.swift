@@ -66,7 +66,9 @@ struct LeaseTests {
                             route: route, owner: ProcessID(UniversalID(high: 9, low: number)), leaseFor: .seconds(60),
                             knownFormats: [1])
                         var mine: [ParcelID] = []
-                        while let parcel = try await world.stores.parcels.lease(order, now: dawn) { mine.append(parcel.id) }
+                        while let parcel = try await world.stores.parcels.lease(order, now: dawn) {
+                            mine.append(parcel.id)
+                        }
                         return mine
                     }
                 }
@@ -137,7 +139,8 @@ struct LeaseTests {
             #expect(try await parcels.rescue(now: dawn + .seconds(100)) == 0)
             #expect(try await parcels.rescue(now: dawn + .seconds(101)) == 1)
             #expect(
-                try await parcels.renew(parcel.id, epoch: 1, owner: StoreWorld.ann, for: .seconds(60), now: at) == false)
+                try await parcels.renew(parcel.id, epoch: 1, owner: StoreWorld.ann, for: .seconds(60), now: at) == false
+            )
         }
     }
 
@@ -276,7 +279,9 @@ struct LeaseBadgeTests {
                 for _ in 0..<4 {
                     group.addTask {
                         let batch = (1...200).reversed().map { StoreWorld.registration("i\($0)", token: $0) }
-                        for answer in await world.stores.registry.register(batch, app: world.app) { _ = try answer.get() }
+                        for answer in await world.stores.registry.register(batch, app: world.app) {
+                            _ = try answer.get()
+                        }
                     }
                 }
                 try await group.waitForAll()

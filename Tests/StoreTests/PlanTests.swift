@@ -36,7 +36,8 @@ struct PlanTests {
                 #expect(members.count <= 5)
                 planned[try rows.int64(row, 0), default: []] += members
             }
-            #expect(planned[try await world.route().value] == production.map(\.value).filter { $0 != production[3].value })
+            #expect(
+                planned[try await world.route().value] == production.map(\.value).filter { $0 != production[3].value })
             #expect(planned[try await world.route(.sandbox).value] == sandbox.map(\.value))
         }
     }

@@ -28,8 +28,9 @@ struct RegisterTests {
             #expect(record.environment == .sandbox)
             #expect(record.topic == StoreWorld.topic)
             #expect(record.registeredAt == dawn && record.createdAt == dawn)
-            #expect([record.user, record.locale, record.timeZone, record.appVersion]
-                == ["ada", "en_GB", "Europe/London", "5.1"])
+            #expect(
+                [record.user, record.locale, record.timeZone, record.appVersion]
+                    == ["ada", "en_GB", "Europe/London", "5.1"])
             #expect(.set(record.tags) == said.tags)
             #expect(String(decoding: record.attributes, as: UTF8.self) == #"{"plan": "gold"}"#)
         }
@@ -180,7 +181,9 @@ struct RegisterBatchTests {
                 StoreWorld.registration("i3", token: 2),
             ]
             if isReversed { batch.reverse() }
-            for answer in await world.stores.registry.register(batch, app: world.app, now: dawn) { _ = try answer.get() }
+            for answer in await world.stores.registry.register(batch, app: world.app, now: dawn) {
+                _ = try answer.get()
+            }
             let seeds = [4, 1, 2]
             for (number, seed) in zip(1...3, seeds) {
                 let device = try await world.device("i\(number)")

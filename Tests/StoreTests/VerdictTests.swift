@@ -18,9 +18,12 @@ extension StoreWorld {
     fileprivate func apply(
         _ verdicts: [GuardedVerdict], answered: Int = 0, suspected: Int = 0, at now: WallInstant = dawn
     ) async throws -> VerdictReport {
-        let samples = answered == 0 ? [] : [
-            RouteSample(route: try await route(), answered: answered, suspected: suspected)
-        ]
+        let samples =
+            answered == 0
+            ? []
+            : [
+                RouteSample(route: try await route(), answered: answered, suspected: suspected)
+            ]
         return try await stores.parcels.applyVerdicts(verdicts, samples: samples, now: now)
     }
 
