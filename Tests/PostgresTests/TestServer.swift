@@ -38,7 +38,7 @@ enum SharedServer {
 enum TestFolder {
     /// Readable by the server's user; named after this process, so that a later run can tell what is left over.
     static func make() throws -> String {
-        var template = Array("/tmp/carillon-test-\(getpid())-XXXXXX".utf8CString)
+        var template = Array("/tmp/carillon-server-\(getpid())-XXXXXX".utf8CString)
         let made = unsafe mkdtemp(&template)
         try #require(unsafe made != nil)
         let path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
@@ -49,8 +49,8 @@ enum TestFolder {
     /// What a run that was killed has left: its folders, and the servers that live in them.
     static func sweep() async throws {
         let script = """
-            for folder in /tmp/carillon-test-*; do
-                owner=${folder#/tmp/carillon-test-}; [ -d "/proc/${owner%%-*}" ] && continue
+            for folder in /tmp/carillon-server-*; do
+                owner=${folder#/tmp/carillon-server-}; [ -d "/proc/${owner%%-*}" ] && continue
                 server=$(head -n 1 "$folder/postgres/postmaster.pid" 2>/dev/null)
                 [ "$(readlink "/proc/$server/cwd")" = "$folder/postgres" ] && kill -9 "$server"
                 rm -rf "$folder"
