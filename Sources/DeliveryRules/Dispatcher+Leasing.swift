@@ -68,7 +68,8 @@ extension Dispatcher {
         runs.append(state)
         guard !positions.isEmpty else { return }
         if let lane = request.lane, !request.expiredOnly, !isDraining {
-            actions.append(.submit(state.name, lane, positions: positions, until: noStreamAfter(leaseEnd)))
+            actions.append(
+                .submit(state.name, lane, positions: positions, until: state.noStreamAfter(settings.requestDeadline)))
         } else {
             withdrawUnsent(positions, of: state.name, now)
         }
@@ -78,10 +79,6 @@ extension Dispatcher {
     private mutating func withdrawUnsent(_ positions: [Int32], of name: LeaseName, _ now: MonotonicInstant) {
         guard let place = placeOfRun(name) else { return }
         for position in positions { runs[place].run.record(.unsent(.withdrawn), for: Int(position), now: now) }
-    }
-
-    func noStreamAfter(_ leaseEnd: MonotonicInstant) -> MonotonicInstant {
-        MonotonicInstant(nanoseconds: leaseEnd.nanoseconds - settings.requestDeadline.wholeNanoseconds)
     }
 
     /// Asks for parcels, one call a route at a time, going round the apps.

@@ -43,7 +43,7 @@ extension Dispatcher {
         runs[place].leaseEnd = startedAt + settings.leaseLength
         runs[place].renewAt = startedAt + settings.leaseLength / 3
         if let lane = runs[place].lane, runs[place].run.openCount > 0 {
-            actions.append(.extend(name, lane, until: noStreamAfter(runs[place].leaseEnd)))
+            actions.append(.extend(name, lane, until: runs[place].noStreamAfter(settings.requestDeadline)))
         }
     }
 

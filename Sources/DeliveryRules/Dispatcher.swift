@@ -123,4 +123,10 @@ struct RunState: Sendable {
     var settleAgainAt: MonotonicInstant?
     var verdictsDone = false
     var name: LeaseName { LeaseName(parcel: run.parcel.id, epoch: run.parcel.epoch) }
+
+    /// A request's answer has to fit into the lease; and nothing is sent that has expired.
+    func noStreamAfter(_ requestDeadline: Duration) -> MonotonicInstant {
+        let fits = MonotonicInstant(nanoseconds: leaseEnd.nanoseconds - requestDeadline.wholeNanoseconds)
+        return min(fits, run.expiry)
+    }
 }

@@ -63,6 +63,13 @@ package struct ParcelRun: Equatable, Sendable {
         parcel.leasedAt + (now - leasedAtMonotonic)
     }
 
+    /// When its pushes expire, by our own clock.
+    package var expiry: MonotonicInstant {
+        let left = (parcel.expiresAt - parcel.leasedAt).wholeNanoseconds
+        let (sum, overflow) = leasedAtMonotonic.nanoseconds.addingReportingOverflow(left)
+        return MonotonicInstant(nanoseconds: overflow ? .max : sum)
+    }
+
     /// An earlier attempt may have reached the device: its answer was lost, or its owner died.
     var mayHaveBeenShown: Bool { parcel.answerLost || parcel.lapses > 0 }
 

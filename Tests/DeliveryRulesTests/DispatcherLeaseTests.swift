@@ -16,6 +16,18 @@ struct DispatcherLeaseTests {
                 == .submit(DispatcherBench.name, DispatcherBench.lane, positions: [0, 1, 2], until: until))
     }
 
+    @Test("is sent with no stream later than its expiry, however long the lease is")
+    func expires() {
+        var bench = DispatcherBench()
+        let asked = bench.find([DispatcherBench.route(7)]).leaseRequests[0]
+        let parcel = ParcelRunSamples.parcel(expiresAfter: .seconds(5))
+        let actions = bench.tell(.leased(parcel, asked: asked, isRepeatable: true))
+        let until = asked.startedAt + .seconds(5)
+        #expect(
+            actions.first
+                == .submit(DispatcherBench.name, DispatcherBench.lane, positions: [0, 1, 2], until: until))
+    }
+
     @Test("is settled at once when its last answer came, and forgotten when that is written")
     func completes() {
         var bench = DispatcherBench()
