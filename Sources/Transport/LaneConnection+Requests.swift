@@ -8,7 +8,7 @@ extension LaneConnection {
     /// How many requests it takes now.
     var room: Int {
         guard let session, !isBackedUp, machine.mayOpen(core.loop.now) else { return 0 }
-        return session.room
+        return min(session.room, max(0, core.window.limit - streams.count))
     }
 
     /// Whether it takes requests at all, now or when others are answered.
@@ -84,6 +84,7 @@ extension LaneConnection {
 
     private func respond(_ answer: HTTP2Answer, _ flight: Flight, _ session: HTTP2ClientSession) {
         machine.answered(core.loop.now)
+        core.window.answered()
         if answer.body.isEmpty && answer.retryAfter.isEmpty {
             core.queue.respond(flight, status: answer.status)
         } else {

@@ -90,6 +90,7 @@ final class LaneConnection: ReadinessHandler, TimerHandler {
     }
 
     private func close(_ end: ConnectionEnd, _ politely: Bool) {
+        if case .lost = end, streams.count > 0 { core.window.lost() }
         if politely { sayGoodbye() }
         if let timer { core.loop.cancel(timer) }
         timer = nil

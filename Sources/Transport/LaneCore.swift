@@ -15,6 +15,7 @@ final class LaneCore: TurnHandler, TimerHandler {
 
     var queue = LaneQueue()
     var buffers = LaneBuffers()
+    var window = StreamWindow(ceiling: LaneSettings.streamsMax)
     var connections: [LaneConnection] = []
     private var machine: LaneMachine
     private var headers: RequestHeaders
@@ -109,6 +110,7 @@ extension LaneCore {
     }
 
     func drains(_ connection: LaneConnection, _ reason: DrainReason) {
+        if reason == .unresponsive { window.lost() }
         var isRefused = false
         if reason == .goAway {
             isRefused = connection.farewell?.refusesCredential == true

@@ -154,3 +154,54 @@ struct GoAwayReasonTests {
         }
     }
 }
+
+@Suite("The window of streams")
+struct StreamWindowTests {
+    @Test("doubles with each round of answers, up to the lane's own bound")
+    func grows() {
+        var window = StreamWindow(ceiling: 2_000)
+        var limits = [window.limit]
+        for _ in 0..<5_000 {
+            window.answered()
+            if window.limit != limits.last { limits.append(window.limit) }
+        }
+        #expect(limits == [128, 256, 512, 1_024, 2_000])
+    }
+
+    @Test("risks an eighth of what a connection lives for, with a peer that breaks every hundred requests")
+    func regularLoss() {
+        var window = StreamWindow(ceiling: 2_000)
+        var limits: [Int] = []
+        for _ in 0..<20 {
+            for _ in 0..<97 { window.answered() }
+            window.lost()
+            limits.append(window.limit)
+        }
+        #expect(limits.allSatisfy { (8...12).contains($0) })
+    }
+
+    @Test("halves at a rare loss, and comes back within thousands of answers")
+    func rareLoss() {
+        var window = StreamWindow(ceiling: 2_000)
+        for _ in 0..<1_000_000 { window.answered() }
+        window.lost()
+        #expect(window.limit == 1_000)
+        for _ in 0..<8_000 { window.answered() }
+        #expect(window.limit == 2_000)
+    }
+
+    @Test("counts connections that break together once")
+    func together() {
+        var window = StreamWindow(ceiling: 2_000)
+        for _ in 0..<1_000_000 { window.answered() }
+        for _ in 0..<8 { window.lost() }
+        #expect(window.limit == 1_000)
+    }
+
+    @Test("falls to its floor where nothing was ever answered")
+    func nothing() {
+        var window = StreamWindow(ceiling: 2_000)
+        window.lost()
+        #expect(window.limit == StreamWindow.floor)
+    }
+}

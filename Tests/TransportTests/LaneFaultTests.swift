@@ -173,6 +173,22 @@ struct LaneFaultTests {
         peer.stop()
     }
 
+    @Test("risks few requests on a peer that cuts every connection at its 97th")
+    func cutAgainAndAgain() async throws {
+        var script = PeerScript()
+        script.onRequest = { $0.number == 97 ? [.cut] : [.respond(status: 200)] }
+        let peer = try await Peer(script)
+        let bench = try Bench(peer) { $0.connectionsMax = 2 }
+        bench.submit(0..<2_000)
+        let answers = await bench.sink.answers(2_000)
+        let unknown = answers.count(of: .unknown(.connectionLost))
+        #expect(answers.count(of: .accepted) + unknown == 2_000)
+        #expect(unknown < 600, "all that is in flight would be half of them and more")
+        #expect(bench.observer.changes.isEmpty, "it works")
+        await bench.finish()
+        peer.stop()
+    }
+
     @Test("gives up requests that are not answered in time, and leaves a peer that answers nothing")
     func silence() async throws {
         var script = PeerScript()
