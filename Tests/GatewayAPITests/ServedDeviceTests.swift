@@ -91,6 +91,16 @@ struct ServedDeviceTests {
         }
     }
 
+    @Test("an installation's name that was not encoded makes no device")
+    func rawName() async throws {
+        try await withGateway { world in
+            let devices = try await world.makeApp() + "/devices/"
+            let refused = try await world.call("PUT", devices + "gl\u{f6}ckchen", GatewayWorld.registration(1))
+            #expect(refused.status == 400)
+            try await world.refuse(.unknownDevice, "GET", devices + "gl%C3%B6ckchen")
+        }
+    }
+
     @Test("an installation's name has at most 256 bytes")
     func longName() async throws {
         try await withGateway { world in

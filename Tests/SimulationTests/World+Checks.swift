@@ -53,6 +53,8 @@ extension SimulatedWorld {
         guard let parcel, parcel.epoch == push.lease.epoch, let lease = parcel.lease, lease.until > wall else {
             return fail("P4", "a stream opens for a parcel whose lease is over")
         }
+        // Five seconds are more than the worst clock goes wrong by within a lease.
+        if wall > parcel.expiresAt + .seconds(5) { fail("P2", "a push is sent that has expired") }
         if ledger[PushPair(message: push.message, registration: push.registration)]?.isEnded != false {
             fail("P4", "a push is sent that has ended")
         }
