@@ -81,10 +81,12 @@ extension FeedbackItem {
 
 enum FeedbackSQL {
     /// $1 app, $2 transaction and $3 id of the cursor, $4 how many.
+    ///
+    /// The text has a name of its own: `ORDER BY xact` would sort by it, and 10 stands before 9 there.
     static let page = Statement(
         "feedback_page",
         """
-        SELECT id, xact::text, installation, kind, provider, verdict, reason, at FROM feedback
+        SELECT id, xact::text AS xact_text, installation, kind, provider, verdict, reason, at FROM feedback
         WHERE app_id = $1 AND (xact, id) > ($2::text::xid8, $3) AND xact < pg_snapshot_xmin(pg_current_snapshot())
         ORDER BY xact, id LIMIT $4
         """)

@@ -56,6 +56,28 @@ struct FeedbackTests {
         }
     }
 
+    @Test("keeps its order where the transactions' numbers grow a digit")
+    func digits() async throws {
+        try await withStores { world in
+            for number in [9, 10, 99, 100] {
+                let row = """
+                    INSERT INTO feedback (xact, app_id, registration_id, generation, installation, kind, provider,
+                        verdict, reason)
+                    VALUES ('\(number)', \(world.app.value), 1, 1, 'of \(number)', 1, 1, 1, 'Unregistered')
+                    """
+                _ = try await world.pool.run(query(row))
+            }
+            var cursor: FeedbackCursor?
+            var names: [String] = []
+            for _ in 0..<5 {
+                let page = try await world.stores.feedback.page(app: world.app, after: cursor, limit: 1)
+                names += page.items.map(\.installation)
+                cursor = page.next
+            }
+            #expect(names == ["of 9", "of 10", "of 99", "of 100"])
+        }
+    }
+
     @Test("gives no meaning to a cursor that is not its own")
     func cursors() {
         for text in ["", "12", String(repeating: "z", count: 32), String(repeating: "0", count: 31)] {
