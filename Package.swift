@@ -60,7 +60,9 @@ let package = Package(
         room("Transport", ["PushModel", "DeliveryRules", "Reactor", "TLS", "HTTP2"]),
         .target(
             name: "Migrations", path: "migrations", exclude: ["README.md"],
-            resources: [.embedInCode("0001_registry_and_queue.sql")], swiftSettings: house),
+            resources: [
+                .embedInCode("0001_registry_and_queue.sql"), .embedInCode("0002_lapsed_parcels.sql"),
+            ], swiftSettings: house),
         room("Store", ["PushModel", "JSON", "Encodings", "DeliveryRules", "Postgres", "Reactor", "Migrations"]),
 
         // Floor 4: the running service.

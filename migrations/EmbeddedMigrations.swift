@@ -2,6 +2,7 @@
 package enum EmbeddedMigrations {
     // The build spells a leading digit as an underscore.
     package static let inOrder: [(name: String, sql: [UInt8])] = [
-        ("0001_registry_and_queue", PackageResources._001_registry_and_queue_sql)
+        ("0001_registry_and_queue", PackageResources._001_registry_and_queue_sql),
+        ("0002_lapsed_parcels", PackageResources._002_lapsed_parcels_sql),
     ]
 }

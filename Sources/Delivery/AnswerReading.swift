@@ -10,6 +10,8 @@ enum LaneConsequence: Equatable, Sendable {
     /// The token is good, these connections are not: another key bound them.
     case connectionsUnfit
     case credentialRefused
+    /// The credential is good, but not for this route's topic.
+    case topicRefused
     case alarm(APNsAlarm)
 }
 
@@ -44,7 +46,7 @@ struct AnswerReading {
         case .deferred(_, .providerTokenExpired):
             add(verdict.alarm == .clock ? .providerTokenExpired : .connectionsUnfit)
         // A topic that the credential does not cover is no fault of the lane: other topics go on.
-        case .deferred(_, .credentialRefused) where verdict.connection == .close: add(.credentialRefused)
+        case .deferred(_, .credentialRefused): add(verdict.connection == .close ? .credentialRefused : .topicRefused)
         default: break
         }
         if let alarm = verdict.alarm { add(.alarm(alarm)) }

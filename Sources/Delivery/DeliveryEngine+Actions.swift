@@ -16,7 +16,9 @@ extension DeliveryEngine {
             case .settle(let name, let pending, let withVerdicts):
                 Task { await settle(name, pending, withVerdicts: withVerdicts) }
             case .renew(let name): Task { await renew(name) }
-            case .withdraw(let name, let lane): lanes.withdraw(name, on: lane)
+            case .withdraw(let name, let lane):
+                parcelsOut[name]?.isWithdrawn = true
+                lanes.withdraw(name, on: lane)
             case .forget(let name, _): parcelsOut[name] = nil
             case .alarm(let message, let alarm): raise(alarm, of: message)
             case .drained: noteDrained()
@@ -57,19 +59,19 @@ extension DeliveryEngine {
     private func lease(_ request: LeaseRequest) async {
         let order = LeaseOrder(
             route: request.route, owner: process, leaseFor: settings.dispatcher.leaseLength,
-            knownFormats: ParcelFormats.known, expiredOnly: request.expiredOnly)
+            knownFormats: ParcelFormats.known, scope: request.scope)
         do {
             guard let parcel = try await stores.parcels.lease(order) else {
                 take(.leasedNothing(request))
                 return
             }
             steps?.reached(.leaseCommitted)
-            let message = try await shelf.message(parcel.message)
+            let message = await content(of: parcel)
             let name = LeaseName(parcel: parcel.id, epoch: parcel.epoch)
-            if let lane = request.lane {
-                parcelsOut[name] = ParcelOut(parcel: parcel, lane: lane, answersOutstanding: 0)
+            if let lane = request.lane, let message {
+                parcelsOut[name] = ParcelOut(parcel: parcel, message: message, lane: lane, answersOutstanding: 0)
             }
-            take(.leased(parcel, asked: request, isRepeatable: message.isRepeatable))
+            take(.leased(parcel, asked: request, message?.reading ?? .unread))
         } catch {
             // A lease that was written without our seeing it runs out, and is rescued.
             log.warning("Leasing waits for the database", metadata: ["fault": "\(error)"])
@@ -77,12 +79,21 @@ extension DeliveryEngine {
         }
     }
 
+    /// nil: not now. The lease is written, so the parcel is handed back rather than left to lapse.
+    private func content(of parcel: LeasedParcel) async -> ShelvedMessage? {
+        do { return try await shelf.message(parcel.message) } catch {
+            log.warning(
+                "A message's content can't be read; its parcel goes back",
+                metadata: ["message": "\(parcel.message.value.text)", "fault": "\(error)"])
+            return nil
+        }
+    }
+
     private func settle(_ name: LeaseName, _ pending: PendingSettle, withVerdicts: Bool) async {
         var verdictsDone = !withVerdicts
         do {
-            if withVerdicts, !pending.verdicts.isEmpty || pending.sample.answered > 0 {
-                let samples = pending.sample.answered > 0 ? [pending.sample] : []
-                let report = try await stores.parcels.applyVerdicts(pending.verdicts, samples: samples)
+            if withVerdicts, !pending.verdicts.isEmpty {
+                let report = try await stores.parcels.applyVerdicts(pending.verdicts)
                 if report.retired > 0 { log.info("Tokens retired", metadata: ["count": "\(report.retired)"]) }
                 steps?.reached(.verdictsCommitted)
             }

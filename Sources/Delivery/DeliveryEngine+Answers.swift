@@ -9,24 +9,34 @@ extension DeliveryEngine {
     func submit(_ name: LeaseName, _ lane: LaneKey, _ positions: [Int32], _ until: MonotonicInstant) {
         guard let out = parcelsOut[name] else { return }
         parcelsOut[name]?.answersOutstanding = positions.count
+        guard let notification = out.message.notification else { return refuse(name, positions) }
         Task {
-            let isSent = await encodeAndSend(out.parcel, name, lane, positions, until)
-            if !isSent { refuse(name, positions) }
+            guard let topic = await lanes.topic(for: out.parcel.route, on: lane) else {
+                return handBack(name, positions)
+            }
+            let encoder = ParcelEncoder(parcel: out.parcel, notification: notification, topic: topic)
+            let batch = await Self.encode(encoder, positions, until)
+            send(batch, name, lane)
         }
     }
 
-    nonisolated private func encodeAndSend(
-        _ parcel: LeasedParcel, _ name: LeaseName, _ lane: LaneKey, _ positions: [Int32], _ until: MonotonicInstant
-    ) async -> Bool {
-        guard let message = try? await shelf.message(parcel.message), let notification = message.notification,
-            let topic = await lanes.topic(for: parcel.route, on: lane)
-        else { return false }
-        let encoder = ParcelEncoder(parcel: parcel, notification: notification, topic: topic)
-        let batch = await encoder.batch(of: positions, noStreamAfter: until)
-        let sink = ParcelSink(name: name, inbox: answerInbox)
-        await lanes.submit(batch, name, on: lane, sink: sink)
+    nonisolated private static func encode(
+        _ encoder: ParcelEncoder, _ positions: [Int32], _ until: MonotonicInstant
+    ) async -> PushBatch {
+        await encoder.batch(of: positions, noStreamAfter: until)
+    }
+
+    /// Taken back while it was encoded, it never reaches the lane: the lane could not have found it to withdraw.
+    private func send(_ batch: PushBatch, _ name: LeaseName, _ lane: LaneKey) {
+        guard let out = parcelsOut[name] else { return }
+        guard !out.isWithdrawn else { return handBack(name, batch.requests.map(\.tag)) }
+        lanes.submit(batch, name, on: lane, sink: ParcelSink(name: name, inbox: answerInbox))
         steps?.reached(.batchSubmitted)
-        return true
+    }
+
+    private func handBack(_ name: LeaseName, _ positions: [Int32]) {
+        let others = positions.map { PositionedOutcome(position: $0, outcome: .unsent(.withdrawn)) }
+        take(.answers(name, accepted: [], others: others))
     }
 
     /// What can't be encoded ends here; the door checks messages, so that is our fault, and alarms.
@@ -49,7 +59,7 @@ extension DeliveryEngine {
         if out.answersOutstanding <= 0 { steps?.reached(.lastAnswer) }
         var reading = AnswerReading()
         reading.read(delivery.batch)
-        for consequence in reading.consequences { lanes.heed(consequence, on: out.lane) }
+        for consequence in reading.consequences { lanes.heed(consequence, on: out.lane, out.parcel.route) }
         take(.answers(delivery.name, accepted: reading.accepted, others: reading.others))
     }
 }

@@ -102,8 +102,10 @@ package actor DeliveryEngine {
 /// What is kept for a lease while its pushes are out.
 struct ParcelOut: Sendable {
     let parcel: LeasedParcel
+    let message: ShelvedMessage
     let lane: LaneKey
     var answersOutstanding: Int
+    var isWithdrawn = false
     var sawAnswer = false
 }
 

@@ -42,6 +42,8 @@ package actor LaneKeeper {
     private let log: Logger
     private let credentialBlock: Duration
     private var topics: [RouteID: String] = [:]
+    /// Routes whose topic the provider refused, or that need one and name none: until when nothing is leased for them.
+    private var pausedRoutes: [RouteID: MonotonicInstant] = [:]
     /// Looked up from any thread; changed on this actor only.
     private let open = Mutex<[LaneKey: OpenLane]>([:])
     private var laneChanged: (@Sendable (LaneKey, Bool) async -> Void)?
@@ -82,9 +84,17 @@ package actor LaneKeeper {
     }
 
     func lane(for route: ReadyRoute) async -> LaneKey? {
+        if let until = pausedRoutes[route.route] {
+            guard until <= Clocks.monotonicNow() else { return nil }
+            pausedRoutes[route.route] = nil
+        }
         guard let credential = await credentials.credential(for: route) else { return nil }
         let key = LaneKey(credential.id)
-        topics[route.route] = route.topic.isEmpty ? credential.onlyTopic : route.topic
+        guard let topic = route.topic.isEmpty ? credential.onlyTopic : route.topic else {
+            pause(route.route, key, "the registrations name no topic, and the credential has several")
+            return nil
+        }
+        topics[route.route] = topic
         if let lane = opened(key) {
             if lane.watch.reopen() { lane.lane.retry() }
         } else {
@@ -96,7 +106,7 @@ package actor LaneKeeper {
     /// The `apns-topic` for a route's pushes; nil where neither the registration nor the credential names one.
     func topic(for route: RouteID, on key: LaneKey) -> String? { topics[route] ?? opened(key)?.onlyTopic }
 
-    nonisolated func submit(_ batch: PushBatch, _ name: LeaseName, on key: LaneKey, sink: any AnswerSink) async {
+    nonisolated func submit(_ batch: PushBatch, _ name: LeaseName, on key: LaneKey, sink: any AnswerSink) {
         guard let lane = opened(key)?.lane else {
             // Closed since: nothing was sent.
             let answers = batch.requests.map { Answer(tag: $0.tag, kind: .unsent(.withdrawn)) }
@@ -114,8 +124,8 @@ package actor LaneKeeper {
         opened(key)?.lane.withdraw(name.ticket)
     }
 
-    nonisolated func heed(_ consequence: LaneConsequence, on key: LaneKey) {
-        Task { await act(on: consequence, key) }
+    nonisolated func heed(_ consequence: LaneConsequence, on key: LaneKey, _ route: RouteID) {
+        Task { await act(on: consequence, key, route) }
     }
 
     func drain() async {
@@ -133,7 +143,7 @@ package actor LaneKeeper {
         lane.warmUp()
     }
 
-    private func act(on consequence: LaneConsequence, _ key: LaneKey) async {
+    private func act(on consequence: LaneConsequence, _ key: LaneKey, _ route: RouteID) async {
         switch consequence {
         case .providerTokenExpired:
             await credentials.providerTokenExpired(key.credential)
@@ -143,11 +153,24 @@ package actor LaneKeeper {
             opened(key)?.lane.replaceConnections()
         case .credentialRefused:
             await shut(key, "refused by an answer")
+        case .topicRefused:
+            guard pausedRoutes[route] == nil else { return }
+            pause(route, key, "the provider refuses its topic with this credential")
+            await routesChanged?()
         case .alarm(let alarm):
             log.error(
                 "The provider's answers need attention",
                 metadata: ["credential": "\(key.credential.value)", "about": "\(alarm)"])
         }
+    }
+
+    private func pause(_ route: RouteID, _ key: LaneKey, _ reason: String) {
+        pausedRoutes[route] = Clocks.monotonicNow() + credentialBlock
+        log.error(
+            "A route's pushes wait",
+            metadata: [
+                "route": "\(route.value)", "credential": "\(key.credential.value)", "reason": "\(reason)",
+            ])
     }
 
     /// One refusal shuts the lane for everybody; after the pause the route resolves again, and one dial tries.

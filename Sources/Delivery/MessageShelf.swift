@@ -1,4 +1,5 @@
 import APNs
+import DeliveryRules
 import JSON
 import PushModel
 import Store
@@ -6,11 +7,10 @@ import Store
 /// A message as delivery needs it: compiled once, shared by all its parcels here.
 struct ShelvedMessage: Sendable {
     let id: MessageID
-    let expiresAt: WallInstant
-    /// nil: what is stored can't be compiled. The door checks every message, so that is our fault, and alarms.
+    /// nil: what is stored is gone, or can't be compiled. The door checks every message, so that is our fault, and alarms.
     let notification: APNsNotification?
 
-    var isRepeatable: Bool { notification?.mayRepeat ?? true }
+    var reading: MessageReading { notification?.mayRepeat ?? true ? .repeatable : .unrepeatable }
 }
 
 /// Compiled messages, the latest used kept. Content is read from the database once per process and message.
@@ -32,8 +32,8 @@ actor MessageShelf {
             shelved.append(message)
             return message
         }
-        guard let stored = try await store.content(id) else { throw .damaged("message_contents") }
-        let message = Self.compile(stored)
+        let stored = try await store.content(id)
+        let message = stored.map(Self.compile) ?? ShelvedMessage(id: id, notification: nil)
         if !shelved.contains(where: { $0.id == id }) {
             if shelved.count >= Self.shelvedMax { shelved.removeFirst() }
             shelved.append(message)
@@ -46,6 +46,6 @@ actor MessageShelf {
         if let content = try? StoredContent.decode(stored.content, format: stored.format) {
             notification = try? APNsNotification.compile(content, message: stored.id)
         }
-        return ShelvedMessage(id: stored.id, expiresAt: stored.expiresAt, notification: notification)
+        return ShelvedMessage(id: stored.id, notification: notification)
     }
 }

@@ -17,19 +17,32 @@ extension Dispatcher {
         pollAt = pollAgain ? now : now + settings.pollEvery
         pollAgain = false
         for route in ready {
-            if let place = placeOfRoute(route.route) {
+            let place: Int
+            if let known = placeOfRoute(route.route) {
+                place = known
                 routes[place].ready = route
-                routes[place].hasWork = true
-                routes[place].maySweep = true
             } else {
-                let place = routes.firstIndex { isBefore(route, $0.ready) } ?? routes.count
-                routes.insert(RouteState(ready: route, hasWork: true, maySweep: true), at: place)
+                place = routes.firstIndex { isBefore(route, $0.ready) } ?? routes.count
+                routes.insert(RouteState(ready: route, hasWork: false, hasLapsed: false), at: place)
             }
+            routes[place].hasWork = route.hasOrdinary
+            routes[place].hasLapsed = route.hasLapsed
+            routes[place].maySweep = true
             actions.append(.resolve(route))
         }
-        // Routes without work are forgotten, so that the list is bounded by what is due.
+        forgetTheIdle(ready)
+    }
+
+    /// Routes without work, and lanes that no route and no parcel uses, so that both lists are bounded by what is due.
+    private mutating func forgetTheIdle(_ ready: [ReadyRoute]) {
         routes.removeAll { state in
-            !state.hasWork && !state.isLeasing && !ready.contains { $0.route == state.ready.route }
+            !state.hasWork && !state.hasLapsed && !state.isLeasing
+                && !ready.contains { $0.route == state.ready.route }
+        }
+        // One that can't send is remembered: its next word may be long in coming.
+        lanes.removeAll { lane in
+            lane.canSend && lane.members == 0 && !routes.contains { $0.lane == lane.key }
+                && !runs.contains { $0.lane == lane.key }
         }
     }
 
@@ -48,16 +61,21 @@ extension Dispatcher {
         leasesOutstanding -= 1
         guard let place = placeOfRoute(request.route) else { return }
         routes[place].isLeasing = false
-        if request.expiredOnly { routes[place].maySweep = hasWork } else { routes[place].hasWork = hasWork }
+        switch request.scope {
+        case .ordinary: routes[place].hasWork = hasWork
+        case .lapsed: routes[place].hasLapsed = hasWork
+        case .expired: routes[place].maySweep = hasWork
+        }
     }
 
     mutating func noteLeased(
-        _ parcel: LeasedParcel, _ request: LeaseRequest, _ isRepeatable: Bool, _ now: MonotonicInstant,
+        _ parcel: LeasedParcel, _ request: LeaseRequest, _ reading: MessageReading, _ now: MonotonicInstant,
         _ actions: inout [DispatchAction]
     ) {
         noteLeaseEnded(request, hasWork: true)
         var run = ParcelRun(
-            parcel: parcel, leasedAt: request.startedAt, policy: settings.retry, isRepeatable: isRepeatable)
+            parcel: parcel, leasedAt: request.startedAt, policy: settings.retry,
+            isRepeatable: reading != .unrepeatable)
         let positions = run.takeMembersToSend()
         for alarm in run.takeAlarms() { actions.append(.alarm(parcel.message, alarm)) }
         let leaseEnd = request.startedAt + settings.leaseLength
@@ -67,7 +85,7 @@ extension Dispatcher {
             settleAt: now + settings.settleEvery)
         runs.append(state)
         guard !positions.isEmpty else { return }
-        if let lane = request.lane, !request.expiredOnly, !isDraining {
+        if let lane = request.lane, reading != .unread, maySend(request.scope) {
             actions.append(
                 .submit(state.name, lane, positions: positions, until: state.noStreamAfter(settings.requestDeadline)))
         } else {
@@ -81,30 +99,57 @@ extension Dispatcher {
         for position in positions { runs[place].run.record(.unsent(.withdrawn), for: Int(position), now: now) }
     }
 
+    private func maySend(_ scope: LeaseScope) -> Bool {
+        switch (scope, company) {
+        case (.expired, _): false
+        case (.ordinary, .together): !isDraining
+        case (.lapsed, .alone(_, let isOver)): !isOver && !isDraining
+        case (.ordinary, .parting), (.ordinary, .alone), (.lapsed, .parting), (.lapsed, .together): false
+        }
+    }
+
     /// Asks for parcels, one call a route at a time, going round the apps.
     mutating func leaseWhatCanBeSent(_ now: MonotonicInstant, _ actions: inout [DispatchAction]) {
         guard !isDraining, !routes.isEmpty else { return }
+        switch company {
+        case .together: leaseOrdinary(now, &actions)
+        case .parting: break
+        case .alone:
+            if runs.isEmpty, leasesOutstanding == 0, let place = routes.firstIndex(where: mayLeaseLapsed) {
+                lease(place, .lapsed, now, &actions)
+            }
+        }
+    }
+
+    private mutating func leaseOrdinary(_ now: MonotonicInstant, _ actions: inout [DispatchAction]) {
         var start = 0
         if let lastServed { start = routes.firstIndex { lastServed < $0.ready.app } ?? 0 }
-        for offset in 0..<routes.count {
+        for offset in 0..<routes.count where leasesOutstanding < settings.leasesMax {
             let place = (start + offset) % routes.count
             guard !routes[place].isLeasing else { continue }
-            let canSend = routes[place].hasWork && laneHasRoom(routes[place].lane)
-            // A route that was just found waits for its lane: a sweep would only stand before its first parcel.
-            let sweep =
-                !canSend && routes[place].maySweep && routes[place].isResolved && !laneCanSend(routes[place].lane)
-            guard canSend || sweep else { continue }
-            routes[place].isLeasing = true
-            if sweep { routes[place].maySweep = false }
-            leasesOutstanding += 1
-            lastServed = routes[place].ready.app
-            let lane = routes[place].lane
-            actions.append(
-                .lease(
-                    LeaseRequest(
-                        route: routes[place].ready.route, lane: sweep ? nil : lane, startedAt: now, expiredOnly: sweep))
-            )
+            if routes[place].hasWork && laneHasRoom(routes[place].lane) {
+                lease(place, .ordinary, now, &actions)
+            } else if routes[place].maySweep && routes[place].isResolved && !laneCanSend(routes[place].lane) {
+                // A route that was just found waits for its lane: a sweep would only stand before its first parcel.
+                routes[place].maySweep = false
+                lease(place, .expired, now, &actions)
+            }
         }
+    }
+
+    private mutating func lease(
+        _ place: Int, _ scope: LeaseScope, _ now: MonotonicInstant, _ actions: inout [DispatchAction]
+    ) {
+        routes[place].isLeasing = true
+        leasesOutstanding += 1
+        lastServed = routes[place].ready.app
+        let lane = scope == .expired ? nil : routes[place].lane
+        actions.append(
+            .lease(LeaseRequest(route: routes[place].ready.route, lane: lane, startedAt: now, scope: scope)))
+    }
+
+    func mayLeaseLapsed(_ route: RouteState) -> Bool {
+        route.hasLapsed && !route.isLeasing && laneCanSend(route.lane)
     }
 
     private func laneCanSend(_ key: LaneKey?) -> Bool {

@@ -49,6 +49,11 @@ extension Dispatcher {
 
     mutating func startDraining(_ actions: inout [DispatchAction]) {
         isDraining = true
+        withdrawAll(&actions)
+    }
+
+    /// Takes back what has no stream yet, of every parcel.
+    func withdrawAll(_ actions: inout [DispatchAction]) {
         for state in runs {
             if let lane = state.lane { actions.append(.withdraw(state.name, lane)) }
         }
@@ -65,6 +70,7 @@ extension Dispatcher {
             isPolling = true
             actions.append(.poll)
         }
+        changeCompany(now, &actions)
         leaseWhatCanBeSent(now, &actions)
         if isDraining, !saidDrained, runs.isEmpty, leasesOutstanding == 0 {
             saidDrained = true

@@ -19,6 +19,7 @@ package struct Dispatcher: Sendable {
     var isDraining = false
     var saidDrained = false
     var leasesOutstanding = 0
+    var company = Company.together(until: nil)
 
     package init(settings: DispatcherSettings, now: MonotonicInstant) {
         self.settings = settings
@@ -42,8 +43,8 @@ package struct Dispatcher: Sendable {
         case .lane(let key, let canSend):
             let place = placeOfLane(key)
             lanes[place].canSend = canSend
-        case .leased(let parcel, let request, let isRepeatable):
-            noteLeased(parcel, request, isRepeatable, now, &actions)
+        case .leased(let parcel, let request, let reading):
+            noteLeased(parcel, request, reading, now, &actions)
         case .leasedNothing(let request):
             noteLeaseEnded(request, hasWork: false)
         case .leaseFailed(let request):
@@ -75,6 +76,7 @@ package struct Dispatcher: Sendable {
     /// When `timer` is due next.
     package func nextWake() -> MonotonicInstant {
         var wake = isPolling || isDraining ? MonotonicInstant(nanoseconds: .max) : pollAt
+        if !isDraining, let turn = nextTurn { wake = min(wake, turn) }
         for state in runs {
             wake = min(wake, state.leaseEnd)
             if state.renewStartedAt == nil { wake = min(wake, state.renewAt) }
@@ -91,6 +93,8 @@ package struct Dispatcher: Sendable {
     package var membersInFlight: Int { lanes.reduce(0) { $0 + $1.members } }
 
     package var runningLeases: [LeaseName] { runs.map(\.name) }
+
+    package var knownLanes: Int { lanes.count }
 }
 
 struct RouteState: Sendable {
@@ -100,6 +104,8 @@ struct RouteState: Sendable {
     var isResolved = false
     /// The poll or a lease saw due parcels, and none has come back empty since.
     var hasWork: Bool
+    /// The same of parcels that travel alone.
+    var hasLapsed: Bool
     var isLeasing = false
     /// Where the lane can't send: one look a poll for parcels that expired meanwhile.
     var maySweep = false

@@ -23,16 +23,23 @@ package struct DispatcherSettings: Equatable, Sendable {
     package var laneMembersMax: Int
     /// The same over all lanes: bounds this process's memory (P8).
     package var membersMax: Int
+    /// Calls for parcels on their way at once: what they bring may come on top of `membersMax`.
+    package var leasesMax: Int
+    /// How long parcels that travel alone may keep everything else waiting, before the others have their turn.
+    package var aloneFor: Duration
+    /// The others' turn.
+    package var togetherFor: Duration
     package var retry: RetryPolicy
 
     package init(
         leaseLength: Duration = .seconds(60), requestDeadline: Duration = .seconds(20),
         settleEvery: Duration = .seconds(1), pollEvery: Duration = .seconds(1),
         storePause: Duration = .milliseconds(500),
-        laneMembersMax: Int = 20_000, membersMax: Int = 100_000, retry: RetryPolicy = RetryPolicy()
+        laneMembersMax: Int = 20_000, membersMax: Int = 100_000, leasesMax: Int = 16,
+        aloneFor: Duration = .seconds(5), togetherFor: Duration = .seconds(30), retry: RetryPolicy = RetryPolicy()
     ) {
         precondition(leaseLength > requestDeadline, "a lease outlives the requests that it sends")
-        precondition(laneMembersMax > 0 && membersMax >= laneMembersMax)
+        precondition(laneMembersMax > 0 && membersMax >= laneMembersMax && leasesMax > 0)
         self.leaseLength = leaseLength
         self.requestDeadline = requestDeadline
         self.settleEvery = settleEvery
@@ -40,6 +47,9 @@ package struct DispatcherSettings: Equatable, Sendable {
         self.storePause = storePause
         self.laneMembersMax = laneMembersMax
         self.membersMax = membersMax
+        self.leasesMax = leasesMax
+        self.aloneFor = aloneFor
+        self.togetherFor = togetherFor
         self.retry = retry
     }
 }
@@ -65,7 +75,7 @@ package enum DispatchEvent: Equatable, Sendable {
     /// Credentials changed: every route is resolved anew.
     case credentialsChanged
     case lane(LaneKey, canSend: Bool)
-    case leased(LeasedParcel, asked: LeaseRequest, isRepeatable: Bool)
+    case leased(LeasedParcel, asked: LeaseRequest, MessageReading)
     case leasedNothing(LeaseRequest)
     case leaseFailed(LeaseRequest)
     /// Answers to the parcel's pushes, by position: the plain 200s, and the others.
@@ -88,18 +98,26 @@ package struct PositionedOutcome: Equatable, Sendable {
     }
 }
 
+/// What the process knows of a leased parcel's message.
+package enum MessageReading: Equatable, Sendable {
+    /// A push of it may be sent again where its answer was lost.
+    case repeatable
+    case unrepeatable
+    /// Its content could not be read now: the parcel goes back.
+    case unread
+}
+
 /// One call for a parcel. Lease time is counted from `startedAt`, before the statement leaves.
 package struct LeaseRequest: Equatable, Sendable {
     package let route: RouteID
     package let lane: LaneKey?
     package let startedAt: MonotonicInstant
-    /// The lane can't send: only what has expired meanwhile, to end it.
-    package let expiredOnly: Bool
-    package init(route: RouteID, lane: LaneKey?, startedAt: MonotonicInstant, expiredOnly: Bool) {
+    package let scope: LeaseScope
+    package init(route: RouteID, lane: LaneKey?, startedAt: MonotonicInstant, scope: LeaseScope) {
         self.route = route
         self.lane = lane
         self.startedAt = startedAt
-        self.expiredOnly = expiredOnly
+        self.scope = scope
     }
 }
 

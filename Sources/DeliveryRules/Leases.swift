@@ -110,10 +110,12 @@ package struct Settlement: Equatable, Sendable {
     package let remainders: [Remainder]
     /// How many members are owed something still, after this settle. 0: the parcel is done and its row goes.
     package let pendingAfter: Int
+    /// What the parcel's route answered since the last settle: feeds the sample of suspicions (P5).
+    package let sample: AnswerSample
 
     package init(
         parcel: ParcelID, message: MessageID, epoch: Int32, settles: Int32, endings: [EndingCount],
-        settledBits: [UInt8], remainders: [Remainder], pendingAfter: Int
+        settledBits: [UInt8], remainders: [Remainder], pendingAfter: Int, sample: AnswerSample = AnswerSample()
     ) {
         self.parcel = parcel
         self.message = message
@@ -123,6 +125,7 @@ package struct Settlement: Equatable, Sendable {
         self.settledBits = settledBits
         self.remainders = remainders
         self.pendingAfter = pendingAfter
+        self.sample = sample
     }
 }
 
@@ -200,16 +203,24 @@ package struct GuardedVerdict: Equatable, Sendable {
     }
 }
 
-/// How many answers a route gave since the last settle, and how many doubted the token: feeds the suspicion's sample.
-package struct RouteSample: Equatable, Sendable {
-    package let route: RouteID
+/// How many answers a route gave, and how many of them doubted the token.
+package struct AnswerSample: Equatable, Sendable {
     package var answered: Int
     package var suspected: Int
-    package init(route: RouteID, answered: Int, suspected: Int) {
-        self.route = route
+    package init(answered: Int = 0, suspected: Int = 0) {
         self.answered = answered
         self.suspected = suspected
     }
+}
+
+/// Which of a route's due parcels a lease asks for.
+package enum LeaseScope: Equatable, Sendable {
+    /// Those that no process ended over, or one at most.
+    case ordinary
+    /// Those whose leases lapsed so often that they travel alone (rule 10).
+    case lapsed
+    /// The lane can't send: whatever has expired meanwhile, to end it.
+    case expired
 }
 
 /// A route with work that is due, as the poll saw it.
@@ -219,11 +230,18 @@ package struct ReadyRoute: Equatable, Sendable {
     package let provider: Provider
     package let environment: PushEnvironment
     package let topic: String
-    package init(route: RouteID, app: AppID, provider: Provider, environment: PushEnvironment, topic: String) {
+    package let hasOrdinary: Bool
+    package let hasLapsed: Bool
+    package init(
+        route: RouteID, app: AppID, provider: Provider, environment: PushEnvironment, topic: String,
+        hasOrdinary: Bool = true, hasLapsed: Bool = false
+    ) {
         self.route = route
         self.app = app
         self.provider = provider
         self.environment = environment
         self.topic = topic
+        self.hasOrdinary = hasOrdinary
+        self.hasLapsed = hasLapsed
     }
 }

@@ -50,10 +50,10 @@ extension ParcelRun {
     private mutating func recordUnsent(_ fault: TransportFault, _ position: Int, _ now: MonotonicInstant) {
         switch fault {
         case .withdrawn:
-            wait(position, for: .zero, costsBudget: false, countsAsAttempt: false, lost: false, now)
+            handBack(position, after: .zero, now)
         case .unreachable, .tlsRefused:
             // The lane is blocked and says so; the parcel is leased again when it can send.
-            wait(position, for: policy.floor, costsBudget: false, countsAsAttempt: false, lost: false, now)
+            handBack(position, after: policy.floor, now)
         case .refusedStream, .goAway, .streamReset, .connectionLost, .deadlinePassed, .protocolViolation:
             let pause = policy.wait(afterAttempt: Int(parcel.attempt) + 1, entropy: entropy)
             wait(position, for: pause, costsBudget: true, countsAsAttempt: true, lost: false, now)
@@ -86,6 +86,15 @@ extension ParcelRun {
         }
     }
 
+    /// Not tried at all: goes on as it came, with the lapses that it has.
+    private mutating func handBack(_ position: Int, after pause: Duration, _ now: MonotonicInstant) {
+        let pause = RetryPolicy.wholeSeconds(pause)
+        if wall(at: now) + pause >= parcel.expiresAt { return endExpired(position) }
+        goOn(
+            position, route: parcel.route, dueAfter: pause, attempt: parcel.attempt, lapses: parcel.lapses,
+            spent: parcel.retrySpent, answerLost: mayHaveBeenShown)
+    }
+
     var entropy: UInt64 {
         UInt64(bitPattern: parcel.id.value) &* 0x9e37_79b9_7f4a_7c15 &+ UInt64(UInt16(bitPattern: parcel.attempt))
     }
@@ -116,8 +125,8 @@ extension ParcelRun {
 
     mutating func handOver(_ position: Int, to route: RouteID) {
         goOn(
-            position, route: route, dueAfter: .zero, attempt: parcel.attempt, lapses: 0, spent: parcel.retrySpent,
-            answerLost: mayHaveBeenShown)
+            position, route: route, dueAfter: .zero, attempt: parcel.attempt, lapses: parcel.lapses,
+            spent: parcel.retrySpent, answerLost: mayHaveBeenShown)
     }
 
     mutating func goOn(

@@ -5,12 +5,10 @@ import PushModel
 package struct PendingSettle: Equatable, Sendable {
     package let settlement: Settlement
     package let verdicts: [GuardedVerdict]
-    package let sample: RouteSample
 
-    package init(settlement: Settlement, verdicts: [GuardedVerdict], sample: RouteSample) {
+    package init(settlement: Settlement, verdicts: [GuardedVerdict]) {
         self.settlement = settlement
         self.verdicts = verdicts
-        self.sample = sample
     }
 }
 
@@ -31,13 +29,13 @@ extension ParcelRun {
         let settlement = Settlement(
             parcel: parcel.id, message: parcel.message, epoch: parcel.epoch, settles: settles,
             endings: endings.inOrder(), settledBits: settledBits, remainders: remainders.remainders(),
-            pendingAfter: openCount)
-        let pending = PendingSettle(settlement: settlement, verdicts: verdicts, sample: sample)
+            pendingAfter: openCount, sample: sample)
+        let pending = PendingSettle(settlement: settlement, verdicts: verdicts)
         settling = pending
         endings = EndingTally()
         remainders = RemainderTally()
         verdicts = []
-        sample = RouteSample(route: parcel.route, answered: 0, suspected: 0)
+        sample = AnswerSample()
         hasNews = false
         return pending
     }

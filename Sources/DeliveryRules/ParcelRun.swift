@@ -24,7 +24,7 @@ package struct ParcelRun: Equatable, Sendable {
     var endings = EndingTally()
     var remainders = RemainderTally()
     var verdicts: [GuardedVerdict] = []
-    var sample: RouteSample
+    var sample = AnswerSample()
     var settledBits: [UInt8]
     var settles: Int32
     /// Something changed since the last settlement was taken.
@@ -42,7 +42,6 @@ package struct ParcelRun: Equatable, Sendable {
         self.isRepeatable = isRepeatable
         isOpen = [Bool](repeating: true, count: parcel.members.count)
         openCount = parcel.members.count
-        sample = RouteSample(route: parcel.route, answered: 0, suspected: 0)
         settles = parcel.settles
         let bitmapBytes = (parcel.memberCount + 7) / 8
         settledBits = parcel.settledBits
@@ -125,6 +124,9 @@ package enum ParcelAlarm: Equatable, Sendable {
 package enum PoisonRule {
     /// Two lapses happen (a deploy, a crash, a frozen machine); three of the same parcel are a pattern.
     package static let lapsesMax: Int16 = 3
+    /// From here on a parcel travels alone: what dies with a process that a push ended would lapse with it, and end
+    /// as poison although it is none.
+    package static let aloneFrom: Int16 = 2
 }
 
 /// Stable words for endings that no provider named.

@@ -47,7 +47,7 @@ package struct SuspicionRule: Equatable, Sendable {
     }
 
     /// - Parameter sample: what the route answered within the window that began with the minute of the doubt.
-    package func confirms(suspectedFor: Duration, sample: RouteSample) -> Bool {
+    package func confirms(suspectedFor: Duration, sample: AnswerSample) -> Bool {
         suspectedFor >= window && sample.answered >= sampleMin
             && Double(sample.suspected) <= shareMax * Double(sample.answered)
     }

@@ -10,17 +10,16 @@ package struct LeaseOrder: Equatable, Sendable {
     package let leaseFor: Duration
     /// Of the messages that this process can encode.
     package let knownFormats: [Int16]
-    /// The lane can't send: only what has expired meanwhile, to end it.
-    package let expiredOnly: Bool
+    package let scope: LeaseScope
 
     package init(
-        route: RouteID, owner: ProcessID, leaseFor: Duration, knownFormats: [Int16], expiredOnly: Bool = false
+        route: RouteID, owner: ProcessID, leaseFor: Duration, knownFormats: [Int16], scope: LeaseScope = .ordinary
     ) {
         self.route = route
         self.owner = owner
         self.leaseFor = leaseFor
         self.knownFormats = knownFormats
-        self.expiredOnly = expiredOnly
+        self.scope = scope
     }
 }
 
@@ -35,7 +34,7 @@ extension ParcelStore {
             // 40P01: another lease, or a registration, took the same badges in another order after all.
             try await pool.retryingConflicts { () throws(PostgresError) in
                 try await pool.transaction { transaction throws(PostgresError) in
-                    let claim = [Query(ParcelSQL.planOnce), Query(ParcelSQL.claim) { $0.claim(order, now: now) }]
+                    let claim = [Query(ParcelSQL.planOnce), Query(order.scope.claim) { $0.claim(order, now: now) }]
                     let answer = try await transaction.run(claim)[1]
                     guard answer.rowCount == 1 else { return nil }
                     let claimed = try ClaimedParcel(reading: answer, route: order.route)
@@ -55,7 +54,16 @@ extension Parameters {
         int64(order.leaseFor.wholeMicroseconds)
         int16Array(order.knownFormats)
         instant(now)
-        bool(order.expiredOnly)
+    }
+}
+
+extension LeaseScope {
+    fileprivate var claim: Statement {
+        switch self {
+        case .ordinary: ParcelSQL.claimOrdinary
+        case .lapsed: ParcelSQL.claimLapsed
+        case .expired: ParcelSQL.claimExpired
+        }
     }
 }
 

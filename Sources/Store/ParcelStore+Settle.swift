@@ -38,6 +38,8 @@ extension ParcelStore {
         parameters.instant(now)
         parameters.endings(EndingCount.told(settlement.endings))
         parameters.remainders(remainders)
+        parameters.int64(Int64(settlement.sample.answered))
+        parameters.int64(Int64(settlement.sample.suspected))
         guard settlement.pendingAfter > 0 else { return Query(SettleSQL.whole, parameters) }
         parameters.bytes(settlement.settledBits)
         parameters.int32(Int32(settlement.pendingAfter))

@@ -24,23 +24,19 @@ extension ParcelStore {
     /// Each is a compare-and-set on the generation and the registration time (`TokenLifecycle.judge`); feedback is
     /// written for those that really changed.
     package func applyVerdicts(
-        _ verdicts: [GuardedVerdict], samples: [RouteSample], now: WallInstant? = nil
+        _ verdicts: [GuardedVerdict], now: WallInstant? = nil
     ) async throws(StoreFault) -> VerdictReport {
         let verdicts = Self.eachOnce(verdicts)
-        let samples = Self.eachOnce(samples)
-        var queries: [Query] = []
-        if !verdicts.isEmpty {
-            queries.append(Query(VerdictSQL.lock) { $0.int64Array(verdicts.map(\.registration.value)) })
-            queries.append(Query(VerdictSQL.judge) { $0.verdicts(verdicts, now: now) })
-        }
-        if !samples.isEmpty { queries.append(Query(VerdictSQL.sample) { $0.samples(samples, now: now) }) }
-        guard !queries.isEmpty else { return VerdictReport(retired: 0, suspected: 0, cleared: 0) }
-        let (pool, statements) = (pool, queries)
+        guard !verdicts.isEmpty else { return VerdictReport(retired: 0, suspected: 0, cleared: 0) }
+        let statements = [
+            Query(VerdictSQL.lock) { $0.int64Array(verdicts.map(\.registration.value)) },
+            Query(VerdictSQL.judge) { $0.verdicts(verdicts, now: now) },
+        ]
+        let pool = pool
         return try await translating { () throws(PostgresError) in
             let answers = try await pool.retryingConflicts { () throws(PostgresError) in
                 try await pool.run(statements, transaction: TransactionOptions())
             }
-            guard !verdicts.isEmpty else { return VerdictReport(retired: 0, suspected: 0, cleared: 0) }
             return VerdictReport(
                 retired: Int(try answers[1].int64(0, 0)), suspected: Int(try answers[1].int64(0, 1)),
                 cleared: Int(try answers[1].int64(0, 2)))
@@ -92,19 +88,6 @@ extension ParcelStore {
         }
         return kept
     }
-
-    private static func eachOnce(_ samples: [RouteSample]) -> [RouteSample] {
-        var kept: [RouteSample] = []
-        for sample in samples.sorted(by: { $0.route < $1.route }) where sample.answered > 0 || sample.suspected > 0 {
-            if let last = kept.indices.last, kept[last].route == sample.route {
-                kept[last].answered += sample.answered
-                kept[last].suspected += sample.suspected
-            } else {
-                kept.append(sample)
-            }
-        }
-        return kept
-    }
 }
 
 extension TokenVerdict {
@@ -147,12 +130,5 @@ extension Parameters {
         int16Array(verdicts.map(\.verdict.target.rawValue))
         instantArray(verdicts.map(\.bound))
         textArray(verdicts.map(\.verdict.reason))
-    }
-
-    fileprivate mutating func samples(_ samples: [RouteSample], now: WallInstant?) {
-        instant(now)
-        int64Array(samples.map(\.route.value))
-        int64Array(samples.map { Int64($0.answered) })
-        int64Array(samples.map { Int64($0.suspected) })
     }
 }

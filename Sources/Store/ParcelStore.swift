@@ -37,7 +37,8 @@ package struct ParcelStore: Sendable {
                 routes.append(
                     ReadyRoute(
                         route: RouteID(try rows.int64(row, 0)), app: AppID(try rows.int64(row, 1)), provider: provider,
-                        environment: environment, topic: try rows.text(row, 4)))
+                        environment: environment, topic: try rows.text(row, 4), hasOrdinary: try rows.bool(row, 5),
+                        hasLapsed: try rows.bool(row, 6)))
             }
             return routes
         } catch { throw StoreFault(error) }

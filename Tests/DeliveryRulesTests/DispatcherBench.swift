@@ -44,7 +44,7 @@ struct DispatcherBench {
     ) -> [DispatchAction] {
         let route = DispatcherBench.route(parcel.route.value, app: parcel.app.value)
         guard let request = find([route]).leaseRequests.last else { return [] }
-        return tell(.leased(parcel, asked: request, isRepeatable: isRepeatable))
+        return tell(.leased(parcel, asked: request, isRepeatable ? .repeatable : .unrepeatable))
     }
 
     /// Everything that was sent is accepted.
@@ -53,8 +53,8 @@ struct DispatcherBench {
         tell(.answers(name, accepted: positions, others: []))
     }
 
-    func request(_ route: Int64, lane: LaneKey? = lane, expiredOnly: Bool = false) -> LeaseRequest {
-        LeaseRequest(route: RouteID(route), lane: lane, startedAt: now, expiredOnly: expiredOnly)
+    func request(_ route: Int64, lane: LaneKey? = lane, _ scope: LeaseScope = .ordinary) -> LeaseRequest {
+        LeaseRequest(route: RouteID(route), lane: lane, startedAt: now, scope: scope)
     }
 
     static let name = LeaseName(parcel: ParcelID(1), epoch: 1)

@@ -9,7 +9,7 @@ struct DispatcherLeaseTests {
         var bench = DispatcherBench()
         let asked = bench.find([DispatcherBench.route(7)]).leaseRequests[0]
         bench.now = bench.now + .seconds(2)
-        let actions = bench.tell(.leased(ParcelRunSamples.parcel(), asked: asked, isRepeatable: true))
+        let actions = bench.tell(.leased(ParcelRunSamples.parcel(), asked: asked, .repeatable))
         let until = asked.startedAt + .seconds(40)
         #expect(
             actions.first
@@ -21,7 +21,7 @@ struct DispatcherLeaseTests {
         var bench = DispatcherBench()
         let asked = bench.find([DispatcherBench.route(7)]).leaseRequests[0]
         let parcel = ParcelRunSamples.parcel(expiresAfter: .seconds(5))
-        let actions = bench.tell(.leased(parcel, asked: asked, isRepeatable: true))
+        let actions = bench.tell(.leased(parcel, asked: asked, .repeatable))
         let until = asked.startedAt + .seconds(5)
         #expect(
             actions.first
@@ -196,7 +196,7 @@ struct DispatcherDrainTests {
         var bench = DispatcherBench()
         let asked = bench.find([DispatcherBench.route(7)]).leaseRequests[0]
         #expect(bench.tell(.drain).isEmpty)
-        let actions = bench.tell(.leased(ParcelRunSamples.parcel(), asked: asked, isRepeatable: true))
+        let actions = bench.tell(.leased(ParcelRunSamples.parcel(), asked: asked, .repeatable))
         #expect(actions.submitted.isEmpty)
         #expect(actions.settles.first?.pending.settlement.remainders.first?.members.count == 3)
         #expect(bench.tell(.settled(DispatcherBench.name, .settled)).last == .drained)

@@ -91,7 +91,7 @@ struct DispatcherBlockedTests {
     func sweeps() {
         var bench = DispatcherBench()
         let requests = bench.find([DispatcherBench.route(3)], lane: nil).leaseRequests
-        #expect(requests == [bench.request(3, lane: nil, expiredOnly: true)])
+        #expect(requests == [bench.request(3, lane: nil, .expired)])
         #expect(bench.tell(.leasedNothing(requests[0])).leaseRequests.isEmpty)
         #expect(bench.pass(.seconds(1)).leaseRequests.isEmpty)
         bench.now = bench.now + .seconds(5)
@@ -104,7 +104,7 @@ struct DispatcherBlockedTests {
         var bench = DispatcherBench()
         let sweep = bench.find([DispatcherBench.route(7)], lane: nil).leaseRequests[0]
         let expired = ParcelRunSamples.parcel(expiresAfter: .zero)
-        #expect(bench.tell(.leased(expired, asked: sweep, isRepeatable: true)).leaseRequests == [sweep])
+        #expect(bench.tell(.leased(expired, asked: sweep, .repeatable)).leaseRequests == [sweep])
     }
 
     @Test("is leased from again as soon as its lane can send")
@@ -121,7 +121,7 @@ struct DispatcherBlockedTests {
     func sweptAlive() {
         var bench = DispatcherBench()
         let sweep = bench.find([DispatcherBench.route(7)], lane: nil).leaseRequests[0]
-        let actions = bench.tell(.leased(ParcelRunSamples.parcel(), asked: sweep, isRepeatable: true))
+        let actions = bench.tell(.leased(ParcelRunSamples.parcel(), asked: sweep, .repeatable))
         #expect(actions.submitted.isEmpty)
         #expect(actions.settles.first?.pending.settlement.remainders.first?.members.count == 3)
     }
@@ -142,7 +142,7 @@ struct DispatcherBoundsTests {
         let first = bench.lease()
         #expect(first.leaseRequests.count == 1, "3 of 5")
         let second = bench.tell(
-            .leased(ParcelRunSamples.parcel(id: 2), asked: first.leaseRequests[0], isRepeatable: true))
+            .leased(ParcelRunSamples.parcel(id: 2), asked: first.leaseRequests[0], .repeatable))
         #expect(second.leaseRequests.isEmpty, "6 of 5")
         #expect(bench.dispatcher.membersInFlight == 6)
         bench.accept([0, 1, 2])
@@ -156,7 +156,7 @@ struct DispatcherBoundsTests {
         var bench = DispatcherBench()
         let four = [MemberStanding](repeating: .present, count: 4)
         let again = bench.lease(ParcelRunSamples.parcel(four)).leaseRequests[0]
-        bench.tell(.leased(ParcelRunSamples.parcel(four, id: 2), asked: again, isRepeatable: true))
+        bench.tell(.leased(ParcelRunSamples.parcel(four, id: 2), asked: again, .repeatable))
         #expect(bench.dispatcher.membersInFlight == 8)
         bench.now = bench.now + .seconds(5)
         let elsewhere = LaneKey(CredentialID(2))

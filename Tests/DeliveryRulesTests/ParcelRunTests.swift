@@ -92,7 +92,7 @@ struct ParcelRunVerdictTests {
         run.recordAccepted(1)
         let pending = run.takeSettlement()
         #expect(pending?.verdicts.map(\.verdict) == [.suspected(reason: "BadDeviceToken")])
-        #expect(pending?.sample == RouteSample(route: ParcelRunSamples.route, answered: 2, suspected: 1))
+        #expect(pending?.settlement.sample == AnswerSample(answered: 2, suspected: 1))
     }
 
     @Test("a 200 lifts a doubt")

@@ -207,8 +207,8 @@ struct VerdictRuleTests {
 struct SuspicionRuleTests {
     private let rule = SuspicionRule(window: .seconds(3_600), shareMax: 0.1, sampleMin: 100)
 
-    private func sample(_ answered: Int, _ suspected: Int) -> RouteSample {
-        RouteSample(route: home, answered: answered, suspected: suspected)
+    private func sample(_ answered: Int, _ suspected: Int) -> AnswerSample {
+        AnswerSample(answered: answered, suspected: suspected)
     }
 
     @Test("is confirmed after its window, by a small share of a large sample")

@@ -12,13 +12,13 @@ extension ConformanceRun {
         guard !simulated.routes.isEmpty else { return nil }
         let route = random.pick(simulated.routes.map(\.id))
         let owner = random.pick(Self.owners)
-        let expiredOnly = random.happens(perMille: 150)
-        story.append("lease route \(route.value)\(expiredOnly ? ", expired only" : "")")
+        let scope = random.pick([LeaseScope.ordinary, .ordinary, .ordinary, .lapsed, .expired])
+        story.append("lease route \(route.value), \(scope)")
         let order = LeaseOrder(
-            route: route, owner: owner, leaseFor: Self.leaseFor, knownFormats: [1], expiredOnly: expiredOnly)
+            route: route, owner: owner, leaseFor: Self.leaseFor, knownFormats: [1], scope: scope)
         let real = try await stores.parcels.lease(order, now: now)
         let parcel = simulated.lease(
-            route: route, owner: owner, leaseFor: Self.leaseFor, knownFormats: [1], expiredOnly: expiredOnly, now: now)
+            route: route, owner: owner, leaseFor: Self.leaseFor, knownFormats: [1], scope: scope, now: now)
         if let parcel {
             let isRepeatable = random.happens(perMille: 800)
             let run = ParcelRun(parcel: parcel, leasedAt: mono, policy: RetryPolicy(), isRepeatable: isRepeatable)
@@ -39,7 +39,7 @@ extension ConformanceRun {
         }
         guard let pending = runs[place].run.takeSettlement() else { return nil }
         story.append("settle parcel \(pending.settlement.parcel.value), \(pending.settlement.pendingAfter) stay")
-        let difference = try await applyVerdicts(pending.verdicts, [pending.sample])
+        let difference = try await applyVerdicts(pending.verdicts)
         if let difference { return difference }
         let real = try await stores.parcels.settle(pending.settlement, now: now)
         let reply = simulated.settle(pending.settlement, now: now)
@@ -105,16 +105,12 @@ extension ConformanceRun {
                     verdict: verdict, asOf: asOf))
         }
         story.append("judge \(verdicts.count)")
-        let route = simulated.routes.isEmpty ? RouteID(1) : random.pick(simulated.routes.map(\.id))
-        guard !simulated.routes.isEmpty else { return nil }
-        return try await applyVerdicts(
-            verdicts, [RouteSample(route: route, answered: random.below(5), suspected: random.below(2))])
+        return try await applyVerdicts(verdicts)
     }
 
-    private mutating func applyVerdicts(_ verdicts: [GuardedVerdict], _ samples: [RouteSample]) async throws -> String?
-    {
-        let real = try await stores.parcels.applyVerdicts(verdicts, samples: samples, now: now)
-        let report = simulated.applyVerdicts(verdicts, samples: samples, now: now)
+    private mutating func applyVerdicts(_ verdicts: [GuardedVerdict]) async throws -> String? {
+        let real = try await stores.parcels.applyVerdicts(verdicts, now: now)
+        let report = simulated.applyVerdicts(verdicts, now: now)
         return differ("retired", real.retired, report.retired) ?? differ("suspected", real.suspected, report.suspected)
             ?? differ("cleared", real.cleared, report.cleared)
     }

@@ -15,7 +15,7 @@ struct Ledger: Sendable {
     /// Registrations that were retired, removed, replaced or moved: not "alive all along".
     private(set) var disturbed: Set<RegistrationID> = []
     private(set) var leases = 0
-    private var samples: [(sample: RouteSample, at: WallInstant)] = []
+    private var samples: [(route: RouteID, sample: AnswerSample, at: WallInstant)] = []
 
     struct PairStanding: Sendable {
         var isEnded = false
@@ -50,12 +50,13 @@ struct Ledger: Sendable {
         for pair in pairs { lapses[pair, default: 0] += 1 }
     }
 
-    /// Written once more after a commit that nobody saw, a sample counts twice: so it does in the store.
-    mutating func hear(_ sample: RouteSample, at wall: WallInstant) { samples.append((sample, wall)) }
+    mutating func hear(_ sample: AnswerSample, on route: RouteID, at wall: WallInstant) {
+        samples.append((route, sample, wall))
+    }
 
-    func heard(on route: RouteID, within window: ClosedRange<WallInstant>) -> RouteSample {
-        samples.reduce(into: RouteSample(route: route, answered: 0, suspected: 0)) { sum, heard in
-            guard heard.sample.route == route, window.contains(heard.at) else { return }
+    func heard(on route: RouteID, within window: ClosedRange<WallInstant>) -> AnswerSample {
+        samples.reduce(into: AnswerSample()) { sum, heard in
+            guard heard.route == route, window.contains(heard.at) else { return }
             sum.answered += heard.sample.answered
             sum.suspected += heard.sample.suspected
         }

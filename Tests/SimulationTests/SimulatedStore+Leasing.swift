@@ -3,9 +3,12 @@ import PushModel
 
 extension SimulatedStore {
     func readyRoutes(now: WallInstant) -> [ReadyRoute] {
-        routes.filter { route in
-            parcels.contains { $0.route == route.id && $0.lease == nil && $0.dueAt <= now }
-        }.map(\.ready)
+        routes.compactMap { route in
+            let due = parcels.filter { $0.route == route.id && $0.lease == nil && $0.dueAt <= now }
+            return due.isEmpty
+                ? nil
+                : route.ready(ordinary: due.contains { !$0.travelsAlone }, lapsed: due.contains(where: \.travelsAlone))
+        }
     }
 
     /// Leases whose owner gave no word until their end: their parcels are ready again, and remember the lapse.
@@ -23,13 +26,13 @@ extension SimulatedStore {
 
     /// The next parcel of the route whose time has come. The first lease raises the badges, under the mark (P3).
     mutating func lease(
-        route: RouteID, owner: ProcessID, leaseFor: Duration, knownFormats: [Int16], expiredOnly: Bool = false,
+        route: RouteID, owner: ProcessID, leaseFor: Duration, knownFormats: [Int16], scope: LeaseScope = .ordinary,
         now: WallInstant
     ) -> LeasedParcel? {
         let due = parcels.indices.filter {
             let parcel = parcels[$0]
             return parcel.route == route && parcel.lease == nil && parcel.dueAt <= now
-                && knownFormats.contains(parcel.format) && (!expiredOnly || parcel.expiresAt <= now)
+                && knownFormats.contains(parcel.format) && parcel.isWanted(scope, now)
         }
         let next = due.min { left, right in
             let (one, other) = (parcels[left], parcels[right])
@@ -99,6 +102,16 @@ extension SimulatedStore {
 }
 
 extension ParcelRow {
+    var travelsAlone: Bool { lapses >= PoisonRule.aloneFrom }
+
+    fileprivate func isWanted(_ scope: LeaseScope, _ now: WallInstant) -> Bool {
+        switch scope {
+        case .ordinary: !travelsAlone
+        case .lapsed: travelsAlone
+        case .expired: expiresAt <= now
+        }
+    }
+
     /// As it goes over the wire: empty where nothing is settled yet.
     var bitmap: [UInt8] {
         guard settled.contains(true) else { return [] }

@@ -12,6 +12,7 @@ extension SimulatedStore {
                     epoch: parcel.epoch, settles: parcel.settles, isLeased: parcel.lease != nil))
         }
         write(settlement, place)
+        count(settlement.sample, on: parcel.route, now)
         for remainder in settlement.remainders where !remainder.members.isEmpty {
             insert(remainder, of: parcels[place], now)
         }

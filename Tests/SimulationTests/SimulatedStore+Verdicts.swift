@@ -10,7 +10,7 @@ struct SimulatedVerdictReport: Equatable, Sendable {
 
 extension SimulatedStore {
     mutating func applyVerdicts(
-        _ verdicts: [GuardedVerdict], samples: [RouteSample], now: WallInstant
+        _ verdicts: [GuardedVerdict], now: WallInstant
     ) -> SimulatedVerdictReport {
         var report = SimulatedVerdictReport()
         for verdict in SimulatedStore.eachOnce(verdicts) {
@@ -19,7 +19,6 @@ extension SimulatedStore {
             else { continue }
             apply(state, verdict, place, &report, now)
         }
-        for sample in samples where sample.answered > 0 || sample.suspected > 0 { count(sample, now) }
         return report
     }
 
@@ -61,16 +60,17 @@ extension SimulatedStore {
         }
     }
 
-    private mutating func count(_ sample: RouteSample, _ now: WallInstant) {
+    mutating func count(_ sample: AnswerSample, on route: RouteID, _ now: WallInstant) {
+        guard sample != AnswerSample() else { return }
         let minute = now.minute
-        if let place = minutes.firstIndex(where: { $0.route == sample.route && $0.minute == minute }) {
+        if let place = minutes.firstIndex(where: { $0.route == route && $0.minute == minute }) {
             minutes[place].answered += sample.answered
             minutes[place].suspected += sample.suspected
             return
         }
         minutes.append(
             RouteMinute(
-                route: sample.route, minute: minute, answered: sample.answered, suspected: sample.suspected))
+                route: route, minute: minute, answered: sample.answered, suspected: sample.suspected))
     }
 
     /// Doubts that have stood for the window: confirmed where what the route answered in the window that began with
@@ -97,8 +97,8 @@ extension SimulatedStore {
         return confirmed
     }
 
-    private func sampleOf(_ route: RouteID, within window: ClosedRange<WallInstant>) -> RouteSample {
-        minutes.reduce(into: RouteSample(route: route, answered: 0, suspected: 0)) { sample, minute in
+    private func sampleOf(_ route: RouteID, within window: ClosedRange<WallInstant>) -> AnswerSample {
+        minutes.reduce(into: AnswerSample()) { sample, minute in
             guard minute.route == route, window.contains(minute.minute) else { return }
             sample.answered += minute.answered
             sample.suspected += minute.suspected

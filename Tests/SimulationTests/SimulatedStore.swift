@@ -28,8 +28,10 @@ struct RouteRow: Equatable, Sendable {
     let environment: PushEnvironment
     let topic: String
 
-    var ready: ReadyRoute {
-        ReadyRoute(route: id, app: app, provider: provider, environment: environment, topic: topic)
+    func ready(ordinary: Bool, lapsed: Bool) -> ReadyRoute {
+        ReadyRoute(
+            route: id, app: app, provider: provider, environment: environment, topic: topic, hasOrdinary: ordinary,
+            hasLapsed: lapsed)
     }
 }
 

@@ -10,13 +10,13 @@ struct SimulatedStoreTests {
         var store = SimulatedStore()
         for number in 1...40 { store.register(.sample(number), app: AppID(1), now: Self.dawn) }
         let victims = store.registrations.map { doubt(of: $0) }
-        let wave = RouteSample(route: RouteID(1), answered: 40, suspected: 40)
-        _ = store.applyVerdicts(victims, samples: [wave], now: Self.dawn + .seconds(5))
+        let wave = AnswerSample(answered: 40, suspected: 40)
+        store.count(wave, on: RouteID(1), Self.dawn + .seconds(5))
+        _ = store.applyVerdicts(victims, now: Self.dawn + .seconds(5))
         let rule = SuspicionRule(window: .seconds(3_600), shareMax: 0.2, sampleMin: 20)
         for hour in Int64(1)...48 {
             let now = Self.dawn + .seconds(hour * 3_600 + 120)
-            let good = RouteSample(route: RouteID(1), answered: 500, suspected: 0)
-            _ = store.applyVerdicts([], samples: [good], now: now)
+            store.count(AnswerSample(answered: 500), on: RouteID(1), now)
             #expect(store.confirmSuspicions(rule, now: now) == 0)
         }
     }
@@ -25,8 +25,8 @@ struct SimulatedStoreTests {
     func lonelyDoubt() {
         var store = SimulatedStore()
         store.register(.sample(1), app: AppID(1), now: Self.dawn)
-        let sample = RouteSample(route: RouteID(1), answered: 50, suspected: 1)
-        _ = store.applyVerdicts(store.registrations.map { doubt(of: $0) }, samples: [sample], now: Self.dawn)
+        store.count(AnswerSample(answered: 50, suspected: 1), on: RouteID(1), Self.dawn)
+        _ = store.applyVerdicts(store.registrations.map { doubt(of: $0) }, now: Self.dawn)
         let rule = SuspicionRule(window: .seconds(3_600), shareMax: 0.2, sampleMin: 20)
         #expect(store.confirmSuspicions(rule, now: Self.dawn + .seconds(3_599)) == 0)
         #expect(store.confirmSuspicions(rule, now: Self.dawn + .seconds(3_600)) == 1)
@@ -45,7 +45,7 @@ struct SimulatedStoreTests {
         let gone = GuardedVerdict(
             registration: RegistrationID(1), generation: TokenGeneration(1), route: RouteID(1),
             verdict: .unregistered(since: nil, reason: "Unregistered"), asOf: Self.dawn)
-        _ = store.applyVerdicts([gone], samples: [], now: Self.dawn)
+        _ = store.applyVerdicts([gone], now: Self.dawn)
         let first = try #require(lease(&store, at: Self.dawn))
         #expect(first.members.map(\.standing) == [.retired])
         store.register(.sample(1), app: AppID(1), now: Self.dawn + .seconds(30))

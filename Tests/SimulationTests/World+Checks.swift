@@ -60,6 +60,15 @@ extension SimulatedWorld {
         }
     }
 
+    /// What lapsed often travels alone: with a push that ends its process nothing else may lapse (rule 10).
+    mutating func checkCompany(_ index: Int) {
+        let leases = processes[index].leases
+        guard leases.count > 1 else { return }
+        // It has an hour only once it was handed to its lane.
+        let travelling = leases.filter { $0.until != nil && $0.parcel.lapses >= PoisonRule.aloneFrom }
+        if !travelling.isEmpty { fail("P2", "a parcel that lapsed twice travels beside others") }
+    }
+
     mutating func checkRetired(_ before: RegistrationRow) {
         guard before.isLive, let after = store.registration(before.id), !after.isLive else { return }
         ledger.disturb(before.id)
@@ -91,8 +100,8 @@ extension SimulatedWorld {
         if process.dispatcher.runningLeases.count != process.leases.count {
             fail("P8", "the dispatcher and its shell hold different leases")
         }
-        // One lease a route may be on its way when the bound is reached.
-        let bound = plan.settings.membersMax + (store.routes.count + 1) * plan.parcelMembersMax
+        // What is on its way when the bound is reached comes on top.
+        let bound = plan.settings.membersMax + plan.settings.leasesMax * plan.parcelMembersMax
         if held > bound { fail("P8", "\(held) members in flight, at most \(bound) may be") }
         if process.turnsWithoutTime > 100 { fail("P8", "the dispatcher spins") }
     }

@@ -26,6 +26,14 @@ extension SimulatedWorld {
         let accepted = frozen.filter { pair in apple.seen(pair).contains { $0.answer == .accepted } }.count
         if account.count(.accepted) > accepted { fail("P2", "more accepted than Apple accepted") }
         checkReach(message, account, frozen)
+        checkPoison(message, frozen)
+    }
+
+    /// Where nothing else ends a process, only the push that does is given up as poison.
+    private mutating func checkPoison(_ message: MessageRow, _ frozen: [PushPair]) {
+        let given = message.reasons.first { $0.ending == Ending(.gaveUp, EndingReason.poison) }?.count ?? 0
+        let guilty = frozen.filter { poisonous.contains($0.registration) }.count
+        if plan.onlyPoisonLapses, given > guilty { fail("P2", "\(given) were given up as poison, \(guilty) are") }
     }
 
     /// Who was there all along, and was never refused, got it.

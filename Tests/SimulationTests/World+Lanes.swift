@@ -11,6 +11,7 @@ extension SimulatedWorld {
             return fail("P2", "a parcel is submitted that is not held")
         }
         processes[index].leases[lease].until = until
+        checkCompany(index)
         let lane = processes[index].placeOfLane(key)
         guard !processes[index].lanes[lane].isBlocked else {
             for position in positions { report(.deferred(after: nil, .laneBlocked), position, name, index) }

@@ -77,6 +77,13 @@ extension WorldPlan {
 
     var leaseSeconds: Int64 { settings.leaseLength.wholeNanoseconds / 1_000_000_000 }
 
+    /// Nothing but a poisonous push ends a process or keeps it from its database.
+    var onlyPoisonLapses: Bool {
+        var plan = self
+        plan.poisonous = 0
+        return !plan.mayLapse
+    }
+
     /// Something may keep an owner from settling or renewing in time.
     var mayLapse: Bool {
         killEvery != nil || freezeEvery != nil || outageEvery != nil || poisonous > 0

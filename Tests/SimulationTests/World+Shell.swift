@@ -76,8 +76,7 @@ extension SimulatedWorld {
                 processes[index].leases[place].until = until
             }
         case .settle(let name, let pending, let withVerdicts):
-            let hasVerdicts = !pending.verdicts.isEmpty || pending.sample.answered > 0
-            if withVerdicts && hasVerdicts {
+            if withVerdicts && !pending.verdicts.isEmpty {
                 call(.verdicts(name, pending), index)
             } else {
                 call(.settle(name, pending, verdictsDone: true), index)
@@ -139,11 +138,16 @@ extension SimulatedWorld {
                 HeldLease(
                     name: LeaseName(parcel: parcel.id, epoch: parcel.epoch), parcel: parcel, number: number,
                     lane: request.lane))
-            let isRepeatable = !unrepeatable.contains(parcel.message)
-            tell(.leased(parcel, asked: request, isRepeatable: isRepeatable), to: index)
+            checkCompany(index)
+            tell(.leased(parcel, asked: request, reading(of: parcel.message)), to: index)
         case .leased(nil, _): tell(.leasedNothing(request), to: index)
         default: tell(.leaseFailed(request), to: index)
         }
+    }
+
+    private mutating func reading(of message: MessageID) -> MessageReading {
+        if isFaulty, random.happens(perMille: plan.storeCallLost) { return .unread }
+        return unrepeatable.contains(message) ? .unrepeatable : .repeatable
     }
 
     private mutating func notifyOthers(_ index: Int) {

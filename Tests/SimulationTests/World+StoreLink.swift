@@ -65,7 +65,7 @@ extension SimulatedWorld {
     private mutating func applyLease(_ request: LeaseRequest, _ owner: ProcessID) -> StoreReply {
         let parcel = store.lease(
             route: request.route, owner: owner, leaseFor: plan.settings.leaseLength, knownFormats: [1],
-            expiredOnly: request.expiredOnly, now: wall)
+            scope: request.scope, now: wall)
         let number = ledger.noteLease()
         if let parcel { book(parcel) }
         return .leased(parcel, number: number)
@@ -77,7 +77,9 @@ extension SimulatedWorld {
         let reply = store.settle(settlement, now: wall)
         switch reply {
         case .settled:
-            if let before { book(settlement, before, newParcelsAfter: lastParcel) }
+            guard let before else { break }
+            book(settlement, before, newParcelsAfter: lastParcel)
+            ledger.hear(settlement.sample, on: before.route, at: wall)
         case .fenced(let standing):
             let isOwn =
                 standing?.epoch == settlement.epoch && standing?.settles == settlement.settles + 1
@@ -108,8 +110,7 @@ extension SimulatedWorld {
 
     private mutating func applyVerdicts(_ pending: PendingSettle) {
         let before = pending.verdicts.compactMap { store.registration($0.registration) }
-        _ = store.applyVerdicts(pending.verdicts, samples: [pending.sample], now: wall)
-        ledger.hear(pending.sample, at: wall)
+        _ = store.applyVerdicts(pending.verdicts, now: wall)
         for row in before { checkRetired(row) }
     }
 

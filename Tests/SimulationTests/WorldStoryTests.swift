@@ -25,15 +25,17 @@ struct WorldStoryTests {
         }
     }
 
-    @Test("a push that ends every process that sends it is given up, and the others go on")
-    func poison() {
-        var plan = WorldPlan.calm(seed: 3)
+    @Test("a push that ends every process that sends it is given up, and nobody with it", arguments: UInt64(3)...22)
+    func poison(seed: UInt64) {
+        var plan = WorldPlan.calm(seed: seed)
         plan.poisonous = 1
         var world = SimulatedWorld(plan: plan)
         world.poisonous = [RegistrationID(7)]
         #expect(world.run() == nil)
-        let all = world.store.messages.flatMap(\.reasons)
-        #expect(all.contains { $0.ending == Ending(.gaveUp, EndingReason.poison) })
+        let endings = world.store.messages.flatMap(\.reasons).map(\.ending)
+        #expect(endings.allSatisfy { $0 == Ending(.gaveUp, EndingReason.poison) })
+        let guilty = world.ledger.pairs.filter { $0.registration == RegistrationID(7) }
+        #expect(world.store.messages.reduce(0) { $0 + $1.counts[6] } == guilty.count)
         #expect(!world.apple.log.contains { $0.push.registration == RegistrationID(7) })
     }
 }

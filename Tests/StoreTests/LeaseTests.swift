@@ -107,17 +107,38 @@ struct LeaseTests {
         }
     }
 
+    @Test("that lapsed twice is found by those who ask for such, and by nobody else")
+    func lapsed() async throws {
+        try await withStores { world in
+            try await world.register(1...1)
+            try await world.send(world.newMessage(1))
+            for lapse in Int64(0)...1 {
+                let now = dawn + .seconds(lapse * 100)
+                let routes = try await world.stores.parcels.readyRoutes(now: now)
+                #expect(routes.map { [$0.hasOrdinary, $0.hasLapsed] } == [[true, false]])
+                #expect(try await world.lease(scope: .lapsed, at: now) == nil)
+                #expect(try await world.lease(at: now) != nil)
+                #expect(try await world.stores.parcels.rescue(now: now + .seconds(61)) == 1)
+            }
+            let now = dawn + .seconds(300)
+            let routes = try await world.stores.parcels.readyRoutes(now: now)
+            #expect(routes.map { [$0.hasOrdinary, $0.hasLapsed] } == [[false, true]])
+            #expect(try await world.lease(at: now) == nil)
+            #expect(try await world.lease(scope: .lapsed, at: now)?.lapses == 2)
+        }
+    }
+
     @Test("that is wanted only where it has expired is an expired one")
     func expiredOnly() async throws {
         try await withStores { world in
             try await world.register(1...1)
             try await world.send(world.newMessage(1, lifetime: .seconds(3_600)))
             try await world.send(world.newMessage(2, lifetime: .seconds(10)))
-            let early = try await world.lease(expiredOnly: true, at: dawn + .seconds(9))
+            let early = try await world.lease(scope: .expired, at: dawn + .seconds(9))
             #expect(early == nil)
-            let late = try await world.lease(expiredOnly: true, at: dawn + .seconds(10))
+            let late = try await world.lease(scope: .expired, at: dawn + .seconds(10))
             #expect(late?.message == StoreWorld.message(2))
-            let another = try await world.lease(owner: StoreWorld.bob, expiredOnly: true, at: dawn + .seconds(10))
+            let another = try await world.lease(owner: StoreWorld.bob, scope: .expired, at: dawn + .seconds(10))
             #expect(another == nil)
         }
     }

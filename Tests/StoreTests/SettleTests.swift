@@ -56,6 +56,25 @@ struct SettleTests {
         }
     }
 
+    @Test("counts what its route answered: each settle once, over all processes, and a loser's never")
+    func samples() async throws {
+        try await withStores { world in
+            try await world.register(1...10)
+            try await world.send(world.newMessage())
+            let parcel = try #require(try await world.lease())
+            let first = parcel.settling([(0..<3, Ending(.accepted))], sample: AnswerSample(answered: 3, suspected: 1))
+            for _ in 1...2 { _ = try await world.stores.parcels.settle(first, now: dawn + .seconds(1)) }
+            #expect(try await world.number("SELECT answered * 100 + suspected FROM route_minutes") == 301)
+            let other = Stores(pool: world.pool)
+            let rest = Settlement(
+                parcel: parcel.id, message: parcel.message, epoch: 1, settles: 1,
+                endings: [EndingCount(ending: Ending(.accepted), count: 7)], settledBits: [0xff, 0x03],
+                remainders: [], pendingAfter: 0, sample: AnswerSample(answered: 7, suspected: 2))
+            for _ in 1...2 { _ = try await other.parcels.settle(rest, now: dawn + .seconds(2)) }
+            #expect(try await world.number("SELECT answered * 100 + suspected FROM route_minutes") == 1_003)
+        }
+    }
+
     @Test("hands members over to new parcels, which inherit the mark, the expiry and the urgency")
     func remainders() async throws {
         try await withStores { world in

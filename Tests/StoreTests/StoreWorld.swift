@@ -89,11 +89,11 @@ struct StoreWorld {
 
     func lease(
         owner: ProcessID = ann, on environment: PushEnvironment = .production, formats: [Int16] = [1],
-        expiredOnly: Bool = false, at now: WallInstant = dawn
+        scope: LeaseScope = .ordinary, at now: WallInstant = dawn
     ) async throws -> LeasedParcel? {
         let order = LeaseOrder(
             route: try await route(environment), owner: owner, leaseFor: .seconds(60), knownFormats: formats,
-            expiredOnly: expiredOnly)
+            scope: scope)
         return try await stores.parcels.lease(order, now: now)
     }
 
@@ -148,7 +148,8 @@ extension LeasedParcel {
 
     /// A settlement of some members by their positions in `members`.
     func settling(
-        _ endings: [(Range<Int>, Ending)], remainders: [Remainder] = [], settles: Int32? = nil
+        _ endings: [(Range<Int>, Ending)], remainders: [Remainder] = [], settles: Int32? = nil,
+        sample: AnswerSample = AnswerSample()
     ) -> Settlement {
         var bits = MemberBitmap(bytes: settledBits, count: memberCount) ?? MemberBitmap(count: memberCount)
         var settled = 0
@@ -165,7 +166,7 @@ extension LeasedParcel {
         return Settlement(
             parcel: id, message: message, epoch: epoch, settles: settles ?? self.settles,
             endings: endings.map { EndingCount(ending: $0.1, count: $0.0.count) }, settledBits: bits.bytes,
-            remainders: remainders, pendingAfter: members.count - settled)
+            remainders: remainders, pendingAfter: members.count - settled, sample: sample)
     }
 
     func settlingAll(as ending: Ending = Ending(.accepted)) -> Settlement { settling([(0..<members.count, ending)]) }

@@ -18,13 +18,26 @@ extension StoreWorld {
     fileprivate func apply(
         _ verdicts: [GuardedVerdict], answered: Int = 0, suspected: Int = 0, at now: WallInstant = dawn
     ) async throws -> VerdictReport {
-        let samples =
-            answered == 0
-            ? []
-            : [
-                RouteSample(route: try await route(), answered: answered, suspected: suspected)
-            ]
-        return try await stores.parcels.applyVerdicts(verdicts, samples: samples, now: now)
+        if answered > 0 { try await hear(AnswerSample(answered: answered, suspected: suspected), at: now) }
+        return try await stores.parcels.applyVerdicts(verdicts, now: now)
+    }
+
+    /// As settles have counted it.
+    private func hear(_ sample: AnswerSample, at now: WallInstant) async throws {
+        let route = try await route()
+        let hear = query(
+            """
+            INSERT INTO route_minutes VALUES ($1, date_trunc('minute', $2::timestamptz), $3, $4)
+            ON CONFLICT (route_id, minute) DO UPDATE SET answered = route_minutes.answered + excluded.answered,
+                suspected = route_minutes.suspected + excluded.suspected
+            """
+        ) {
+            $0.int64(route.value)
+            $0.instant(now)
+            $0.int64(Int64(sample.answered))
+            $0.int64(Int64(sample.suspected))
+        }
+        _ = try await pool.run(hear)
     }
 
     /// Registers `i1` and doubts it among so many answers.
@@ -121,7 +134,7 @@ struct UnregisteredTests {
             let verdicts = try await withVerdicts(ids, world)
             for _ in 0..<5 {
                 try await withThrowingTaskGroup(of: Void.self) { group in
-                    group.addTask { _ = try await world.stores.parcels.applyVerdicts(verdicts, samples: []) }
+                    group.addTask { _ = try await world.stores.parcels.applyVerdicts(verdicts) }
                     group.addTask { try await world.register(1...40, at: dawn + .seconds(100)) }
                     try await group.waitForAll()
                 }
@@ -188,18 +201,6 @@ struct SuspicionTests {
         }
     }
 
-    @Test("is heard over all processes: their answers add up")
-    func addsUp() async throws {
-        try await withStores { world in
-            _ = try await world.doubt(answered: 60)
-            let other = Stores(pool: world.pool)
-            let sample = RouteSample(route: try await world.route(), answered: 60, suspected: 1)
-            _ = try await other.parcels.applyVerdicts([], samples: [sample, sample], now: dawn + .seconds(30))
-            #expect(try await world.number("SELECT answered FROM route_minutes") == 180)
-            #expect(try await other.parcels.confirmSuspicions(rule, now: dawn + .seconds(3_600)) == 1)
-        }
-    }
-
     @Test("falls when the token works, and the feed says so")
     func cleared() async throws {
         try await withStores { world in
@@ -221,16 +222,6 @@ struct SuspicionTests {
             let doubt = try await world.verdict(.suspected(reason: "BadDeviceToken"), on: id, asOf: dawn + .seconds(9))
             #expect(try await world.apply([doubt]) == none)
             #expect(try await world.device("i1").state == .active)
-        }
-    }
-
-    @Test("of a route whose app is gone is no reason to fail")
-    func unknownRoute() async throws {
-        try await withStores { world in
-            let sample = RouteSample(route: RouteID(12_345), answered: 5, suspected: 1)
-            #expect(try await world.stores.parcels.applyVerdicts([], samples: [sample]) == none)
-            let minutes = try await world.number("SELECT count(*) FROM route_minutes")
-            #expect(minutes == 0)
         }
     }
 }

@@ -1,3 +1,4 @@
+import DeliveryRules
 import Postgres
 
 /// Parcels: found, leased, renewed, rescued, settled.
@@ -5,6 +6,17 @@ import Postgres
 /// Where a time is compared with an indexed column, the clock is now(): it stands still within a transaction, so that
 /// the index can be asked with it. It is never later than the owner's own clock reading before the statement left.
 enum ParcelSQL {
+    // The predicate of an index needs the number itself.
+    private static let isOrdinary = "p.lapses < \(PoisonRule.aloneFrom)"
+    private static let isLapsed = "p.lapses >= \(PoisonRule.aloneFrom)"
+
+    private static func isDue(_ which: String, priority: Int) -> String {
+        """
+        EXISTS (SELECT 1 FROM parcels p WHERE p.state = 1 AND p.route_id = hop.route_id AND p.priority = \(priority)
+            AND p.due_at <= coalesce($3, now()) AND \(which))
+        """
+    }
+
     /// $1 after which route, $2 how many, $3 now.
     ///
     /// Hops from route to route through the claim index: its cost follows the routes with ready parcels, not the
@@ -18,15 +30,15 @@ enum ParcelSQL {
             SELECT (SELECT p.route_id FROM parcels p
                 WHERE p.state = 1 AND p.route_id > hop.route_id ORDER BY p.route_id LIMIT 1)
             FROM hop WHERE hop.route_id IS NOT NULL
+        ), asked AS (
+            SELECT hop.route_id,
+                \(isDue(isOrdinary, priority: 1)) OR \(isDue(isOrdinary, priority: 2)) AS ordinary,
+                \(isDue(isLapsed, priority: 1)) OR \(isDue(isLapsed, priority: 2)) AS lapsed
+            FROM hop WHERE hop.route_id IS NOT NULL
         ), due AS (
-            SELECT hop.route_id FROM hop WHERE hop.route_id IS NOT NULL AND (
-                EXISTS (SELECT 1 FROM parcels p WHERE p.state = 1 AND p.route_id = hop.route_id AND p.priority = 1
-                    AND p.due_at <= coalesce($3, now()))
-                OR EXISTS (SELECT 1 FROM parcels p WHERE p.state = 1 AND p.route_id = hop.route_id AND p.priority = 2
-                    AND p.due_at <= coalesce($3, now())))
-            LIMIT $2
+            SELECT route_id, ordinary, lapsed FROM asked WHERE ordinary OR lapsed LIMIT $2
         )
-        SELECT r.id, r.app_id, r.provider, r.environment, r.topic
+        SELECT r.id, r.app_id, r.provider, r.environment, r.topic, due.ordinary, due.lapsed
         FROM due JOIN routes r ON r.id = due.route_id ORDER BY r.id
         """)
 
@@ -45,34 +57,39 @@ enum ParcelSQL {
     static let planOnce = Statement(
         "parcel_plan_once", "SELECT set_config('plan_cache_mode', 'force_generic_plan', true)")
 
-    /// $1 route, $2 owner, $3 lease in microseconds, $4 known formats, $5 now, $6 only what has expired.
+    /// $1 route, $2 owner, $3 lease in microseconds, $4 known formats, $5 now.
     ///
     /// Transactional first, then whoever has been due longest. A parcel that has expired already is leased without its
     /// badges: nothing will be sent.
-    static let claim = Statement(
-        "parcel_claim",
-        """
-        WITH next AS MATERIALIZED (
-            SELECT due.id, due.badge_marked
-            FROM (VALUES (1::smallint), (2::smallint)) AS urgency (priority)
-            CROSS JOIN LATERAL (
-                SELECT p.id, p.badge_marked FROM parcels p
-                WHERE p.route_id = $1 AND p.state = 1 AND p.priority = urgency.priority
-                    AND p.due_at <= coalesce($5, now()) AND p.format = ANY ($4)
-                    AND (NOT $6 OR p.expires_at <= coalesce($5, now()))
-                ORDER BY p.due_at, p.id LIMIT 1 FOR UPDATE SKIP LOCKED
-            ) AS due
-            LIMIT 1
-        )
-        UPDATE parcels p SET state = 2, epoch = p.epoch + 1, owner = $2,
-            lease_until = coalesce($5, now()) + $3 * interval '1 microsecond',
-            badge_marked = p.badge_marked OR p.expires_at > coalesce($5, now())
-        FROM next, messages m
-        WHERE p.id = next.id AND m.id = p.message_id
-        RETURNING p.id, p.message_id, p.app_id, p.epoch, p.settles, p.attempt, p.lapses, p.retry_spent, p.answer_lost,
-            p.expires_at, coalesce($5, now()), p.member_count, p.members, p.settled, m.badge_change, m.badge_value,
-            p.badge_marked AND NOT next.badge_marked
-        """)
+    private static func claim(_ name: String, where which: String) -> Statement {
+        Statement(
+            name,
+            """
+            WITH next AS MATERIALIZED (
+                SELECT due.id, due.badge_marked
+                FROM (VALUES (1::smallint), (2::smallint)) AS urgency (priority)
+                CROSS JOIN LATERAL (
+                    SELECT p.id, p.badge_marked FROM parcels p
+                    WHERE p.route_id = $1 AND p.state = 1 AND p.priority = urgency.priority
+                        AND p.due_at <= coalesce($5, now()) AND p.format = ANY ($4) AND \(which)
+                    ORDER BY p.due_at, p.id LIMIT 1 FOR UPDATE SKIP LOCKED
+                ) AS due
+                LIMIT 1
+            )
+            UPDATE parcels p SET state = 2, epoch = p.epoch + 1, owner = $2,
+                lease_until = coalesce($5, now()) + $3 * interval '1 microsecond',
+                badge_marked = p.badge_marked OR p.expires_at > coalesce($5, now())
+            FROM next, messages m
+            WHERE p.id = next.id AND m.id = p.message_id
+            RETURNING p.id, p.message_id, p.app_id, p.epoch, p.settles, p.attempt, p.lapses, p.retry_spent,
+                p.answer_lost, p.expires_at, coalesce($5, now()), p.member_count, p.members, p.settled, m.badge_change,
+                m.badge_value, p.badge_marked AND NOT next.badge_marked
+            """)
+    }
+
+    static let claimOrdinary = claim("parcel_claim", where: isOrdinary)
+    static let claimLapsed = claim("parcel_claim_lapsed", where: isLapsed)
+    static let claimExpired = claim("parcel_claim_expired", where: "p.expires_at <= coalesce($5, now())")
 
     /// The members' rows, and their badges raised: $1 ids, $2 badge change, $3 badge value.
     ///

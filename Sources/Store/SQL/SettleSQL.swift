@@ -5,7 +5,7 @@ import Postgres
 enum SettleSQL {
     // $1 parcel, $2 epoch, $3 settles; $4..$10 new endings by terminal state, $11 handed over; $12 now;
     // $13 states, $14 reasons, $15 counts; $16 routes, $17 due after in microseconds, $18 attempts, $19 lapses,
-    // $20 retry spent, $21 answer lost, $22 members, $23 member counts.
+    // $20 retry spent, $21 answer lost, $22 members, $23 member counts; $24 answered, $25 suspected.
     private static let mine = "id = $1 AND epoch = $2 AND settles = $3 AND state = 2"
 
     private static let born = """
@@ -33,18 +33,29 @@ enum SettleSQL {
         """
     }
 
-    /// Members stay leased: $24 bitmap, $25 pending after.
+    // What the route answered counts where the settle does, once.
+    private static let heard = """
+        heard AS (
+            INSERT INTO route_minutes (route_id, minute, answered, suspected)
+            SELECT mine.route_id, date_trunc('minute', coalesce($12, now())), $24, $25 FROM mine
+            WHERE $24 > 0 OR $25 > 0
+            ON CONFLICT (route_id, minute) DO UPDATE SET answered = route_minutes.answered + excluded.answered,
+                suspected = route_minutes.suspected + excluded.suspected
+        )
+        """
+
+    /// Members stay leased: $26 bitmap, $27 pending after.
     static let part = Statement(
         "parcel_settle_part",
         """
         WITH mine AS (
-            UPDATE parcels SET settles = settles + 1, settled = $24, pending = $25, handed_over = handed_over + $11,
+            UPDATE parcels SET settles = settles + 1, settled = $26, pending = $27, handed_over = handed_over + $11,
                 accepted = accepted + $4, rejected = rejected + $5, unregistered = unregistered + $6,
                 expired = expired + $7, suppressed = suppressed + $8, cancelled = cancelled + $9,
                 gave_up = gave_up + $10
             WHERE \(mine)
-            RETURNING message_id, app_id, format, priority, badge_marked, expires_at
-        ), \(born), \(reasons(of: "mine"))
+            RETURNING message_id, app_id, route_id, format, priority, badge_marked, expires_at
+        ), \(born), \(reasons(of: "mine")), \(heard)
         SELECT count(*) FROM mine
         """)
 
@@ -58,7 +69,7 @@ enum SettleSQL {
         """
         WITH mine AS (
             DELETE FROM parcels WHERE \(mine)
-            RETURNING message_id, app_id, format, priority, badge_marked, expires_at,
+            RETURNING message_id, app_id, route_id, format, priority, badge_marked, expires_at,
                 member_count - handed_over - $11 AS ended, accepted + $4 AS accepted, rejected + $5 AS rejected,
                 unregistered + $6 AS unregistered, expired + $7 AS expired, suppressed + $8 AS suppressed,
                 cancelled + $9 AS cancelled, gave_up + $10 AS gave_up
@@ -72,7 +83,7 @@ enum SettleSQL {
                     WHEN m.audience = m.members + mine.ended AND m.state <> 7 THEN coalesce($12, clock_timestamp()) END
             FROM mine WHERE m.id = mine.message_id
             RETURNING m.id AS message_id
-        ), \(born), \(reasons(of: "folded"))
+        ), \(born), \(reasons(of: "folded")), \(heard)
         SELECT count(*) FROM mine
         """)
 

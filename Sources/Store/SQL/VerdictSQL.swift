@@ -44,18 +44,6 @@ enum VerdictSQL {
         ), \(consequences)
         """)
 
-    /// $1 now, $2 routes, rising, $3 answered, $4 suspected.
-    static let sample = Statement(
-        "verdict_sample",
-        """
-        INSERT INTO route_minutes (route_id, minute, answered, suspected)
-        SELECT heard.route_id, date_trunc('minute', coalesce($1, now())), heard.answered, heard.suspected
-        FROM unnest($2, $3, $4) AS heard (route_id, answered, suspected)
-        WHERE EXISTS (SELECT 1 FROM routes WHERE routes.id = heard.route_id)
-        ON CONFLICT (route_id, minute) DO UPDATE SET answered = route_minutes.answered + excluded.answered,
-            suspected = route_minutes.suspected + excluded.suspected
-        """)
-
     /// $1 now, $2 window in microseconds, $3 sample at least, $4 share at most, $5 how many.
     ///
     /// A doubt's sample is what its route answered in the window that began with the doubt's minute: it holds the answers
