@@ -1,0 +1,76 @@
+import DeliveryRules
+import PushModel
+import Testing
+
+@Suite("A lane whose provider cannot be reached")
+struct UnreachableLaneTests {
+    @Test("rests longer after each failed dial, blocks at the second, and says so once")
+    func blocks() {
+        var world = LaneWorld()
+        world.demand()
+        for _ in 0..<5 {
+            if let id = world.dialled.last { world.tell(.closed(id, failure: .unreachable)) }
+            world.passUntilWoken()
+        }
+        let rests = zip(world.dialTimes.dropFirst(), world.dialTimes).map { $0 - $1 as Duration }
+        #expect(rests == [.seconds(1), .seconds(2), .seconds(4), .seconds(4), .seconds(4)])
+        #expect(world.blocks == [.unreachable])
+        #expect(!world.machine.canSend)
+    }
+
+    @Test("goes on probing without requests, and opens again once a connection has lived")
+    func recovers() {
+        var world = LaneWorld()
+        world.demand()
+        for _ in 0..<2 {
+            if let id = world.dialled.last { world.tell(.closed(id, failure: .unreachable)) }
+            world.passUntilWoken()
+        }
+        world.tell(.demand(.init(waitingSince: nil, room: 0)))
+        #expect(world.blocks.count == 1)
+        if let id = world.dialled.last { world.tell(.opened(id)) }
+        #expect(world.unblocks == 0, "a peer that opens and closes at once is no peer")
+        world.passUntilWoken()
+        #expect(world.unblocks == 1)
+        #expect(world.machine.canSend)
+    }
+
+    @Test("counts a connection that ends before it has proved itself as a failed dial")
+    func shortLived() {
+        var world = LaneWorld()
+        world.demand()
+        for _ in 0..<2 {
+            if let id = world.dialled.last {
+                world.tell(.opened(id))
+                world.tell(.closed(id, failure: .unreachable))
+            }
+            world.passUntilWoken()
+        }
+        #expect(world.blocks == [.unreachable])
+    }
+
+    @Test("dials again at once after a working connection was lost, and blocks nothing")
+    func lost() {
+        var world = LaneWorld()
+        world.openOne()
+        world.tell(.closed(world.dialled[0], failure: .unreachable))
+        #expect(world.dialled.count == 2)
+        #expect(world.blocks.isEmpty)
+    }
+
+    @Test("never dials faster than its pace, however often connections end")
+    func pace() {
+        var world = LaneWorld(connectionsMax: 3)
+        world.demand()
+        while world.now < MonotonicInstant(nanoseconds: 10_000_000_000) {
+            if let id = world.dialled.last {
+                world.tell(.opened(id))
+                world.tell(.proved(id))
+                world.tell(.draining(id, refused: false))
+                world.tell(.closed(id, failure: .unreachable))
+            }
+            world.passUntilWoken()
+        }
+        #expect(world.dialled.count <= 3 + 40 + 1)
+    }
+}
