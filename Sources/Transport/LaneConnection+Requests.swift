@@ -94,7 +94,8 @@ extension LaneConnection {
                 }
             }
         }
-        if hasAnswered { return }
+        // The first answer is proof, and each one while the lane takes nobody for reachable.
+        if hasAnswered && !core.isUnreachable { return }
         hasAnswered = true
         core.decide(.proved(id))
     }

@@ -45,6 +45,9 @@ final class LaneCore: TurnHandler, TimerHandler {
         headers = RequestHeaders(host: settings.host, port: settings.port)
     }
 
+    /// Blocked because no connection could be made.
+    var isUnreachable: Bool { machine.breaker.block == .unreachable }
+
     /// Comes back at the turn's end.
     func hook() {
         if isHooked { return }

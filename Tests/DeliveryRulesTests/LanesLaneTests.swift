@@ -125,6 +125,7 @@ struct RandomLaneTests {
             return Int(chance % UInt64(bound))
         }
         var alive: [ConnectionID] = []
+        var leaving: Set<ConnectionID> = []
         var seen = 0
         for _ in 0..<500 {
             world.now = world.now + .milliseconds(Int64(next(400)))
@@ -140,7 +141,9 @@ struct RandomLaneTests {
                 case 1: world.tell(.proved(id))
                 case 2: world.tell(.busy(id))
                 case 3: world.tell(.idle(id))
-                case 4: world.tell(.draining(id, refused: next(10) == 0))
+                case 4:
+                    leaving.insert(id)
+                    world.tell(.draining(id, refused: next(10) == 0))
                 case 5:
                     alive.removeAll { $0 == id }
                     world.tell(.closed(id, failure: next(2) == 0 ? nil : .unreachable))
@@ -148,14 +151,48 @@ struct RandomLaneTests {
                 }
             }
         }
-        // Everything dies; requests wait: a dial comes, within the longest rest.
+        alive += world.dialled[seen...]
+        let staying = alive.last { !leaving.contains($0) && !world.retired.contains($0) }
+        endWithoutAny(world, alive)
+        endWithOne(world, alive, staying)
+    }
+
+    /// Everything dies; requests wait: a dial comes, within the longest rest.
+    private func endWithoutAny(_ end: LaneWorld, _ alive: [ConnectionID]) {
+        var world = end
         let before = world.dialled.count
-        for id in alive + world.dialled[seen...] { world.tell(.closed(id, failure: nil)) }
+        for id in alive { world.tell(.closed(id, failure: nil)) }
         world.demand()
         let limit = world.now + .seconds(301)
         while world.dialled.count == before, world.now < limit, world.machine.wakeAt(world.now) != nil {
             world.passUntilWoken()
         }
         #expect(world.dialled.count > before)
+    }
+
+    /// One connection lives and answers, and every other one fails: the lane can send.
+    private func endWithOne(_ end: LaneWorld, _ alive: [ConnectionID], _ staying: ConnectionID?) {
+        var world = end
+        let before = world.dialled.count
+        for id in alive where id != staying { world.tell(.closed(id, failure: .unreachable)) }
+        world.demand()
+        let limit = world.now + .seconds(301)
+        while staying == nil, world.dialled.count == before, world.now < limit, world.machine.wakeAt(world.now) != nil {
+            world.passUntilWoken()
+        }
+        guard let living = staying ?? world.dialled.dropFirst(before).first else {
+            Issue.record("nothing was dialled")
+            return
+        }
+        world.tell(.opened(living))
+        world.tell(.busy(living))
+        world.tell(.proved(living))
+        #expect(world.machine.canSend)
+        for _ in 0..<10 {
+            world.pass(.seconds(5))
+            world.demand(waitingFor: .seconds(5))
+            if let id = world.dialled.last, id != living { world.tell(.closed(id, failure: .unreachable)) }
+            #expect(world.machine.canSend)
+        }
     }
 }

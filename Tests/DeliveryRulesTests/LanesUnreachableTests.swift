@@ -74,3 +74,61 @@ struct UnreachableLaneTests {
         #expect(world.dialled.count <= 3 + 40 + 1)
     }
 }
+
+@Suite("A lane that works while its further dials fail")
+struct FailedGrowthTests {
+    /// One connection that has answered, and requests that wait for another.
+    private func crowded() -> LaneWorld {
+        var world = LaneWorld()
+        world.openOne()
+        world.tell(.busy(world.dialled[0]))
+        world.pass(.seconds(1))
+        world.demand(waitingFor: .seconds(1))
+        return world
+    }
+
+    @Test("rests longer after each of them, and never stops sending")
+    func rests() {
+        var world = crowded()
+        for _ in 0..<5 {
+            if let id = world.dialled.last { world.tell(.closed(id, failure: .unreachable)) }
+            world.passUntilWoken()
+        }
+        let rests = zip(world.dialTimes.dropFirst(2), world.dialTimes.dropFirst()).map { $0 - $1 as Duration }
+        #expect(rests == [.seconds(1), .seconds(2), .seconds(4), .seconds(4), .seconds(4)])
+        #expect(world.blocks.isEmpty)
+        #expect(world.machine.canSend)
+    }
+
+    @Test("dials at once when its working connection is lost: the rest was for more of them")
+    func lost() {
+        var world = crowded()
+        for _ in 0..<4 {
+            if let id = world.dialled.last { world.tell(.closed(id, failure: .unreachable)) }
+            if world.dialled.count < 5 { world.passUntilWoken() }
+        }
+        let before = world.dialled.count
+        world.tell(.closed(world.dialled[0], failure: .unreachable))
+        #expect(world.dialled.count == before + 1)
+        #expect(world.blocks.isEmpty)
+        if let id = world.dialled.last { world.tell(.closed(id, failure: .unreachable)) }
+        #expect(world.blocks.isEmpty, "the first failure without a working connection is the first")
+    }
+
+    @Test("opens again when an open connection answers, whatever blocked it")
+    func answered() {
+        var world = LaneWorld()
+        world.demand()
+        world.tell(.opened(world.dialled[0]))
+        world.tell(.busy(world.dialled[0]))
+        for _ in 0..<2 {
+            world.pass(.seconds(3))
+            world.demand(waitingFor: .seconds(3))
+            if let id = world.dialled.last { world.tell(.closed(id, failure: .unreachable)) }
+        }
+        #expect(world.blocks == [.unreachable], "nobody knows yet whether the first one works")
+        world.tell(.proved(world.dialled[0]))
+        #expect(world.machine.canSend)
+        #expect(world.unblocks == 1)
+    }
+}

@@ -25,6 +25,10 @@ package struct Breaker: Equatable, Sendable {
     package private(set) var restsUntil: MonotonicInstant?
     /// nil: requests may come.
     package private(set) var block: BlockCause?
+    /// Failed dials in a row beside a connection that works.
+    private var spareFailures = 0
+    /// No dial before, beside a connection that works.
+    package private(set) var spareRestsUntil: MonotonicInstant?
 
     package init(backoff: Backoff, failuresMax: Int, credentialRest: Duration) {
         precondition(failuresMax >= 1 && credentialRest >= backoff.floor)
@@ -49,15 +53,27 @@ package struct Breaker: Equatable, Sendable {
         return block != nil && !wasBlocked
     }
 
+    /// A dial failed while another connection works: the next one beside it rests, and nothing else follows. Its loss
+    /// finds a breaker that has counted nothing.
+    package mutating func failedBeside(now: MonotonicInstant, entropy: UInt64) {
+        spareFailures = min(spareFailures + 1, 1_000)
+        spareRestsUntil = now + backoff.rest(afterFailures: spareFailures, entropy: entropy)
+    }
+
     /// A connection works. True where this opens the lane again.
     package mutating func proved() -> Bool {
         let wasBlocked = block != nil
         failures = 0
         restsUntil = nil
         block = nil
+        spareFailures = 0
+        spareRestsUntil = nil
         return wasBlocked
     }
 
     /// Somebody mended something: the next dial may be at once. The block stays until a connection proves itself.
-    package mutating func allowNow() { restsUntil = nil }
+    package mutating func allowNow() {
+        restsUntil = nil
+        spareRestsUntil = nil
+    }
 }

@@ -127,6 +127,7 @@ extension LaneMachine {
             self.demand = demand
         case .opened(let id):
             change(id) {
+                guard $0.stage == .dialling else { return }
                 $0.stage = .open
                 $0.openedAt = now
                 $0.idleSince = now
@@ -155,8 +156,10 @@ extension LaneMachine {
         body(&connections[place])
     }
 
+    /// The answers of a connection that takes no more requests say nothing about the next one.
     private mutating func proved(_ id: ConnectionID) -> [Action] {
         change(id) { $0.isProven = true }
+        guard connections.contains(where: { $0.id == id && $0.stage == .open }) else { return [] }
         return breaker.proved() ? [.unblock] : []
     }
 
@@ -167,8 +170,16 @@ extension LaneMachine {
         let connection = connections.remove(at: place)
         // What worked for a while and then broke is the network's way of life.
         guard let failure, !connection.isProven, !isDraining else { return [] }
+        // Blocked, the lane would dial no more beside a connection that works, and so never open again.
+        guard !hasWorking else {
+            breaker.failedBeside(now: now, entropy: entropy)
+            return []
+        }
         return breaker.failed(failure, now: now, entropy: entropy) ? [.block(failure)] : []
     }
+
+    /// One that takes requests and has answered some, or lived for a while.
+    private var hasWorking: Bool { connections.contains { $0.stage == .open && $0.isProven } }
 
     /// A connection that has lived a while without an answer (nobody sent) works as well.
     private mutating func prove(_ now: MonotonicInstant) -> [Action] {
@@ -217,7 +228,7 @@ extension LaneMachine {
         guard !isDraining, var at = wantedFrom(now) else { return nil }
         let taking = connections.reduce(0) { $0 + ($1.stage == .draining ? 0 : 1) }
         guard taking < limits.connectionsMax, connections.count < 2 * limits.connectionsMax else { return nil }
-        if let rest = breaker.restsUntil { at = max(at, rest) }
+        if let rest = hasWorking ? breaker.spareRestsUntil : breaker.restsUntil { at = max(at, rest) }
         if let earliest = pace.earliest(now) { at = max(at, earliest) }
         return at
     }
