@@ -101,6 +101,7 @@ extension LaneSettings {
             connectionsMax: connectionsMax, backoff: Backoff(floor: backoffFloor, ceiling: backoffCeiling),
             idleClose: idleClose)
         limits.dialInterval = dialInterval
+        limits.provenAfter = provenAfter
         return limits
     }
 }

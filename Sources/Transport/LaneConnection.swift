@@ -171,8 +171,9 @@ extension LaneConnection {
         }
         guard isLate else { return }
         core.touch(self)
-        noteStreams()
+        // Before the streams are counted: a connection that none of them is left on looks idle, and well.
         handle(.requestTimedOut)
+        noteStreams()
     }
 }
 

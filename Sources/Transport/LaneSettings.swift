@@ -21,6 +21,8 @@ package struct LaneSettings: Sendable {
     package var dialDeadline: Duration = .seconds(10)
     /// A connection beyond the warm one closes after this much idleness.
     package var idleClose: Duration = .seconds(300)
+    /// A connection that was open and quiet for so long works, as far as anybody can tell without a request.
+    package var provenAfter: Duration = .seconds(2)
     package var pingAfter: Duration = .seconds(60)
     package var pingDeadline: Duration = .seconds(10)
     /// A request is not risked on a connection that was silent for so long before a PING came back.

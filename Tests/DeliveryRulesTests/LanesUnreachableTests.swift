@@ -132,3 +132,39 @@ struct FailedGrowthTests {
         #expect(world.unblocks == 1)
     }
 }
+
+@Suite("A lane whose peer answers nothing")
+struct UnresponsiveLaneTests {
+    @Test("does not take the quiet after its requests timed out for proof")
+    func timedOut() {
+        var world = LaneWorld()
+        world.demand()
+        for _ in 0..<2 {
+            guard let id = world.dialled.last else { continue }
+            world.tell(.opened(id))
+            world.tell(.busy(id))
+            world.pass(.seconds(20))
+            world.tell(.idle(id))
+            world.tell(.draining(id, refused: false))
+            world.tell(.closed(id, failure: .unreachable))
+            world.passUntilWoken()
+        }
+        #expect(world.blocks == [.unreachable])
+    }
+
+    @Test("counts quiet as proof once it lasts, so that a connection whose streams were all reset is judged again")
+    func quiet() {
+        var world = LaneWorld()
+        world.demand()
+        world.tell(.closed(world.dialled[0], failure: .unreachable))
+        world.passUntilWoken()
+        guard let id = world.dialled.last else { return }
+        world.tell(.opened(id))
+        world.tell(.busy(id))
+        world.pass(.seconds(20))
+        world.tell(.idle(id))
+        #expect(world.machine.breaker.failures == 1)
+        world.pass(.seconds(2))
+        #expect(world.machine.breaker.failures == 0)
+    }
+}

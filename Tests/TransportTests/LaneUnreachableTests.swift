@@ -99,6 +99,27 @@ struct UnreachableLaneTests {
         peer.stop()
     }
 
+    @Test("blocks where the peer opens connections and answers no request on any")
+    func answersNothing() async throws {
+        var script = PeerScript()
+        script.onRequest = { _ in [] }
+        let peer = try await Peer(script)
+        let bench = try Bench(peer) {
+            $0.connectionsMax = 1
+            $0.requestDeadline = .milliseconds(200)
+            $0.provenAfter = .milliseconds(100)
+        }
+        bench.submit(0..<10)
+        bench.submit(10..<500, ticket: 2)
+        await bench.observer.wait { _, changes in changes == [false] }
+        let answers = await bench.sink.answers(500)
+        let unknown = answers.count(of: .unknown(.deadlinePassed))
+        #expect(unknown > 0)
+        #expect(answers.count(of: .unsent(.unreachable)) == 500 - unknown)
+        await bench.finish()
+        peer.stop()
+    }
+
     @Test("waits for a provider token, within its patience")
     func noToken() async throws {
         let peer = try await Peer()

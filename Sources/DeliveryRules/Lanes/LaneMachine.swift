@@ -16,7 +16,8 @@ package struct LaneLimits: Equatable, Sendable {
     package var idleClose: Duration
     /// Requests that wait longer than this for a stream are worth another connection.
     package var growAfter: Duration = .milliseconds(50)
-    /// A connection that lived so long, or answered a request, works. One that ends before is a failed dial.
+    /// A connection that was open and idle for so long, or answered a request, works. One that ends before is a failed
+    /// dial.
     package var provenAfter: Duration = .seconds(2)
     /// So many failures in a row block the lane.
     package var failuresMax = 2
@@ -191,10 +192,10 @@ extension LaneMachine {
         return actions
     }
 
-    /// With requests in flight only their answers prove it.
+    /// With requests in flight only their answers prove it; and it is idle for a moment when they have all timed out.
     private func isDueForProof(_ connection: Connection, _ now: MonotonicInstant) -> Bool {
-        guard !connection.isProven, connection.stage == .open, let openedAt = connection.openedAt else { return false }
-        return connection.idleSince != nil && now - openedAt >= limits.provenAfter
+        guard !connection.isProven, connection.stage == .open, let since = connection.idleSince else { return false }
+        return now - since >= limits.provenAfter
     }
 
     private mutating func retireIdle(_ now: MonotonicInstant) -> [Action] {
@@ -261,9 +262,7 @@ extension LaneMachine {
         func earlier(_ other: MonotonicInstant) { at = at.map { min($0, other) } ?? other }
         let open = connections.reduce(0) { $0 + ($1.stage == .open ? 1 : 0) }
         for connection in connections where connection.stage == .open {
-            if !connection.isProven, connection.idleSince != nil, let openedAt = connection.openedAt {
-                earlier(openedAt + limits.provenAfter)
-            }
+            if !connection.isProven, let since = connection.idleSince { earlier(since + limits.provenAfter) }
             if open > 1, let since = connection.idleSince { earlier(since + limits.idleClose) }
         }
         return at
