@@ -1,3 +1,4 @@
+import DeliveryRules
 import HTTP2
 import PushModel
 
@@ -14,10 +15,26 @@ package struct Answer: Sendable, Equatable {
 
     package let tag: Int32
     package let kind: Kind
+    /// Where the answer was heard, or waited for in vain. nil: the lane handed the request back itself.
+    package let origin: AnswerOrigin?
 
-    @inlinable package init(tag: Int32, kind: Kind) {
+    @inlinable package init(tag: Int32, kind: Kind, origin: AnswerOrigin? = nil) {
         self.tag = tag
         self.kind = kind
+        self.origin = origin
+    }
+}
+
+/// The connection that carried a request, and as whom it went: what an answer says about credential and connection, it
+/// says about these.
+package struct AnswerOrigin: Sendable, Equatable {
+    package let connection: ConnectionID
+    /// `Authorization.generation` of the one in this request; nil where it had none (the certificate speaks).
+    package let authorization: UInt64?
+
+    @inlinable package init(connection: ConnectionID, authorization: UInt64?) {
+        self.connection = connection
+        self.authorization = authorization
     }
 }
 

@@ -65,6 +65,10 @@ package actor Lane: PinnedActor {
 
     package nonisolated var census: LaneCensus { published.census.withLock { $0 } }
 
+    /// Whether requests may be handed over, as the observer was told last: from any thread, at any time. True before
+    /// anything was tried.
+    package nonisolated var canSend: Bool { census.canSend }
+
     /// Takes a batch. The sink hears of each of its requests once.
     package nonisolated func submit(_ batch: PushBatch, ticket: BatchTicket, sink: any AnswerSink) {
         enter { $0.submit(batch, ticket, sink) }
@@ -85,10 +89,29 @@ package actor Lane: PinnedActor {
         enter { $0.decide(.warmUp) }
     }
 
-    /// After ExpiredProviderToken: connections that carried an older provider token than the present one take no more
-    /// requests, and close when they have their answers. APNs goes on refusing on such a connection.
+    /// After ExpiredProviderToken: connections whose first provider token is not the present one take no more requests,
+    /// and close when they have their answers; while there is none, all that carried any. APNs goes on refusing on such
+    /// a connection.
     package nonisolated func replaceConnections() {
         enter { $0.replaceConnections() }
+    }
+
+    /// It takes no more requests, and closes when it has answered what it took: an answer of its peer asked for that
+    /// (IdleTimeout, Shutdown). Nothing happens where it is gone.
+    package nonisolated func retire(_ connection: ConnectionID) {
+        enter { $0.retire(connection) }
+    }
+
+    /// An answer said that the credential is refused: as if the peer had said so by GOAWAY. What waits comes back at
+    /// once, what is in flight runs to its answer, every connection closes; after `LaneLimits.credentialRest`, or
+    /// `retry()`, one dial tries. Until an answer shows that the credential is taken, one request goes out at a time.
+    ///
+    /// While the lane is blocked for that, and about connections that were there the time before, it is no news and
+    /// nothing happens: so every refusal may be told as it comes.
+    /// - Parameter reason: the provider's word; it is logged.
+    /// - Parameter connection: where the answer was heard (`Answer.origin`).
+    package nonisolated func refuseCredential(reason: String, heardOn connection: ConnectionID? = nil) {
+        enter { $0.refuseCredential(reason, connection) }
     }
 
     /// Something was mended (a credential, a certificate): a blocked lane dials at once. It can send again, and says

@@ -8,7 +8,8 @@ extension LaneConnection {
     /// How many requests it takes now.
     var room: Int {
         guard let session, !isBackedUp, machine.mayOpen(core.loop.now) else { return 0 }
-        return min(session.room, max(0, core.window.limit - streams.count))
+        let limit = core.trust.isDoubted ? 1 : core.window.limit
+        return min(session.room, max(0, limit - streams.count))
     }
 
     /// Whether it takes requests at all, now or when others are answered.
@@ -20,6 +21,8 @@ extension LaneConnection {
     /// False where the request could not be put on a stream.
     func open(_ flight: Flight, _ headers: RequestHeaders, _ body: Span<UInt8>, _ authorization: UInt64?) -> Bool {
         guard let session else { return false }
+        var flight = flight
+        flight.authorization = authorization
         let place = streams.open(flight, core.loop.now)
         do throws(HTTP2Fault) {
             let streamID = try session.submitRequest(headers.fields, body: body, tag: UInt64(place))
@@ -74,11 +77,11 @@ extension LaneConnection {
         // 200 came, and only the polite end of the stream is missing: the provider has taken it.
         switch answer.status == 200 ? .complete : answer.ending {
         case .complete: respond(answer, flight, session)
-        case .refused where !isLeaving: core.queue.refuse(flight)
+        case .refused where !isLeaving: core.queue.refuse(flight, from: id)
         case .refused, .unsent, .lost(wasSent: false): core.queue.giveBack(flight)
-        case .reset(let code): core.queue.answer(flight, .unknown(.streamReset(code: code.rawValue)))
-        case .cancelled: core.queue.answer(flight, .unknown(.deadlinePassed))
-        case .lost(wasSent: true): core.queue.answer(flight, .unknown(.connectionLost))
+        case .reset(let code): core.queue.answer(flight, .unknown(.streamReset(code: code.rawValue)), from: id)
+        case .cancelled: core.queue.answer(flight, .unknown(.deadlinePassed), from: id)
+        case .lost(wasSent: true): core.queue.answer(flight, .unknown(.connectionLost), from: id)
         }
     }
 
@@ -86,13 +89,17 @@ extension LaneConnection {
         machine.answered(core.loop.now)
         core.window.answered()
         if answer.body.isEmpty && answer.retryAfter.isEmpty {
-            core.queue.respond(flight, status: answer.status)
+            core.queue.respond(flight, from: id, status: answer.status)
         } else {
             session.withBytes(answer.retryAfter) { retryAfter in
                 session.withBytes(answer.body) { body in
-                    core.queue.respond(flight, status: answer.status, retryAfter: retryAfter, body: body)
+                    core.queue.respond(
+                        flight, from: id, status: answer.status, retryAfter: retryAfter, body: body)
                 }
             }
+        }
+        if core.trust.isDoubted && machine.phase == .open && !core.trust.answered(status: answer.status) {
+            handle(.retire)
         }
         // The first answer is proof, and each one while the lane takes nobody for reachable.
         if hasAnswered && !core.isUnreachable { return }

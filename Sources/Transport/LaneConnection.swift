@@ -165,7 +165,7 @@ extension LaneConnection {
             let late = streams.abandonOldest()
         {
             isLate = true
-            core.queue.answer(late.flight, .unknown(.deadlinePassed))
+            core.queue.answer(late.flight, .unknown(.deadlinePassed), from: id)
             // Unknown to HTTP/2 where its end is already on its way to us.
             try? session?.reset(late.streamID)
         }

@@ -16,8 +16,9 @@ final class LaneCore: TurnHandler, TimerHandler {
     var queue = LaneQueue()
     var buffers = LaneBuffers()
     var window = StreamWindow(ceiling: LaneSettings.streamsMax)
+    var trust = CredentialTrust()
     var connections: [LaneConnection] = []
-    private var machine: LaneMachine
+    private(set) var machine: LaneMachine
     private var headers: RequestHeaders
 
     /// Since when no connection takes requests (or there is no provider token); nil while one does.
@@ -88,15 +89,6 @@ extension LaneCore {
         hook()
     }
 
-    /// Connections that carried an older provider token than the present one finish and close.
-    func replaceConnections() {
-        guard let current = settings.authorization?.current?.generation else { return }
-        for connection in connections where connection.firstAuthorization.map({ $0 < current }) == true {
-            connection.handle(.retire)
-        }
-        hook()
-    }
-
     func drain(_ continuation: CheckedContinuation<Void, Never>) {
         drained.append(continuation)
         decide(.drain)
@@ -117,6 +109,7 @@ extension LaneCore {
         var isRefused = false
         if reason == .goAway {
             isRefused = connection.farewell?.refusesCredential == true
+            if isRefused { trust.refused() }
             let word = connection.farewell?.word
             note(isRefused ? .credentialRefused(reason: word ?? "") : .goAway(reason: word))
         }
@@ -148,7 +141,7 @@ extension LaneCore {
         }
     }
 
-    private func note(_ event: LaneEvent) {
+    func note(_ event: LaneEvent) {
         lastEvent = event
         observer.laneNoted(event)
     }
@@ -163,11 +156,17 @@ extension LaneCore {
             resolve(id)
             connections.last?.adjustTimer()
         case .retire(let id): connections.first { $0.id == id }?.handle(.retire)
-        case .block: observer.laneChanged(canSend: false, because: lastEvent)
+        case .block: tellChange(because: lastEvent)
         case .unblock:
             lastEvent = .recovered
-            observer.laneChanged(canSend: true, because: .recovered)
+            tellChange(because: .recovered)
         }
+    }
+
+    /// Who asks on hearing of it finds what was told.
+    private func tellChange(because event: LaneEvent) {
+        publishCensus()
+        observer.laneChanged(canSend: machine.canSend, because: event)
     }
 
     func resolved(_ id: ConnectionID, _ result: Result<[SocketAddress], ReactorError>) {
@@ -187,7 +186,9 @@ extension LaneCore {
         sendWaiting(now)
         flushTouched()
         let room = connections.reduce(0) { $0 + $1.room }
-        decide(.demand(.init(waitingSince: queue.waitingSince, room: room)))
+        // A credential that may be refused again is not tried on more connections at once.
+        let roomOrDoubt = trust.isDoubted ? max(room, 1) : room
+        decide(.demand(.init(waitingSince: queue.waitingSince, room: roomOrDoubt)))
         if room > 0 && queue.waiting > 0 && unusableSince == nil { hook() }
         deliver()
         setTimer(now)
@@ -312,18 +313,21 @@ extension LaneCore {
 
     private func finishTurn() {
         if queue.unanswered == 0 { buffers.release() }
-        let news = LaneCensus(
-            connections: connections.count, streamsOpen: connections.reduce(0) { $0 + $1.streams.count },
-            streamsMax: connections.reduce(0) { $0 + $1.streamLimit }, waiting: queue.waiting,
-            unanswered: queue.unanswered, canSend: machine.canSend)
-        if news != census {
-            census = news
-            publish(news)
-        }
+        publishCensus()
         if machine.isDraining && connections.isEmpty && queue.unanswered == 0 {
             let waiters = drained
             drained = []
             for waiter in waiters { waiter.resume() }
         }
+    }
+
+    private func publishCensus() {
+        let news = LaneCensus(
+            connections: connections.count, streamsOpen: connections.reduce(0) { $0 + $1.streams.count },
+            streamsMax: connections.reduce(0) { $0 + $1.streamLimit }, waiting: queue.waiting,
+            unanswered: queue.unanswered, canSend: machine.canSend)
+        if news == census { return }
+        census = news
+        publish(news)
     }
 }

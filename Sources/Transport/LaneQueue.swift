@@ -1,3 +1,4 @@
+import DeliveryRules
 import HTTP2
 import PushModel
 
@@ -93,7 +94,7 @@ package struct LaneQueue {
 
     private mutating func handBack(_ fault: TransportFault, where isMeant: (Run) -> Bool) {
         for place in ring where isMeant(runs[Int(place)]) {
-            while let flight = pop(place) { answer(flight, .unsent(fault)) }
+            while let flight = pop(place) { answer(flight, .unsent(fault), from: nil) }
             runs[Int(place)].isInRing = false
         }
         ring.removeAll { !runs[Int($0)].isInRing }
@@ -156,32 +157,37 @@ extension LaneQueue {
 // Back.
 extension LaneQueue {
     /// The peer refused its stream and lives on: another stream, or its answer where that happened often enough.
-    package mutating func refuse(_ flight: Flight) {
+    package mutating func refuse(_ flight: Flight, from connection: ConnectionID?) {
         var flight = flight
         flight.refusals += 1
-        if flight.refusals < LaneQueue.refusalsMax { giveBack(flight) } else { answer(flight, .unsent(.refusedStream)) }
+        guard flight.refusals >= LaneQueue.refusalsMax else { return giveBack(flight) }
+        answer(flight, .unsent(.refusedStream), from: connection)
     }
 
-    package mutating func answer(_ flight: Flight, _ kind: Answer.Kind) {
+    /// - Parameter connection: that the request was on; nil: on none.
+    package mutating func answer(_ flight: Flight, _ kind: Answer.Kind, from connection: ConnectionID?) {
         let place = Int(flight.run)
         precondition(runs[place].unanswered > 0, "each request is answered once")
         runs[place].unanswered -= 1
         unanswered -= 1
         if runs[place].answers.isEmpty { news.append(flight.run) }
-        runs[place].answers.append(Answer(tag: runs[place].batch.requests[Int(flight.request)].tag, kind: kind))
+        let tag = runs[place].batch.requests[Int(flight.request)].tag
+        let origin = connection.map { AnswerOrigin(connection: $0, authorization: flight.authorization) }
+        runs[place].answers.append(Answer(tag: tag, kind: kind, origin: origin))
     }
 
     /// The common response: no bytes to keep.
-    package mutating func respond(_ flight: Flight, status: UInt16) {
-        answer(flight, .response(status: status, retryAfter: .empty, body: .empty))
+    package mutating func respond(_ flight: Flight, from connection: ConnectionID?, status: UInt16) {
+        answer(flight, .response(status: status, retryAfter: .empty, body: .empty), from: connection)
     }
 
     package mutating func respond(
-        _ flight: Flight, status: UInt16, retryAfter: Span<UInt8>, body: Span<UInt8>
+        _ flight: Flight, from connection: ConnectionID?, status: UInt16, retryAfter: Span<UInt8>, body: Span<UInt8>
     ) {
         let place = Int(flight.run)
         let retryAfter = append(retryAfter, place)
-        answer(flight, .response(status: status, retryAfter: retryAfter, body: append(body, place)))
+        let body = append(body, place)
+        answer(flight, .response(status: status, retryAfter: retryAfter, body: body), from: connection)
     }
 
     private mutating func append(_ span: Span<UInt8>, _ place: Int) -> ByteRange {

@@ -98,6 +98,7 @@ package protocol AuthorizationSource: Sendable {
 /// What a lane tells of itself. Called on its thread; must not block.
 package protocol LaneObserver: AnyObject, Sendable {
     /// Whether requests may be handed over: false from the moment its breaker opens, true when it may be tried again.
+    /// In the order in which it happened; `Lane.canSend` says the same by then.
     func laneChanged(canSend: Bool, because: LaneEvent)
     /// Something for the log and the alarms.
     func laneNoted(_ event: LaneEvent)
@@ -109,7 +110,7 @@ package enum LaneEvent: Sendable, Equatable {
     case tlsRefused(detail: String)
     /// The peer said goodbye; `reason` is the word in its debug data, if it can be read.
     case goAway(reason: String?)
-    /// The peer refused our certificate or key by GOAWAY: dialling again would be the same.
+    /// The peer refused our certificate or key, by GOAWAY or in an answer: dialling again would be the same.
     case credentialRefused(reason: String)
     /// An open connection broke; what was in flight on it is unknown.
     case connectionLost(TransportFault, detail: String)

@@ -8,6 +8,8 @@ package struct Flight: Equatable {
     package let request: Int32
     /// How often a living connection has refused it.
     package var refusals: Int32
+    /// The generation of the authorization that it carries.
+    package var authorization: UInt64?
 
     package init(run: Int32, request: Int32, refusals: Int32) {
         self.run = run

@@ -80,6 +80,29 @@ struct BreakerTests {
     }
 }
 
+@Suite("The trust in a credential")
+struct CredentialTrustTests {
+    @Test("is lost by a refusal, and comes back with an answer that no refused credential gets")
+    func comesBack() {
+        var trust = CredentialTrust()
+        #expect(!trust.isDoubted)
+        for status in [200, 400, 410, 404] as [UInt16] {
+            trust.refused()
+            let isTrusted = trust.answered(status: status)
+            #expect(isTrusted && !trust.isDoubted)
+        }
+    }
+
+    @Test("stays lost over another refusal, which ends the connection, and over what says nothing of it")
+    func stays() {
+        var trust = CredentialTrust()
+        trust.refused()
+        let goesOn = ([403, 401, 429, 500, 503] as [UInt16]).map { trust.answered(status: $0) }
+        #expect(goesOn == [false, false, true, true, true])
+        #expect(trust.isDoubted)
+    }
+}
+
 @Suite("The pace of dials")
 struct DialPaceTests {
     @Test("lets a burst through, then one in each interval")

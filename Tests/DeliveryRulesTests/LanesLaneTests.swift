@@ -147,6 +147,7 @@ struct RandomLaneTests {
                 case 5:
                     alive.removeAll { $0 == id }
                     world.tell(.closed(id, failure: next(2) == 0 ? nil : .unreachable))
+                case 6 where next(20) == 0: world.tell(.credentialRefused)
                 default: world.tell(.retry)
                 }
             }

@@ -36,3 +36,85 @@ struct RefusedLaneTests {
         #expect(world.blocks.count == 1, "the block is known")
     }
 }
+
+@Suite("A lane whose credential is refused in an answer")
+struct RefusedAnswerTests {
+    /// Two connections, one of which has not answered yet.
+    private func working() -> LaneWorld {
+        var world = LaneWorld()
+        world.openOne()
+        world.tell(.busy(world.dialled[0]))
+        world.pass(.seconds(1))
+        world.demand(waitingFor: .seconds(1))
+        if let id = world.dialled.last {
+            world.tell(.opened(id))
+            world.tell(.busy(id))
+        }
+        return world
+    }
+
+    @Test("blocks, retires every connection, and dials once when its rest is over: each time alike")
+    func twice() {
+        var world = working()
+        for round in 1...2 {
+            let before = world.dialled
+            world.retired = []
+            world.tell(.credentialRefused)
+            #expect(world.retired == before.suffix(2))
+            #expect(world.blocks == Array(repeating: .credentialRefused, count: round))
+            for id in before { world.tell(.closed(id, failure: nil)) }
+            world.demand()
+            world.pass(.seconds(299))
+            #expect(world.dialled.count == before.count)
+            world.pass(.seconds(1))
+            #expect(world.dialled.count == before.count + 1)
+            if let id = world.dialled.last { world.tell(.opened(id)) }
+            #expect(!world.machine.canSend, "open is not proved")
+            world.pass(.seconds(2))
+            #expect(world.machine.canSend)
+            #expect(world.unblocks == round)
+        }
+    }
+
+    @Test("stays blocked whatever becomes of the connections that had it")
+    func late() {
+        var world = working()
+        world.tell(.credentialRefused)
+        for id in world.dialled { world.tell(.proved(id)) }
+        #expect(!world.machine.canSend, "their answers are no proof")
+        world.tell(.retry)
+        #expect(world.dialled.count == 3, "one dial, now")
+        world.tell(.closed(world.dialled[0], failure: .unreachable))
+        world.tell(.closed(world.dialled[1], failure: .unreachable))
+        #expect(world.machine.breaker.block == .credentialRefused)
+        #expect(world.machine.breaker.failures == 1)
+    }
+
+    @Test("hears of one refusal once, however many answers tell it")
+    func news() {
+        var world = working()
+        #expect(world.machine.isNews(refusalOn: world.dialled[0]))
+        #expect(world.machine.isNews(refusalOn: nil))
+        world.tell(.credentialRefused)
+        #expect(!world.machine.isNews(refusalOn: nil))
+        world.tell(.retry)
+        guard let id = world.dialled.last else { return }
+        world.tell(.opened(id))
+        world.pass(.seconds(2))
+        #expect(world.machine.canSend)
+        #expect(!world.machine.isNews(refusalOn: world.dialled[0]), "a late answer to the old credential")
+        #expect(world.machine.isNews(refusalOn: id))
+        world.tell(.drain)
+        #expect(!world.machine.isNews(refusalOn: id))
+    }
+
+    @Test("takes its working connections along when one of them hears it in a goodbye")
+    func goodbye() {
+        var world = working()
+        world.tell(.draining(world.dialled[0], refused: true))
+        #expect(world.retired == [world.dialled[1]])
+        for id in world.dialled { world.tell(.closed(id, failure: nil)) }
+        world.pass(.seconds(301))
+        #expect(world.dialled.count == 3)
+    }
+}

@@ -10,17 +10,24 @@ import Transport
 final class Sink: AnswerSink {
     private struct State {
         var kinds: [Int32: [Answer.Kind]] = [:]
+        var origins: [Int32: AnswerOrigin] = [:]
         var bodies: [Int32: [UInt8]] = [:]
         var order: [Int32] = []
         var waiters: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
     }
     private let state = Mutex(State())
+    /// What the owner of the batch does about an answer.
+    private let heed: @Sendable (Answer) -> Void
+
+    init(heed: @escaping @Sendable (Answer) -> Void = { _ in }) { self.heed = heed }
 
     func deliver(_ answers: AnswerBatch) {
+        for answer in answers.answers { heed(answer) }
         let ready = state.withLock { state in
             for answer in answers.answers {
                 state.kinds[answer.tag, default: []].append(answer.kind)
                 state.order.append(answer.tag)
+                state.origins[answer.tag] = answer.origin
                 if case .response(_, _, let body) = answer.kind {
                     state.bodies[answer.tag] = Array(answers.bytes[body.range])
                 }
@@ -50,6 +57,7 @@ final class Sink: AnswerSink {
     }
 
     var order: [Int32] { state.withLock { $0.order } }
+    func origin(_ tag: Int32) -> AnswerOrigin? { state.withLock { $0.origins[tag] } }
     func body(_ tag: Int32) -> [UInt8]? { state.withLock { $0.bodies[tag] } }
 }
 
@@ -58,12 +66,22 @@ final class Observer: LaneObserver {
     private struct State {
         var events: [LaneEvent] = []
         var changes: [Bool] = []
+        var asked: [Bool] = []
         var waiters:
             [(condition: @Sendable ([LaneEvent], [Bool]) -> Bool, continuation: CheckedContinuation<Void, Never>)] = []
     }
     private let state = Mutex(State())
 
-    func laneChanged(canSend: Bool, because: LaneEvent) { note { $0.changes.append(canSend) } }
+    /// Who is asked, where there is one, when it tells that it has changed.
+    let lane = Mutex<Lane?>(nil)
+
+    func laneChanged(canSend: Bool, because: LaneEvent) {
+        let asked = lane.withLock { $0 }?.canSend
+        note {
+            $0.changes.append(canSend)
+            if let asked { $0.asked.append(asked) }
+        }
+    }
     func laneNoted(_ event: LaneEvent) { note { $0.events.append(event) } }
 
     private func note(_ body: (inout State) -> Void) {
@@ -79,6 +97,7 @@ final class Observer: LaneObserver {
 
     var events: [LaneEvent] { state.withLock { $0.events } }
     var changes: [Bool] { state.withLock { $0.changes } }
+    var asked: [Bool] { state.withLock { $0.asked } }
 
     func wait(until condition: @escaping @Sendable ([LaneEvent], [Bool]) -> Bool) async {
         await withCheckedContinuation { continuation in
@@ -103,7 +122,7 @@ final class Tokens: AuthorizationSource {
     private let token: Mutex<Authorization?>
     init(_ generation: UInt64?) { token = Mutex(generation.map(Self.make)) }
     var current: Authorization? { token.withLock { $0 } }
-    func change(to generation: UInt64) { token.withLock { $0 = Self.make(generation) } }
+    func change(to generation: UInt64?) { token.withLock { $0 = generation.map(Self.make) } }
     private static func make(_ generation: UInt64) -> Authorization {
         Authorization(value: Array("bearer token-\(generation)".utf8), generation: generation)
     }

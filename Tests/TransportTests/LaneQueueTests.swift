@@ -111,14 +111,14 @@ struct LaneQueueTests {
                 let flight = flights.remove(at: next(flights.count))
                 switch next(4) {
                 case 0: queue.giveBack(flight)
-                case 1: queue.refuse(flight)
-                case 2: queue.respond(flight, status: 400, retryAfter: [1].span, body: [2, 3].span)
-                default: queue.respond(flight, status: 200)
+                case 1: queue.refuse(flight, from: nil)
+                case 2: queue.respond(flight, from: nil, status: 400, retryAfter: [1].span, body: [2, 3].span)
+                default: queue.respond(flight, from: nil, status: 200)
                 }
             }
             #expect(queue.unanswered >= queue.waiting + flights.count)
         }
-        for flight in flights { queue.answer(flight, .unknown(.connectionLost)) }
+        for flight in flights { queue.answer(flight, .unknown(.connectionLost), from: nil) }
         queue.handBackAll(.withdrawn)
         answered += tags(&queue)
         #expect(answered.sorted() == Array(0..<submitted))

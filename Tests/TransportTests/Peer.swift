@@ -115,6 +115,8 @@ final class PeerLog: Sendable {
     private struct State {
         var connections = 0
         var open = 0
+        var mostOpen = 0
+        var requests: [Int: Int] = [:]
         var paths: [String] = []
         var authorizations: [String] = []
         var topics: [String?] = []
@@ -125,6 +127,10 @@ final class PeerLog: Sendable {
 
     var connections: Int { state.withLock { $0.connections } }
     var openConnections: Int { state.withLock { $0.open } }
+    /// The most that were open at once.
+    var mostOpenConnections: Int { state.withLock { $0.mostOpen } }
+    /// Requests that came on a connection, which count from 1.
+    func requests(on connection: Int) -> Int { state.withLock { $0.requests[connection, default: 0] } }
     var paths: [String] { state.withLock { $0.paths } }
     var authorizations: [String] { state.withLock { $0.authorizations } }
     /// The user id of each connection's client certificate.
@@ -135,6 +141,7 @@ final class PeerLog: Sendable {
         change {
             $0.connections += 1
             $0.open += 1
+            $0.mostOpen = max($0.mostOpen, $0.open)
         }
         return connections
     }
@@ -143,6 +150,7 @@ final class PeerLog: Sendable {
     func saidGoodbye() { change { $0.goodbyes += 1 } }
     func received(_ request: PeerRequest) {
         change {
+            $0.requests[request.connection, default: 0] += 1
             $0.paths.append(request.path)
             $0.authorizations.append(request.authorization)
         }

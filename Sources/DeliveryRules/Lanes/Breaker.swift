@@ -6,7 +6,7 @@ package enum BlockCause: Equatable, Sendable {
     case unreachable
     /// The peer's certificate was not believed, or it refused ours in the handshake.
     case tlsRefused
-    /// The peer refused our credential by GOAWAY: dialling again would be the same.
+    /// The peer refused our credential, by GOAWAY or in an answer: dialling again would be the same.
     case credentialRefused
 }
 

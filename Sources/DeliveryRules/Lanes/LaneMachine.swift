@@ -55,9 +55,11 @@ package struct LaneMachine: Sendable {
         case proved(ConnectionID)
         case busy(ConnectionID)
         case idle(ConnectionID)
-        /// It takes no more requests. `refused`: the peer said that our credential is the reason.
+        /// It takes no more requests. `refused`: the peer's goodbye said that our credential is the reason.
         case draining(ConnectionID, refused: Bool)
         case closed(ConnectionID, failure: BlockCause?)
+        /// An answer said that our credential is refused.
+        case credentialRefused
         /// Keep a connection open from now on.
         case warmUp
         /// Something was mended: dial at once.
@@ -89,6 +91,8 @@ package struct LaneMachine: Sendable {
         var isProven = false
         /// nil while it has requests in flight.
         var idleSince: MonotonicInstant?
+        /// The credential that it speaks with was refused: its end is no news.
+        var isRefused = false
     }
 
     package let limits: LaneLimits
@@ -96,6 +100,8 @@ package struct LaneMachine: Sendable {
     private var pace: DialPace
     private var connections: [Connection] = []
     private var dials: UInt64 = 0
+    /// The connections up to here spoke with a credential that was refused.
+    private var refusedUpTo: UInt64 = 0
     private var demand = Demand(waitingSince: nil, room: 0)
     private var keepsWarm = false
     package private(set) var isDraining = false
@@ -138,9 +144,8 @@ extension LaneMachine {
         case .idle(let id): change(id) { $0.idleSince = now }
         case .draining(let id, let refused):
             change(id) { $0.stage = .draining }
-            // Told before the connection ends, so that no other dial goes out in between.
-            guard refused, breaker.failed(.credentialRefused, now: now, entropy: entropy) else { break }
-            return [.block(.credentialRefused)]
+            return refused ? credentialRefused(now, entropy) : []
+        case .credentialRefused: return credentialRefused(now, entropy)
         case .closed(let id, let failure): return closed(id, failure, now, entropy)
         case .warmUp: keepsWarm = true
         case .retry: breaker.allowNow()
@@ -170,13 +175,35 @@ extension LaneMachine {
         guard let place = connections.firstIndex(where: { $0.id == id }) else { return [] }
         let connection = connections.remove(at: place)
         // What worked for a while and then broke is the network's way of life.
-        guard let failure, !connection.isProven, !isDraining else { return [] }
+        guard let failure, !connection.isProven, !connection.isRefused, !isDraining else { return [] }
         // Blocked, the lane would dial no more beside a connection that works, and so never open again.
         guard !hasWorking else {
             breaker.failedBeside(now: now, entropy: entropy)
             return []
         }
         return breaker.failed(failure, now: now, entropy: entropy) ? [.block(failure)] : []
+    }
+
+    /// Told before the connections end, so that no other dial goes out in between. All of them speak with the
+    /// credential: each answers what it took, and closes.
+    private mutating func credentialRefused(_ now: MonotonicInstant, _ entropy: UInt64) -> [Action] {
+        refusedUpTo = dials
+        var actions: [Action] = []
+        if breaker.failed(.credentialRefused, now: now, entropy: entropy) { actions.append(.block(.credentialRefused)) }
+        for place in connections.indices {
+            connections[place].isRefused = true
+            if connections[place].stage == .draining { continue }
+            connections[place].stage = .draining
+            actions.append(.retire(connections[place].id))
+        }
+        return actions
+    }
+
+    /// Whether an answer that refuses the credential is news: not while the lane is blocked for that, and not on a
+    /// connection that was there when it was refused the time before.
+    package func isNews(refusalOn id: ConnectionID?) -> Bool {
+        guard !isDraining, breaker.block != .credentialRefused else { return false }
+        return id.map { $0.value > refusedUpTo } ?? true
     }
 
     /// One that takes requests and has answered some, or lived for a while.
