@@ -95,6 +95,10 @@ import CNGHTTP2
         try native.reset(streamID, code)
     }
 
+    /// Whether the request was taken with the output, so that bytes of it may have left. One that was not, and is reset,
+    /// never will be.
+    package func wasTaken(_ streamID: Int32) -> Bool { unsafe streamID <= notes.pointee.highestSentStreamID }
+
     /// The connection is gone: ends every open request. The session is of no further use.
     package func connectionLost() {
         unsafe notes.pointee.endAll()

@@ -165,15 +165,27 @@ extension LaneConnection {
             let late = streams.abandonOldest()
         {
             isLate = true
-            core.queue.answer(late.flight, .unknown(.deadlinePassed), from: id)
-            // Unknown to HTTP/2 where its end is already on its way to us.
-            try? session?.reset(late.streamID)
+            core.queue.answer(late.flight, giveUp(late.streamID), from: id)
         }
         guard isLate else { return }
         core.touch(self)
         // Before the streams are counted: a connection that none of them is left on looks idle, and well.
         handle(.requestTimedOut)
         noteStreams()
+    }
+}
+
+extension LaneConnection {
+    /// Behind a socket that took nothing more, a request may have waited in the session for all its time: then it is
+    /// unsent, and its reset keeps it so.
+    private func giveUp(_ streamID: Int32) -> Answer.Kind {
+        guard let session else { return .unknown(.deadlinePassed) }
+        let wasTaken = session.wasTaken(streamID)
+        do throws(HTTP2Fault) { try session.reset(streamID) } catch {
+            // Unknown to HTTP/2 where its end is already on its way to us.
+            return .unknown(.deadlinePassed)
+        }
+        return wasTaken ? .unknown(.deadlinePassed) : .unsent(.deadlinePassed)
     }
 }
 

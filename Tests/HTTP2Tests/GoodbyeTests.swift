@@ -120,6 +120,7 @@ struct ResetTests {
         wire.answer = { _, _ in }
         let stream = try wire.push(tag: 1)
         try wire.exchange()
+        #expect(wire.client.wasTaken(stream))
         try wire.respond(stream, 200)
         try wire.client.reset(stream)
         try wire.exchange()
@@ -136,9 +137,11 @@ struct ResetTests {
         let wire = try Wire()
         try wire.exchange()
         let stream = try wire.push(tag: 1)
+        #expect(!wire.client.wasTaken(stream))
         try wire.client.reset(stream)
         try wire.exchange()
         #expect(wire.requests.isEmpty)
+        #expect(!wire.client.wasTaken(stream))
         #expect(wire.answers.count == 1)
         #expect(wire.client.openStreams == 0)
     }

@@ -174,7 +174,10 @@ final class Bench: Sendable {
     }
 
     /// As a parcel's pushes look: shared fields, and a path, an id and a body each.
-    static func batch(_ tags: Range<Int32>, noStreamAfter: MonotonicInstant) -> PushBatch {
+    ///
+    /// - Parameter padding: bytes that make each path longer.
+    static func batch(_ tags: Range<Int32>, noStreamAfter: MonotonicInstant, padding: Int = 0) -> PushBatch {
+        let end = String(repeating: "~", count: padding)
         var bytes: [UInt8] = []
         func append(_ text: String) -> ByteRange {
             let start = bytes.count
@@ -183,7 +186,7 @@ final class Bench: Sendable {
         }
         let requests = tags.map { tag in
             PushBatch.Request(
-                tag: tag, path: append("/3/device/\(tag)"),
+                tag: tag, path: append("/3/device/\(tag)\(end)"),
                 id: append("123e4567-e89b-12d3-a456-\(100_000_000_000 + Int(tag))"),
                 body: append(#"{"aps":{"alert":"Twelve o'clock","badge":\#(tag)}}"#))
         }

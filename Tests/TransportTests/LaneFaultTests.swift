@@ -209,6 +209,33 @@ struct LaneFaultTests {
         peer.stop()
     }
 
+    @Test("says of requests that waited behind a full socket for all their time that they never left")
+    func backedUp() async throws {
+        var script = PeerScript()
+        script.settings.requestHeaderBytesMax = 64_000
+        // Reads nothing more from the first long request on.
+        script.onRequest = { $0.connection == 1 && $0.number > 2_000 ? [.stall] : [.respond(status: 200)] }
+        let peer = try await Peer(script)
+        let bench = try Bench(peer) {
+            $0.connectionsMax = 1
+            $0.requestDeadline = .seconds(1)
+            $0.pingDeadline = .milliseconds(500)
+        }
+        bench.submit(0..<2_000)
+        #expect(await bench.sink.answers(2_000).count(of: .accepted) == 2_000)
+        let deadline = Clocks.monotonicNow() + .seconds(60)
+        bench.lane.submit(
+            Bench.batch(2_000..<3_000, noStreamAfter: deadline, padding: 15_000), ticket: BatchTicket(2),
+            sink: bench.sink)
+        let long = await bench.sink.answers(3_000).suffix(1_000)
+        let unsent = long.count(of: .unsent(.deadlinePassed))
+        #expect(unsent > 0)
+        #expect(long.count(of: .unknown(.deadlinePassed)) > 0)
+        #expect(long.count(of: .accepted) + long.count(of: .unknown(.deadlinePassed)) + unsent == 1_000)
+        await bench.finish()
+        peer.stop()
+    }
+
     @Test("finds out by PING that its peer is gone, and dials anew")
     func stalled() async throws {
         var script = PeerScript()
