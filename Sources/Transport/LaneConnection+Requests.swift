@@ -37,6 +37,12 @@ extension LaneConnection {
         return true
     }
 
+    /// Stream ids are not used twice on a connection: it gives way to another before they are used up.
+    func retireIfSpent() {
+        guard machine.phase == .open, let session, session.streamIDsLeft < core.settings.streamIDsKept else { return }
+        handle(.retire)
+    }
+
     /// Tells the machines how many requests are in flight, after some were opened or answered.
     func noteStreams() {
         let isBusy = streams.count > 0

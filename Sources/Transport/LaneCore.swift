@@ -260,6 +260,7 @@ extension LaneCore {
             sent += 1
         }
         connection.noteStreams()
+        connection.retireIfSpent()
         return sent
     }
 

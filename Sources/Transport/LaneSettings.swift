@@ -17,6 +17,9 @@ package struct LaneSettings: Sendable {
     package var streamsAtStart = 1
     /// From the stream's opening to the whole answer.
     package var requestDeadline: Duration = .seconds(20)
+    /// A connection with fewer stream ids left is replaced, before it has none. HTTP/2 gives it a billion; more than
+    /// a connection opens in one turn must be kept.
+    package var streamIDsKept = 10_000
     /// TCP, TLS and SETTINGS together.
     package var dialDeadline: Duration = .seconds(10)
     /// A connection beyond the warm one closes after this much idleness.

@@ -236,6 +236,21 @@ struct LaneFaultTests {
         peer.stop()
     }
 
+    @Test("replaces a connection before its stream ids are used up")
+    func spent() async throws {
+        let peer = try await Peer()
+        let bench = try Bench(peer) {
+            $0.connectionsMax = 1
+            $0.streamIDsKept = 1 << 30 - 100
+        }
+        bench.submit(0..<1_000)
+        #expect(await bench.sink.answers(1_000).count(of: .accepted) == 1_000)
+        #expect(peer.log.connections >= 5)
+        #expect((1...peer.log.connections).allSatisfy { peer.log.requests(on: $0) < 100 + Int(LaneQueue.quantum) })
+        await bench.finish()
+        peer.stop()
+    }
+
     @Test("finds out by PING that its peer is gone, and dials anew")
     func stalled() async throws {
         var script = PeerScript()
