@@ -217,7 +217,7 @@ extension LaneCore {
             let sent = send(run, on: connection, atMost: min(budget, LaneQueue.quantum), authorization)
             budget -= sent
             if sent > 0 {
-                queue.rotate()
+                queue.rotate(after: run)
                 touch(connection)
             }
         }

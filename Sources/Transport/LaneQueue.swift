@@ -125,9 +125,9 @@ extension LaneQueue {
         enterRing(flight.run)
     }
 
-    /// Its batch had its quantum: the next one's turn.
-    package mutating func rotate() {
-        if ring.count > 1 { ring.append(ring.removeFirst()) }
+    /// The batch had its quantum: the next one's turn. It is that one's already where nothing of the batch waits.
+    package mutating func rotate(after place: Int32) {
+        if ring.count > 1 && ring.first == place { ring.append(ring.removeFirst()) }
     }
 
     private mutating func pop(_ place: Int32) -> Flight? {

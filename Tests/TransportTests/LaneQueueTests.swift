@@ -28,12 +28,25 @@ struct LaneQueueTests {
         while let run = queue.front {
             if let flight = queue.take(run) {
                 seen.append(queue.batch(run).0.requests[Int(flight.request)].tag)
-                queue.rotate()
+                queue.rotate(after: run)
             }
         }
         #expect(seen == [0, 10, 1, 11, 2])
         #expect(queue.waiting == 0)
         #expect(queue.unanswered == 5)
+    }
+
+    @Test("leaves the next batch its turn when one is used up within its own")
+    func usedUp() throws {
+        var queue = LaneQueue()
+        for ticket in 1...3 as ClosedRange<Int32> {
+            queue.submit(batch(ticket * 10..<ticket * 10 + 1), BatchTicket(UInt64(ticket)), NoSink(), at(0))
+        }
+        let run = try #require(queue.front)
+        while queue.take(run) != nil {}
+        queue.rotate(after: run)
+        let next = try #require(queue.front)
+        #expect(queue.batch(next).0.requests.first?.tag == 20)
     }
 
     @Test("hands back what waits when its time is over, and leaves what is in flight alone")
@@ -103,8 +116,9 @@ struct LaneQueueTests {
             case 4: answered += tags(&queue)
             case 5, 6:
                 for _ in 0..<next(20) {
-                    if let run = queue.front, let flight = queue.take(run) { flights.append(flight) }
-                    if next(4) == 0 { queue.rotate() }
+                    guard let run = queue.front else { continue }
+                    if let flight = queue.take(run) { flights.append(flight) }
+                    if next(4) == 0 { queue.rotate(after: run) }
                 }
             default:
                 guard !flights.isEmpty else { continue }
