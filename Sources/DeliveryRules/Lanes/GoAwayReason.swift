@@ -5,7 +5,7 @@ package struct GoAwayReason: Equatable, Sendable {
     package let word: String
 
     /// Longer is not one of Apple's words; and whatever it is, it may end in a log.
-    private static let lettersMax = 64
+    private static let lettersMax = 48
 
     /// nil where no reason can be read.
     package init?(debugBytes: Span<UInt8>) {
@@ -16,7 +16,8 @@ package struct GoAwayReason: Equatable, Sendable {
         self.word = word
     }
 
-    /// What stands in quotes behind `"reason"` and a colon. Letters, digits and blanks only: the rest is not a word.
+    /// What stands in quotes behind `"reason"` and a colon. Letters and blanks only: the rest is not a word, and with
+    /// digits it might be a device token, which no log may hold.
     private static func word(in bytes: [UInt8]) -> String? {
         let name = Array(#""reason""#.utf8)
         guard bytes.count >= name.count else { return nil }
@@ -37,9 +38,7 @@ package struct GoAwayReason: Equatable, Sendable {
 
     private static func isLetter(_ byte: UInt8) -> Bool {
         switch byte {
-        case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: " "):
-            true
+        case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: " "): true
         default: false
         }
     }
