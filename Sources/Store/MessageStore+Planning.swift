@@ -36,8 +36,8 @@ extension MessageStore {
         let reply = try await translating { () throws(PostgresError) in
             try await pool.retryingConflicts { () throws(PostgresError) in
                 try await pool.transaction { transaction throws(PostgresError) -> Result<PlanReply, StoreFault> in
-                    let claim = Query(PlanSQL.claim) { $0.int16Array(knownFormats) }
-                    let row = try await transaction.run([claim])[0]
+                    let claim = [Query(PlannerSQL.throughKeys), Query(PlanSQL.claim) { $0.int16Array(knownFormats) }]
+                    let row = try await transaction.run(claim)[1]
                     guard row.rowCount == 1 else { return .success(.nothing) }
                     guard let turn = try PlanTurn(reading: row) else {
                         await transaction.abandon()

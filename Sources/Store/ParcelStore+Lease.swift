@@ -34,7 +34,7 @@ extension ParcelStore {
             // 40P01: another lease, or a registration, took the same badges in another order after all.
             try await pool.retryingConflicts { () throws(PostgresError) in
                 try await pool.transaction { transaction throws(PostgresError) in
-                    let claim = [Query(ParcelSQL.planOnce), Query(order.scope.claim) { $0.claim(order, now: now) }]
+                    let claim = [Query(PlannerSQL.throughKeys), Query(order.scope.claim) { $0.claim(order, now: now) }]
                     let answer = try await transaction.run(claim)[1]
                     guard answer.rowCount == 1 else { return nil }
                     let claimed = try ClaimedParcel(reading: answer, route: order.route)

@@ -29,6 +29,7 @@ extension ParcelStore {
         let verdicts = Self.eachOnce(verdicts)
         guard !verdicts.isEmpty else { return VerdictReport(retired: 0, suspected: 0, cleared: 0) }
         let statements = [
+            Query(PlannerSQL.throughKeys),
             Query(VerdictSQL.lock) { $0.int64Array(verdicts.map(\.registration.value)) },
             Query(VerdictSQL.judge) { $0.verdicts(verdicts, now: now) },
         ]
@@ -38,8 +39,8 @@ extension ParcelStore {
                 try await pool.run(statements, transaction: TransactionOptions())
             }
             return VerdictReport(
-                retired: Int(try answers[1].int64(0, 0)), suspected: Int(try answers[1].int64(0, 1)),
-                cleared: Int(try answers[1].int64(0, 2)))
+                retired: Int(try answers[2].int64(0, 0)), suspected: Int(try answers[2].int64(0, 1)),
+                cleared: Int(try answers[2].int64(0, 2)))
         }
     }
 
@@ -66,7 +67,8 @@ extension ParcelStore {
                         $0.int64(rule.window.wholeMicroseconds)
                         $0.int64Array(ids)
                     }
-                    return Int(try await transaction.runAndCommit([confirm])[0].int64(0, 0))
+                    let answers = try await transaction.runAndCommit([Query(PlannerSQL.throughKeys), confirm])
+                    return Int(try answers[1].int64(0, 0))
                 }
             }
         }

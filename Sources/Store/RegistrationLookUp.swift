@@ -19,12 +19,12 @@ struct RegistrationLookUp: Sendable {
     func run(
         in transaction: PostgresTransaction
     ) async throws(PostgresError) -> (incoming: [IncomingRegistration], stored: [StoredRegistration]) {
-        var queries = [Query(RegistrationSQL.lock, lockParameters)]
+        var queries = [Query(PlannerSQL.throughKeys), Query(RegistrationSQL.lock, lockParameters)]
         if asksTimes { queries.append(Query(RegistrationSQL.asOf, names)) }
         if asksAttributes { queries.append(Query(RegistrationSQL.sameAttributes, attributeParameters)) }
         let answers = try await transaction.run(queries)
-        var stored = try Self.rows(answers[0])
-        if asksTimes { try Self.addTimes(answers[1], to: &stored) }
+        var stored = try Self.rows(answers[1])
+        if asksTimes { try Self.addTimes(answers[2], to: &stored) }
         guard asksAttributes else { return (incoming, stored) }
         let same = Set(try answers[answers.count - 1].int64Column(0))
         return (keepingSameAttributes(same, in: stored), stored)

@@ -1,7 +1,7 @@
 import DeliveryRules
 import Postgres
 
-/// Parcels: found, leased, renewed, rescued, settled.
+/// Parcels: found, leased, renewed, rescued, settled. A lease runs under `PlannerSQL.throughKeys`.
 ///
 /// Where a time is compared with an indexed column, the clock is now(): it stands still within a transaction, so that
 /// the index can be asked with it. It is never later than the owner's own clock reading before the statement left.
@@ -52,11 +52,6 @@ enum ParcelSQL {
             ORDER BY lease_until LIMIT $2 FOR UPDATE SKIP LOCKED))
         """)
 
-    /// Plans of the lease are made for no list in particular: nested loops through the keys, which take the badges'
-    /// row locks in the order of the ids.
-    static let planOnce = Statement(
-        "parcel_plan_once", "SELECT set_config('plan_cache_mode', 'force_generic_plan', true)")
-
     /// $1 route, $2 owner, $3 lease in microseconds, $4 known formats, $5 now.
     ///
     /// Transactional first, then whoever has been due longest. A parcel that has expired already is leased without its
@@ -93,6 +88,8 @@ enum ParcelSQL {
 
     /// The members' rows, and their badges raised: $1 ids, $2 badge change, $3 badge value.
     ///
+    /// Nested loops through the keys take the badges' row locks in the order of the ids.
+    ///
     /// For every row that is there, whatever its state and route: the mark speaks for the whole parcel, and a member
     /// that was retired or lives on another route at the first lease may be sent to after all (it registers again
     /// before the settle; its remainder goes there).
@@ -105,10 +102,9 @@ enum ParcelSQL {
             UPDATE registration_pulse p
             SET badge = CASE WHEN $2 = 2 THEN $3 ELSE p.badge + (p.badge < 2147483647)::integer END
             FROM found WHERE p.registration_id = found.id
-            RETURNING p.registration_id, p.badge
+            RETURNING found.id, found.route_id, found.state, found.generation, p.badge, found.token
         )
-        SELECT found.id, found.route_id, found.state, found.generation, coalesce(raised.badge, 0), found.token
-        FROM found LEFT JOIN raised ON raised.registration_id = found.id ORDER BY found.id
+        SELECT id, route_id, state, generation, badge, token FROM raised ORDER BY id
         """)
 
     /// The members' rows with the badges as they stand: $1 ids.

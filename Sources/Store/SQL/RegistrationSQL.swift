@@ -1,7 +1,35 @@
 import Postgres
 
 /// Registrations: looked up, written, shown.
+///
+/// Batches run under `PlannerSQL.throughKeys`.
 enum RegistrationSQL {
+    // The registration that a row of `said` names, in the app $1. LIMIT keeps the planner from taking it apart:
+    // looking for all of `said` at once it could read the app from end to end.
+    private static let named = """
+        CROSS JOIN LATERAL (
+            SELECT * FROM registrations
+            WHERE app_id = $1 AND installation = said.installation AND kind = said.kind LIMIT 1
+        ) AS r
+        """
+
+    // Its narrow row, behind the same wall.
+    private static let pulse = """
+        CROSS JOIN LATERAL (SELECT * FROM registration_pulse WHERE registration_id = r.id LIMIT 1) AS p
+        """
+
+    // The live registration that holds a row's token. Three indexes begin with the app, and where an app is thought to
+    // have one registration they cost the same; but only one has the order of the tokens, and sorting is out of the
+    // question. Equality would make the order void: hence BETWEEN.
+    private static let holding = """
+        CROSS JOIN LATERAL (
+            SELECT id FROM registrations live
+            WHERE live.app_id = $1 AND live.provider = said.provider AND live.state < 3
+                AND sha256(live.token) BETWEEN sha256(said.token) AND sha256(said.token)
+            ORDER BY sha256(live.token) LIMIT 1
+        ) AS r
+        """
+
     /// $1 app; $2 installations and $3 kinds that are named; $4 providers and $5 tokens that are claimed.
     ///
     /// Locks, in id order, every row that the batch may change, and reads it as it stands once it is locked.
@@ -12,14 +40,9 @@ enum RegistrationSQL {
             r.locale, r.time_zone, r.app_version, r.tags
         FROM registrations r
         WHERE r.id = ANY (ARRAY(
-            SELECT own.id FROM unnest($2, $3) AS said (installation, kind)
-            JOIN registrations own
-                ON own.app_id = $1 AND own.installation = said.installation AND own.kind = said.kind
-            UNION
-            SELECT holder.id FROM unnest($4, $5) AS said (provider, token)
-            JOIN registrations holder
-                ON holder.app_id = $1 AND holder.provider = said.provider
-                AND sha256(holder.token) = sha256(said.token) AND holder.state < 3))
+            SELECT r.id FROM unnest($2, $3) AS said (installation, kind) \(named)
+            UNION ALL
+            SELECT r.id FROM unnest($4, $5) AS said (provider, token) \(holding)))
         ORDER BY r.id FOR NO KEY UPDATE
         """)
 
@@ -27,9 +50,8 @@ enum RegistrationSQL {
     static let asOf = Statement(
         "registration_as_of",
         """
-        SELECT p.registration_id, p.as_of FROM unnest($2, $3) AS said (installation, kind)
-        JOIN registrations r ON r.app_id = $1 AND r.installation = said.installation AND r.kind = said.kind
-        JOIN registration_pulse p ON p.registration_id = r.id WHERE p.as_of IS NOT NULL
+        SELECT p.registration_id, p.as_of FROM unnest($2, $3) AS said (installation, kind) \(named) \(pulse)
+        WHERE p.as_of IS NOT NULL
         """)
 
     /// $1 app, $2 installations, $3 kinds, $4 attributes. The rows that have just these already: only the database
@@ -37,8 +59,7 @@ enum RegistrationSQL {
     static let sameAttributes = Statement(
         "registration_same_attributes",
         """
-        SELECT r.id FROM unnest($2, $3, $4) AS said (installation, kind, attributes)
-        JOIN registrations r ON r.app_id = $1 AND r.installation = said.installation AND r.kind = said.kind
+        SELECT r.id FROM unnest($2, $3, $4) AS said (installation, kind, attributes) \(named)
         WHERE r.attributes = said.attributes
         """)
 
@@ -67,23 +88,25 @@ enum RegistrationSQL {
 
     /// $1 app, $2 routes, $3 providers, $4 kinds, $5 installations, $6 tokens, $7 users, $8 locales, $9 time zones,
     /// $10 app versions, $11 tags as array literals, $12 attributes, $13 badges, $14 as of, $15 now.
+    ///
+    /// Ids are drawn beforehand, so that the two tables need not be matched with each other afterwards.
     static let insert = Statement(
         "registration_insert",
         """
         WITH said AS MATERIALIZED (
-            SELECT * FROM unnest($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) AS new (route_id, provider,
-                kind, installation, token, user_id, locale, time_zone, app_version, tags, attributes, badge, as_of)
+            SELECT nextval('registrations_id_seq') AS id, new.*
+            FROM unnest($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) AS new (route_id, provider, kind,
+                installation, token, user_id, locale, time_zone, app_version, tags, attributes, badge, as_of)
         ), born AS (
-            INSERT INTO registrations (app_id, route_id, provider, kind, installation, token, user_id, locale,
+            INSERT INTO registrations (id, app_id, route_id, provider, kind, installation, token, user_id, locale,
                 time_zone, app_version, tags, attributes, created_at)
-            SELECT $1, route_id, provider, kind, installation, token, user_id, locale, time_zone, app_version,
+            OVERRIDING SYSTEM VALUE
+            SELECT id, $1, route_id, provider, kind, installation, token, user_id, locale, time_zone, app_version,
                 tags::text[], coalesce(attributes, '{}'), coalesce($15, clock_timestamp())
             FROM said
-            RETURNING id, installation, kind
         )
         INSERT INTO registration_pulse (registration_id, badge, registered_at, as_of)
-        SELECT born.id, said.badge, coalesce($15, clock_timestamp()), said.as_of
-        FROM born JOIN said ON said.installation = born.installation AND said.kind = born.kind
+        SELECT id, badge, coalesce($15, clock_timestamp()), as_of FROM said
         """)
 
     /// $1 ids, rising, $2 as of, $3 now.
@@ -120,9 +143,8 @@ enum RegistrationSQL {
         "registration_records",
         """
         SELECT \(recordColumns)
-        FROM unnest($2, $3) WITH ORDINALITY AS said (installation, kind, place)
-        JOIN registrations r ON r.app_id = $1 AND r.installation = said.installation AND r.kind = said.kind
-        JOIN registration_pulse p ON p.registration_id = r.id JOIN routes ON routes.id = r.route_id
+        FROM unnest($2, $3) WITH ORDINALITY AS said (installation, kind, place) \(named) \(pulse)
+        JOIN routes ON routes.id = r.route_id
         ORDER BY said.place
         """)
 

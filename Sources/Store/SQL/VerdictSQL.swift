@@ -1,6 +1,6 @@
 import Postgres
 
-/// What providers say about tokens.
+/// What providers say about tokens. Under `PlannerSQL.throughKeys`, but for `lockDue`.
 enum VerdictSQL {
     /// $1 ids. Registering takes the same locks: what is judged afterwards is judged on what was committed before.
     static let lock = Statement(
@@ -15,8 +15,7 @@ enum VerdictSQL {
             ON CONFLICT (registration_id) DO UPDATE SET route_id = excluded.route_id,
                 generation = excluded.generation, reason = excluded.reason, suspected_at = excluded.suspected_at
         ), forgotten AS (
-            DELETE FROM suspicions USING judged
-            WHERE suspicions.registration_id = judged.id AND judged.state <> 2
+            DELETE FROM suspicions WHERE registration_id = ANY (ARRAY(SELECT id FROM judged WHERE state <> 2))
         ), told AS (
             INSERT INTO feedback (app_id, registration_id, generation, installation, kind, provider, verdict, reason, at)
             SELECT app_id, id, generation, installation, kind, provider,
@@ -48,6 +47,8 @@ enum VerdictSQL {
     ///
     /// A doubt's sample is what its route answered in the window that began with the doubt's minute: it holds the answers
     /// among which the doubt arose, so that a whole batch of them speaks against itself, however good later days are.
+    /// Doubts and samples are joined all with all, as the planner likes; their registrations are looked up and locked one
+    /// after the other, by rising id.
     static let lockDue = Statement(
         "verdict_lock_due",
         """
@@ -63,8 +64,11 @@ enum VerdictSQL {
             ) AS heard
             WHERE heard.answered >= $3 AND heard.suspected <= $4 * heard.answered
         )
-        SELECT r.id FROM waiting JOIN passing USING (route_id, since) JOIN registrations r ON r.id = registration_id
-        ORDER BY r.id LIMIT $5 FOR NO KEY UPDATE OF r SKIP LOCKED
+        SELECT r.id FROM (
+            SELECT registration_id FROM waiting JOIN passing USING (route_id, since) ORDER BY registration_id
+        ) AS doubt CROSS JOIN LATERAL (
+            SELECT id FROM registrations WHERE id = doubt.registration_id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
+        ) AS r LIMIT $5
         """)
 
     /// $1 now, $2 window in microseconds, $3 ids, locked.
@@ -73,9 +77,13 @@ enum VerdictSQL {
         """
         WITH judged AS (
             UPDATE registrations r SET state = 3
-            FROM suspicions s, registration_pulse p
-            WHERE r.id = ANY ($3) AND s.registration_id = r.id AND p.registration_id = r.id AND r.state = 2
-                AND s.generation = r.generation AND p.registered_at <= s.suspected_at
+            FROM unnest($3) AS said (id) CROSS JOIN LATERAL (
+                SELECT generation, suspected_at, reason FROM suspicions WHERE registration_id = said.id LIMIT 1
+            ) AS s CROSS JOIN LATERAL (
+                SELECT registered_at FROM registration_pulse WHERE registration_id = said.id LIMIT 1
+            ) AS p
+            WHERE r.id = said.id AND r.state = 2 AND s.generation = r.generation
+                AND p.registered_at <= s.suspected_at
                 AND s.suspected_at <= coalesce($1, now()) - $2 * interval '1 microsecond'
             RETURNING r.id, r.app_id, r.route_id, r.generation, r.installation, r.kind, r.provider, r.state, s.reason
         ), \(consequences)

@@ -1,0 +1,159 @@
+import DeliveryRules
+import Postgres
+import PushModel
+import Store
+import Testing
+
+private let dawn = StoreWorld.dawn
+
+/// What a batch reads is counted by the server: rows, not time.
+@Suite("With a large neighbour in the database, and many devices of its own")
+struct NeighbourTests {
+    /// What the planner goes by, where no analysis came in time.
+    enum Statistics: String, CaseIterable, CustomTestStringConvertible {
+        case none
+        case ofTheNeighbourAlone
+        case ofTheFirstFewDevices
+        var testDescription: String { rawValue }
+    }
+
+    private static let batch = 100
+    private static let neighbours = 50_000
+    private static let own = 5_000
+    /// Looked up by name and by token, locked, checked by foreign keys, written, read back. A plan that reads the app, or
+    /// the table, reads tens of times as many.
+    private static let rowsReadPerDeviceMax = 20
+
+    private static let tables = ["registrations", "registration_pulse", "suspicions", "parcels", "plans", "messages"]
+
+    private static func load(_ slug: String, _ count: Int) -> String {
+        """
+        INSERT INTO routes (app_id, provider, environment, topic)
+        SELECT id, 1, 1, '\(StoreWorld.topic)' FROM apps WHERE slug = '\(slug)' ON CONFLICT DO NOTHING;
+        INSERT INTO registrations (app_id, route_id, provider, kind, installation, token)
+        SELECT app_id, routes.id, 1, 1, 'load-' || n, sha256((slug || n)::bytea)
+        FROM apps JOIN routes ON app_id = apps.id, generate_series(1, \(count)) AS n WHERE slug = '\(slug)';
+        INSERT INTO registration_pulse SELECT id, 0, '2026-01-01' FROM registrations ON CONFLICT DO NOTHING;
+        INSERT INTO suspicions SELECT id, route_id, 1, 'BadDeviceToken', '2030-01-01' FROM registrations
+        WHERE installation LIKE 'load-%' ON CONFLICT DO NOTHING;
+        """
+    }
+
+    private func furnish(_ world: StoreWorld, _ statistics: Statistics) async throws {
+        let off = Self.tables.map { "ALTER TABLE \($0) SET (autovacuum_enabled = false);" }.joined()
+        try await world.pool.script(off + "INSERT INTO apps (slug, name) VALUES ('crowd', 'Crowd')")
+        switch statistics {
+        case .none:
+            try await world.pool.script(Self.load("crowd", Self.neighbours))
+        case .ofTheNeighbourAlone:
+            try await world.pool.script(Self.load("crowd", Self.neighbours) + "ANALYZE")
+        case .ofTheFirstFewDevices:
+            try await world.pool.script(Self.load("crowd", 3) + "ANALYZE")
+            // Every statement gets its plan while there is nearly nothing to read.
+            for turn in 0..<7 { for work in Work.allCases { try await perform(work, world, turn: turn) } }
+            try await world.pool.script("DELETE FROM registrations;" + Self.load("crowd", Self.neighbours))
+        }
+        try await world.pool.script(Self.load("clock-tower", Self.own))
+    }
+
+    /// What is done with one batch of devices, in this order.
+    enum Work: CaseIterable {
+        case register, repeated, change, swap, planAll, planNamed, lease, doubt, confirm
+    }
+
+    private func batch(_ turn: Int, tokenShift: Int = 0, locale: String = "en_GB") -> [DeviceRegistration] {
+        (0..<Self.batch).map { number in
+            let seed = 1_000 * (turn + 1) + (number + tokenShift) % Self.batch
+            var said = StoreWorld.registration("batch-\(turn)-\(number)", token: seed)
+            said.locale = .set(locale)
+            said.asOf = dawn
+            said.attributes = .set(Array(#"{"plan":"gold"}"#.utf8))
+            return said
+        }
+    }
+
+    private func perform(_ work: Work, _ world: StoreWorld, turn: Int) async throws {
+        let number = UInt64(turn + 1)
+        switch work {
+        case .register: try await register(batch(turn), .created, world)
+        case .repeated: try await register(batch(turn), .unchanged, world)
+        case .change: try await register(batch(turn, locale: "fr_FR"), .refreshed, world)
+        case .swap: try await register(batch(turn, tokenShift: 1, locale: "fr_FR"), nil, world)
+        case .planAll:
+            #expect(try await world.stores.messages.accept(world.newMessage(number), now: dawn) == .accepted)
+            _ = try await world.stores.messages.planSlice(idsMax: Self.batch, knownFormats: [1], now: dawn)
+            try await world.pool.script("DELETE FROM messages")
+        case .planNamed:
+            let named = Audience.installations(batch(turn).map(\.installation))
+            try await world.send(world.newMessage(number + 1_000, badge: .increment, audience: named))
+        case .lease:
+            let parcel = try #require(try await world.lease())
+            #expect(parcel.members.count == Self.batch)
+            _ = try await world.stores.parcels.settle(parcel.settlingAll(), now: dawn)
+        case .doubt:
+            let verdicts = try await members(world, turn: turn).map {
+                GuardedVerdict(
+                    registration: $0.id, generation: $0.generation, route: $0.route,
+                    verdict: .suspected(reason: "BadDeviceToken"), asOf: dawn + .seconds(9))
+            }
+            let report = try await world.stores.parcels.applyVerdicts(verdicts, now: dawn)
+            #expect(report.suspected == Self.batch)
+        case .confirm:
+            let rule = SuspicionRule(window: .zero, shareMax: 1, sampleMin: 0)
+            #expect(try await world.stores.parcels.confirmSuspicions(rule, now: dawn) == Self.batch)
+        }
+    }
+
+    private func register(
+        _ batch: [DeviceRegistration], _ change: RegistrationChange?, _ world: StoreWorld
+    ) async throws {
+        let answers = try await world.stores.registry.register(batch, app: world.app, now: dawn).map { try $0.get() }
+        if let change { #expect(answers.allSatisfy { $0.change == change }, "\(answers[0].change)") }
+    }
+
+    private func members(
+        _ world: StoreWorld, turn: Int
+    ) async throws -> [(id: RegistrationID, generation: TokenGeneration, route: RouteID)] {
+        let rows = try await world.pool.read(
+            query(
+                """
+                SELECT r.* FROM generate_series(0, \(Self.batch - 1)) AS n CROSS JOIN LATERAL (
+                    SELECT id, generation, route_id FROM registrations
+                    WHERE app_id = \(world.app.value) AND installation = 'batch-\(turn)-' || n LIMIT 1) AS r
+                """))
+        return try (0..<rows.rowCount).map {
+            (
+                RegistrationID(try rows.int64($0, 0)), TokenGeneration(try rows.int32($0, 1)),
+                RouteID(try rows.int64($0, 2))
+            )
+        }
+    }
+
+    /// By this session, which is the pool's only one; it reports when it is told to, or at its leisure.
+    private func rowsRead(_ world: StoreWorld) async throws -> Int {
+        _ = try await world.pool.read(query("SELECT 1 FROM (SELECT pg_stat_force_next_flush()) AS flush"))
+        return try await world.number(
+            """
+            SELECT sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0)) FROM pg_stat_user_tables
+            WHERE relname IN ('registrations', 'registration_pulse', 'suspicions')
+            """)
+    }
+
+    @Test("a batch reads its own rows, whatever the statistics say", arguments: Statistics.allCases)
+    func bounded(_ statistics: Statistics) async throws {
+        var settings = PoolSettings()
+        settings.connectionsMax = 1
+        try await withStores(pool: settings) { world in
+            try await furnish(world, statistics)
+            // A server that makes plans for the values at hand considers one for any values after five.
+            for turn in 10..<17 {
+                for work in Work.allCases {
+                    let before = try await rowsRead(world)
+                    try await perform(work, world, turn: turn)
+                    let read = try await rowsRead(world) - before
+                    #expect(read <= Self.batch * Self.rowsReadPerDeviceMax, "\(work), turn \(turn)")
+                }
+            }
+        }
+    }
+}
