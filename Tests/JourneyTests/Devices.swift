@@ -25,6 +25,11 @@ enum Fate: String, Sendable {
     case gone = "dead0100"
     case goneLongAgo = "dead0200"
     case bad = "dead0400"
+    case internalErrorOnce = "dead0701"
+    case unavailableOnce = "dead0801"
+    case shutdownOnce = "dead0901"
+    case resetOnce = "dead2001"
+    case refusedStreamOnce = "dead2101"
 }
 
 extension [Device] {

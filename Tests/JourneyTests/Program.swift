@@ -81,10 +81,12 @@ final class Program: Sendable {
         return (kilobytes + 1_023) / 1_024
     }
 
+    /// All that it logged so far.
+    var logged: String { (try? String(contentsOf: errorLog, encoding: .utf8)) ?? "" }
+
     /// For whoever reads a failure.
     var loggedLast: String {
-        let text = (try? String(contentsOf: errorLog, encoding: .utf8)) ?? ""
-        return text.split(separator: "\n").suffix(12).joined(separator: "\n")
+        logged.split(separator: "\n").suffix(12).joined(separator: "\n")
     }
 }
 

@@ -44,6 +44,7 @@ final class World: Sendable {
             await world.sandbox.simulator.stop()
             await world.stopGatewaysServer()
             try outcome.get()
+            #expect(try world.toldSecrets() == [], "the gateways' logs tell nobody's secrets")
         }
     }
 
@@ -99,6 +100,20 @@ final class World: Sendable {
         }
     }
 
+    /// P9: whatever of tokens, payloads and keys stands in a log. Empty.
+    private func toldSecrets() throws -> [String] {
+        let key = String(decoding: try signingKey.privatePEM(), as: UTF8.self)
+        let secrets =
+            key.split(separator: "\n").filter { !$0.hasPrefix("---") }.map(String.init)
+            + [adminKey, "Twelve o'clock", "a11e0000", "dead0"]
+        let logs = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
+            .filter { $0.pathExtension == "log" }
+        return try logs.flatMap { log in
+            let text = try String(contentsOf: log, encoding: .utf8)
+            return secrets.filter { text.contains($0) }
+        }
+    }
+
     /// A gateway that was killed leaves its server behind, for the next one to adopt.
     private func stopGatewaysServer() async {
         guard case .gatewaysOwn = database, let process = try? PostmasterFile.process(in: dataFolder) else { return }
@@ -113,13 +128,16 @@ final class World: Sendable {
         try await gateway.register(devices, of: app)
     }
 
-    func activateToken(for app: App, through gateway: Gateway) async throws {
+    /// - Parameter topics: nil: the app's one.
+    func activateToken(for app: App, topics: [String]? = nil, through gateway: Gateway) async throws {
+        let topics = topics ?? [app.topic]
+        let list = topics.map { #""\#($0)""# }.joined(separator: ", ")
         let p8 = String(decoding: try signingKey.privatePEM(), as: UTF8.self).replacing("\n", with: "\\n")
         try await gateway.api.expect(
             201, "POST", "/v1/apps/\(app)/credentials",
             """
             {"provider": "apns", "kind": "token", "environment": "\(app.environment)", "key_id": "\(app.keyID)",
-             "team_id": "TEAMID1234", "topics": ["\(app.topic)"], "p8": "\(p8)", "activate": true}
+             "team_id": "TEAMID1234", "topics": [\(list)], "p8": "\(p8)", "activate": true}
             """)
     }
 }

@@ -37,6 +37,8 @@ struct Evidence {
     var account: Account
     /// How often a push may have been repeated: once for each death while its answer was not settled.
     var repeatsAllowed: Int
+    /// How many pushes may be repetitions, over all devices; nil: as many as `repeatsAllowed` lets through.
+    var repeatsAllowedInAll: Int?
     /// How many messages were sent in all, each with a badge increment.
     var messagesSent = 1
 }

@@ -103,6 +103,10 @@ struct Promises {
                 breaches.append("P4: \(device.installation) got pushes under \(names.count) names")
             }
         }
+        let repeats = evidence.pushes.count - Set(evidence.pushes.map { $0.token + ($0.id ?? "") }).count
+        if let allowed = evidence.repeatsAllowedInAll, repeats > allowed {
+            breaches.append("P4: \(repeats) pushes were repeated, at most \(allowed) are excused")
+        }
         let known = Set(evidence.devices.map(\.token))
         for push in evidence.pushes where !known.contains(push.token) {
             breaches.append("P4: a push to \(push.token), which is nobody's")

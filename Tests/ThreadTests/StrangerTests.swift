@@ -7,8 +7,10 @@ struct StrangerTests {
     private static let body = """
         {"audience": {"all": true}, "notification": {"title": "Carillon", "body": "Twelve o'clock"}, "badge": "increment"}
         """
-    /// Streams that the peer resets, or answers with nonsense, one at a time.
-    private static let repeatsExcused = 12
+    /// Streams that the peer resets, drops, or answers with nonsense, one at a time.
+    private static let repeatsExcused = 6
+    /// A loaded machine's peer may be slow; a dropped request has to be given up all the same.
+    private static let patience = ["LEASE_SECONDS": "15", "REQUEST_DEADLINE_SECONDS": "4"]
     /// What a lane has in the air when a connection breaks: all of the first one, then an eighth of what one lives for.
     private static let repeatsExcusedOfCutters = 96 + 4 * 12
 
@@ -20,15 +22,18 @@ struct StrangerTests {
             ["--one-stream-after", "40"], ["--max-streams", "1"], ["--delay-ms", "300"],
         ])
     func misbehaves(peer: [String]) async throws {
-        try await World.within(devices: Device.some(live: 280, dead: 19, bad: 1), peer: peer) { world in
+        try await World.within(devices: Device.some(live: 280, dead: 19, bad: 1), peer: peer, settings: Self.patience) {
+            world in
             let gateway = try await world.gateway()
             try await world.furnish(through: gateway)
             var client = Client(body: Self.body, key: "once")
             try await client.sendUntilAnswered(through: gateway)
             let account = try await client.finished(through: gateway)
             try await gateway.stopGently()
-            let evidence = try await world.evidence(
-                answered: client.answered, account: account, repeatsAllowed: Self.repeatsExcused(of: peer[0]))
+            let excused = Self.repeatsExcused(of: peer[0])
+            var evidence = try await world.evidence(
+                answered: client.answered, account: account, repeatsAllowed: excused)
+            evidence.repeatsAllowedInAll = excused
             #expect(Promises.breaches(in: evidence) == [])
         }
     }

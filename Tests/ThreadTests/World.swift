@@ -33,7 +33,13 @@ final class World: Sendable {
         do {
             let cluster = try #require(Cluster.current, "the suite has the trait .onCluster")
             let world = try await World(cluster, devices, options, settings)
-            do { outcome = .success(try await body(world)) } catch { outcome = .failure(error) }
+            do {
+                try await body(world)
+                #expect(try world.toldSecrets() == [], "the gateways' logs tell nobody's secrets")
+                outcome = .success(())
+            } catch {
+                outcome = .failure(error)
+            }
             world.peer.kill(SIGKILL)
             await world.pool.close()
         } catch {
@@ -131,6 +137,21 @@ final class World: Sendable {
         _ = try await gateway.caller.expect(
             200, "POST", "/v1/apps/\(Self.app)/devices/import", lines.joined(separator: "\n") + "\n",
             contentType: "application/x-ndjson")
+    }
+
+    /// P9: whatever of tokens, payloads and keys stands in a log, at the level `debug`. Empty.
+    private func toldSecrets() throws -> [String] {
+        let key = String(decoding: try signingKey.privatePEM(), as: UTF8.self)
+        let secrets =
+            key.split(separator: "\n").filter { !$0.hasPrefix("---") }.map(String.init)
+            + [adminKey, "Twelve o'clock", "a11e0", "dead0", "bad00"]
+        let logs = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
+            .filter { $0.pathExtension == "log" && $0.lastPathComponent.hasPrefix("carillon") }
+        try #require(!logs.isEmpty)
+        return try logs.flatMap { log in
+            let text = try String(contentsOf: log, encoding: .utf8)
+            return secrets.filter { text.contains($0) }
+        }
     }
 
     func pushes() throws -> [SeenPush] {

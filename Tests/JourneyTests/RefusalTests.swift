@@ -1,0 +1,130 @@
+import Foundation
+import Simulator
+import Testing
+
+extension Journeys {
+    @Suite("A gateway whose APNs says no")
+    struct RefusalTests {
+        private static let live = [Device](.live, 2_000)
+
+        @Test("stops a refused key at once, beside a neighbour that is served, and goes on with another one")
+        func refusedKey() async throws {
+            try await World.within { world in
+                let peer = world.production.simulator
+                let gateway = try await world.gateway()
+                try await world.furnish(.garden, Self.live, through: gateway)
+                try await world.furnish(.forest, [Device](.live, 5, family: 1), through: gateway)
+                await peer.follow(APNsScript(faults: [ScriptedFault(.refuse(.invalidProviderToken), at: 1, every: 1)]))
+                let message = try await gateway.broadcast(.garden)
+                try await eventually("the lane's block") {
+                    try await world.database { try await $0.number("SELECT count(*) FROM lane_blocks") == 1 }
+                }
+                let neighbour = try await gateway.finished(try await gateway.broadcast(.forest), of: .forest)
+                #expect(neighbour.endings == ["accepted": 5])
+                let waiting = try await gateway.account(message, of: .garden)
+                #expect(waiting.state != "finished" && waiting.endings == [:])
+
+                await peer.follow(APNsScript())
+                try await world.activateToken(for: .garden, through: gateway)
+                let account = try await gateway.finished(message, of: .garden)
+                #expect(account.addsUp && account.endings == ["accepted": Self.live.count])
+                #expect(try await world.production.receipts(of: Self.live) == .onceEach(Self.live.count))
+                // A connection begins with one stream, and not many were open.
+                #expect(await peer.summary().refused("InvalidProviderToken") <= 64)
+                try await gateway.stopGently()
+            }
+        }
+
+        @Test("waits where APNs calls a young provider token too old, and makes no storm of it")
+        func wrongClock() async throws {
+            try await World.within { world in
+                let peer = world.production.simulator
+                let gateway = try await world.gateway()
+                try await world.furnish(.garden, Self.live, through: gateway)
+                await peer.follow(APNsScript(answerDelay: .milliseconds(50)))
+                let message = try await gateway.broadcast(.garden)
+                try await world.production.accepted(atLeast: 50)
+                await peer.follow(APNsScript(clockOffset: .seconds(3_700)))
+                try await eventually("the refusal") { await peer.summary().refused("ExpiredProviderToken") > 0 }
+                // What cannot be sent without a token is handed back after ten seconds, and waits in its row.
+                try await eventually("the pushes to be back in the queue") {
+                    try await world.database {
+                        try await $0.number("SELECT count(*) FROM parcels WHERE state = 2") == 0
+                    }
+                }
+                let account = try await gateway.account(message, of: .garden)
+                #expect(account.state != "finished" && Set(account.endings.keys).isSubset(of: ["accepted"]))
+                let summary = await peer.summary()
+                #expect(summary.refusedCount == summary.refused("ExpiredProviderToken"))
+                // At most what was in flight on the connections that there were, once.
+                #expect(summary.refusedCount <= 8 * 1_000)
+                #expect(try await gateway.isReady())
+                try await gateway.stopGently()
+            }
+        }
+
+        @Test("tries again what was refused for now, on another connection where APNs asks for one")
+        func temporary() async throws {
+            let fates: [Fate] = [.unavailableOnce, .internalErrorOnce, .shutdownOnce, .resetOnce, .refusedStreamOnce]
+            let stubborn = fates.enumerated().flatMap { [Device]($1, 5, family: 2 + $0) }
+            let live = [Device](.live, 200)
+            try await World.within { world in
+                let gateway = try await world.gateway()
+                try await world.furnish(.garden, live + stubborn, through: gateway)
+                let account = try await gateway.finished(try await gateway.broadcast(.garden), of: .garden)
+                #expect(account.addsUp && account.endings == ["accepted": live.count + stubborn.count])
+                let receipts = try await world.production.receipts(of: live + stubborn)
+                #expect(receipts == .onceEach(live.count + stubborn.count))
+                #expect(await world.production.simulator.summary().connectionsOpened > 1, "Shutdown asks for another")
+                #expect(try await gateway.feedback(.garden) == [])
+                try await gateway.stopGently()
+            }
+        }
+
+        @Test("keeps pushes waiting that need a topic which nobody names, and sends them when somebody does")
+        func noTopic() async throws {
+            let live = [Device](.live, 50)
+            try await World.within { world in
+                let gateway = try await world.gateway()
+                try await gateway.api.expect(201, "POST", "/v1/apps", #"{"slug": "garden", "name": "Garden"}"#)
+                try await world.activateToken(for: .garden, topics: [], through: gateway)
+                try await gateway.register(live, of: .garden)
+                let message = try await gateway.broadcast(.garden)
+                try await eventually("the log to say so") { gateway.program.logged.contains("A route's pushes wait") }
+                let waiting = try await gateway.account(message, of: .garden)
+                #expect(waiting.state != "finished" && waiting.endings == [:])
+
+                try await world.activateToken(for: .garden, through: gateway)
+                let account = try await gateway.finished(message, of: .garden)
+                #expect(account.addsUp && account.endings == ["accepted": live.count])
+                #expect(try await world.production.receipts(of: live) == .onceEach(live.count))
+                try await gateway.stopGently()
+            }
+        }
+
+        @Test("sends a background push with the headers that Apple asks for")
+        func background() async throws {
+            let live = [Device](.live, 3)
+            try await World.within { world in
+                let gateway = try await world.gateway()
+                try await world.furnish(.garden, live, through: gateway)
+                let reply = try await gateway.api.expect(
+                    202, "POST", "/v1/apps/garden/messages",
+                    """
+                    {"audience": {"all": true}, "data": {"article": "42"},
+                     "options": {"push_type": "background", "ttl_seconds": 600}}
+                    """)
+                struct Accepted: Decodable { let id: String }
+                let account = try await gateway.finished(try reply.decoded(Accepted.self).id, of: .garden)
+                #expect(account.endings == ["accepted": 3])
+                let push = try #require(await world.production.simulator.received(live[0].deviceToken).first)
+                #expect(push.header("apns-push-type") == "background")
+                #expect(push.header("apns-priority") == "5")
+                let payload = String(decoding: push.body, as: UTF8.self)
+                #expect(payload.contains(#""content-available":1"#) && payload.contains(#""article":"42""#))
+                #expect(!payload.contains("alert") && !payload.contains("badge"))
+                try await gateway.stopGently()
+            }
+        }
+    }
+}
