@@ -16,45 +16,47 @@ extension Dispatcher {
         isPolling = false
         pollAt = pollAgain ? now : now + settings.pollEvery
         pollAgain = false
+        var places: [RouteID: Int] = [:]  // lookup only
+        for (place, state) in routes.enumerated() { places[state.ready.route] = place }
+        let known = routes.count
         for route in ready {
-            let place: Int
-            if let known = placeOfRoute(route.route) {
-                place = known
+            if let place = places[route.route] {
                 routes[place].ready = route
             } else {
-                place = routes.firstIndex { isBefore(route, $0.ready) } ?? routes.count
-                routes.insert(RouteState(ready: route, hasWork: false, hasLapsed: false), at: place)
+                places[route.route] = routes.count
+                routes.append(RouteState(ready: route, hasWork: false, hasLapsed: false))
             }
+            guard let place = places[route.route] else { continue }
             routes[place].hasWork = route.hasOrdinary
             routes[place].hasLapsed = route.hasLapsed
             routes[place].maySweep = true
             actions.append(.resolve(route))
         }
-        forgetTheIdle(ready)
+        if routes.count > known { routes.sort { Self.isBefore($0.ready, $1.ready) } }
+        forgetTheIdle(Set(ready.map(\.route)))  // lookup only
     }
 
     /// Routes without work, and lanes that no route and no parcel uses, so that both lists are bounded by what is due.
-    private mutating func forgetTheIdle(_ ready: [ReadyRoute]) {
+    private mutating func forgetTheIdle(_ ready: Set<RouteID>) {  // lookup only
         routes.removeAll { state in
-            !state.hasWork && !state.hasLapsed && !state.isLeasing
-                && !ready.contains { $0.route == state.ready.route }
+            !state.hasWork && !state.hasLapsed && !state.isLeasing && !ready.contains(state.ready.route)
         }
-        // One that can't send is remembered: its next word may be long in coming.
-        lanes.removeAll { lane in
-            lane.canSend && lane.members == 0 && !routes.contains { $0.lane == lane.key }
-                && !runs.contains { $0.lane == lane.key }
-        }
+        var used = Set(routes.compactMap(\.lane))  // lookup only
+        for run in runs { if let lane = run.lane { used.insert(lane) } }
+        lanes.removeAll { $0.members == 0 && !used.contains($0.key) }
     }
 
-    private func isBefore(_ left: ReadyRoute, _ right: ReadyRoute) -> Bool {
+    private static func isBefore(_ left: ReadyRoute, _ right: ReadyRoute) -> Bool {
         left.app == right.app ? left.route < right.route : left.app < right.app
     }
 
-    mutating func noteResolved(_ route: RouteID, _ lane: LaneKey?) {
+    mutating func noteResolved(_ route: RouteID, _ lane: LaneKey?, _ canSend: Bool?) {
         guard let place = placeOfRoute(route) else { return }
         routes[place].lane = lane
         routes[place].isResolved = true
-        if let lane { _ = placeOfLane(lane) }
+        guard let lane else { return }
+        let laneAt = placeOfLane(lane)
+        if let canSend { lanes[laneAt].canSend = canSend }
     }
 
     mutating func noteLeaseEnded(_ request: LeaseRequest, hasWork: Bool) {
@@ -159,6 +161,9 @@ extension Dispatcher {
 
     private func laneHasRoom(_ key: LaneKey?) -> Bool {
         guard let key, let lane = lanes.first(where: { $0.key == key }), lane.canSend else { return false }
-        return lane.members < settings.laneMembersMax && membersInFlight < settings.membersMax
+        // A lane may hold as much as is left for all the others: however many are slow, something is always left.
+        let left = settings.membersMax - membersInFlight
+        if lane.members == 0 { return left > -settings.membersReserve }
+        return lane.members < min(settings.laneMembersMax, left)
     }
 }

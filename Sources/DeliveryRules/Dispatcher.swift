@@ -36,8 +36,8 @@ package struct Dispatcher: Sendable {
         case .pollFailed:
             isPolling = false
             pollAt = now + settings.storePause
-        case .resolved(let route, let lane):
-            noteResolved(route, lane)
+        case .resolved(let route, let lane, let canSend):
+            noteResolved(route, lane, canSend)
         case .credentialsChanged:
             for place in routes.indices { actions.append(.resolve(routes[place].ready)) }
         case .lane(let key, let canSend):

@@ -23,7 +23,9 @@ package struct DispatcherSettings: Equatable, Sendable {
     package var laneMembersMax: Int
     /// The same over all lanes: bounds this process's memory (P8).
     package var membersMax: Int
-    /// Calls for parcels on their way at once: what they bring may come on top of `membersMax`.
+    /// On top of `membersMax`, for lanes that hold nothing yet: whatever the slow ones hold, another one gets a parcel.
+    package var membersReserve: Int
+    /// Calls for parcels on their way at once: what they bring may come on top of all bounds.
     package var leasesMax: Int
     /// How long parcels that travel alone may keep everything else waiting, before the others have their turn.
     package var aloneFor: Duration
@@ -35,7 +37,8 @@ package struct DispatcherSettings: Equatable, Sendable {
         leaseLength: Duration = .seconds(60), requestDeadline: Duration = .seconds(20),
         settleEvery: Duration = .seconds(1), pollEvery: Duration = .seconds(1),
         storePause: Duration = .milliseconds(500),
-        laneMembersMax: Int = 20_000, membersMax: Int = 100_000, leasesMax: Int = 16,
+        laneMembersMax: Int = 20_000, membersMax: Int = 100_000,
+        membersReserve: Int = 50_000, leasesMax: Int = 16,
         aloneFor: Duration = .seconds(5), togetherFor: Duration = .seconds(30), retry: RetryPolicy = RetryPolicy()
     ) {
         precondition(leaseLength > requestDeadline, "a lease outlives the requests that it sends")
@@ -47,6 +50,7 @@ package struct DispatcherSettings: Equatable, Sendable {
         self.storePause = storePause
         self.laneMembersMax = laneMembersMax
         self.membersMax = membersMax
+        self.membersReserve = membersReserve
         self.leasesMax = leasesMax
         self.aloneFor = aloneFor
         self.togetherFor = togetherFor
@@ -70,8 +74,9 @@ package enum DispatchEvent: Equatable, Sendable {
     case hint
     case polled([ReadyRoute])
     case pollFailed
-    /// Which lane a route leaves from; nil where no credential covers it.
-    case resolved(RouteID, LaneKey?)
+    /// Which lane a route leaves from; nil where no credential covers it. `canSend`: what the lane says of itself now;
+    /// nil: as it said last.
+    case resolved(RouteID, LaneKey?, canSend: Bool? = nil)
     /// Credentials changed: every route is resolved anew.
     case credentialsChanged
     case lane(LaneKey, canSend: Bool)

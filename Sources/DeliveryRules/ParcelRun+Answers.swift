@@ -72,14 +72,15 @@ extension ParcelRun {
     private mutating func postpone(
         _ position: Int, after: Duration?, _ reason: DeferralReason, _ now: MonotonicInstant
     ) {
-        let backoff = policy.wait(afterAttempt: Int(parcel.attempt) + 1, entropy: entropy)
+        let backoff = policy.wait(afterAttempt: Int(parcel.attempt) + 1, asked: after ?? .zero, entropy: entropy)
         switch reason {
-        case .deviceThrottled, .providerBusy:
-            let pause = max(after ?? .zero, backoff)
-            wait(position, for: pause, costsBudget: true, countsAsAttempt: true, lost: false, now)
-        case .laneThrottled, .laneBlocked, .providerTokenExpired:
-            let pause = after ?? policy.floor
-            wait(position, for: pause, costsBudget: false, countsAsAttempt: false, lost: false, now)
+        case .deviceThrottled, .providerBusy, .laneThrottled:
+            wait(position, for: backoff, costsBudget: true, countsAsAttempt: true, lost: false, now)
+        case .providerTokenExpired:
+            // Ours to mend, and not the push's fault: but a mending that does not help must not be tried every second.
+            wait(position, for: backoff, costsBudget: false, countsAsAttempt: true, lost: false, now)
+        case .laneBlocked:
+            wait(position, for: after ?? policy.floor, costsBudget: false, countsAsAttempt: false, lost: false, now)
         case .credentialRefused:
             let pause = after ?? policy.credentialPause
             wait(position, for: pause, costsBudget: false, countsAsAttempt: false, lost: false, now)

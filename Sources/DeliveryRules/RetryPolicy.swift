@@ -2,8 +2,8 @@ import PushModel
 
 /// When a push that was not refused for good is tried again, and when we stop.
 ///
-/// Waits double from the floor to the ceiling. What waits for us (a blocked lane, a credential, a pause) costs nothing
-/// of the budget; what waits for the provider does.
+/// Waits double from the floor, or the provider's own, to the ceiling. What waits for us (a blocked lane, a credential,
+/// a pause) costs nothing of the budget; what waits for the provider does.
 package struct RetryPolicy: Equatable, Sendable {
     /// Shorter would hammer a provider that is already struggling.
     package var floor: Duration
@@ -26,13 +26,23 @@ package struct RetryPolicy: Equatable, Sendable {
     /// The wait after the given attempt (1 is the first), in whole seconds rounded up, so that remainders gather.
     ///
     /// `entropy` spreads the herd: the same value gives the same wait, up to a quarter longer than the bare doubling.
-    package func wait(afterAttempt attempt: Int, entropy: UInt64) -> Duration {
+    /// - Parameter asked: what the provider asks for at least; the doubling begins there, and never ends below it.
+    package func wait(afterAttempt attempt: Int, asked: Duration = .zero, entropy: UInt64) -> Duration {
         precondition(attempt >= 1)
-        let doublings = min(attempt - 1, 20)
-        let bare = min(floor.wholeNanoseconds << Int64(doublings), ceiling.wholeNanoseconds)
+        let first = max(floor.wholeNanoseconds, asked.wholeNanoseconds)
+        let ceiling = max(ceiling.wholeNanoseconds, asked.wholeNanoseconds)
+        var bare = min(first, ceiling)
+        for _ in 1..<min(attempt, RetryPolicy.doublingsMax) where bare < ceiling {
+            bare = bare > ceiling / 2 ? ceiling : bare * 2
+        }
+        // Who asks for the end of time gets no more than that.
+        guard bare <= Int64.max / 2 else { return RetryPolicy.wholeSeconds(.nanoseconds(bare)) }
         let jitter = Int64(entropy % 1_024) * (bare / 4) / 1_024
         return RetryPolicy.wholeSeconds(.nanoseconds(bare + jitter))
     }
+
+    /// From a second this is more than a week: every ceiling is below.
+    private static let doublingsMax = 21
 
     package static func wholeSeconds(_ wait: Duration) -> Duration {
         // Saturated where a provider asks for the end of time: nothing may be added to that.

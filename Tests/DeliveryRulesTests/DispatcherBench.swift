@@ -6,10 +6,13 @@ struct DispatcherBench {
     static let lane = LaneKey(CredentialID(1))
     static let settings = DispatcherSettings(
         leaseLength: .seconds(60), requestDeadline: .seconds(20), settleEvery: .seconds(1), pollEvery: .seconds(5),
-        storePause: .milliseconds(500), laneMembersMax: 5, membersMax: 8)
+        storePause: .milliseconds(500), laneMembersMax: 5, membersMax: 8, membersReserve: 0)
 
     var dispatcher: Dispatcher
     var now = MonotonicInstant(nanoseconds: 1_000_000_000)
+
+    /// Lanes that say of themselves that they can't send.
+    var blocked: [LaneKey] = []
 
     init(settings: DispatcherSettings = settings) {
         dispatcher = Dispatcher(settings: settings, now: now)
@@ -33,7 +36,9 @@ struct DispatcherBench {
     mutating func find(_ routes: [ReadyRoute], lane: LaneKey? = lane) -> [DispatchAction] {
         tell(.timer)
         var actions = tell(.polled(routes))
-        for route in routes { actions += tell(.resolved(route.route, lane)) }
+        for route in routes {
+            actions += tell(.resolved(route.route, lane, canSend: lane.map { !blocked.contains($0) }))
+        }
         return actions
     }
 

@@ -85,7 +85,7 @@ struct DispatcherCompanyTests {
     @Test("leaves the others alone while its own lane can't send")
     func blocked() {
         var bench = DispatcherBench()
-        bench.tell(.lane(DispatcherBench.lane, canSend: false))
+        bench.blocked = [DispatcherBench.lane]
         let elsewhere = LaneKey(CredentialID(2))
         bench.find([Self.lapsed])
         bench.now = bench.now + .seconds(5)

@@ -110,11 +110,22 @@ struct DispatcherBlockedTests {
     @Test("is leased from again as soon as its lane can send")
     func opens() {
         var bench = DispatcherBench()
-        bench.tell(.lane(DispatcherBench.lane, canSend: false))
+        bench.blocked = [DispatcherBench.lane]
         let sweep = bench.find([DispatcherBench.route(3)]).leaseRequests[0]
         bench.tell(.leasedNothing(sweep))
         let requests = bench.tell(.lane(DispatcherBench.lane, canSend: true)).leaseRequests
         #expect(requests == [bench.request(3)])
+    }
+
+    @Test("is leased from again where the lane's word got lost: the next look at the route says how it stands")
+    func lostWord() {
+        var bench = DispatcherBench()
+        bench.blocked = [DispatcherBench.lane]
+        bench.tell(.leasedNothing(bench.find([DispatcherBench.route(3)]).leaseRequests[0]))
+        bench.blocked = []
+        bench.now = bench.now + .seconds(5)
+        let sweep = bench.find([DispatcherBench.route(3)]).leaseRequests[0]
+        #expect(bench.tell(.leasedNothing(sweep)).leaseRequests == [bench.request(3)])
     }
 
     @Test("hands back what a sweep leased alive, and sends nothing of it")
@@ -155,11 +166,37 @@ struct DispatcherBoundsTests {
     func processBound() {
         var bench = DispatcherBench()
         let four = [MemberStanding](repeating: .present, count: 4)
-        let again = bench.lease(ParcelRunSamples.parcel(four)).leaseRequests[0]
-        bench.tell(.leased(ParcelRunSamples.parcel(four, id: 2), asked: again, .repeatable))
-        #expect(bench.dispatcher.membersInFlight == 8)
+        bench.lease(ParcelRunSamples.parcel(four))
         bench.now = bench.now + .seconds(5)
         let elsewhere = LaneKey(CredentialID(2))
-        #expect(bench.find([DispatcherBench.route(8)], lane: elsewhere).leaseRequests.isEmpty)
+        let asked = bench.find([DispatcherBench.route(8)], lane: elsewhere).leaseRequests
+        #expect(asked.count == 1)
+        bench.tell(.leased(ParcelRunSamples.parcel(four, id: 2), asked: asked[0], .repeatable))
+        #expect(bench.dispatcher.membersInFlight == 8)
+        bench.now = bench.now + .seconds(5)
+        let third = LaneKey(CredentialID(3))
+        #expect(bench.find([DispatcherBench.route(9)], lane: third).leaseRequests.isEmpty)
+    }
+
+    @Test("never leaves an idle lane without a parcel, however much the slow ones hold")
+    func slowLanes() {
+        let settings = DispatcherSettings(laneMembersMax: 20, membersMax: 40, membersReserve: 20)
+        var bench = DispatcherBench(settings: settings)
+        for number in Int64(1)...6 {
+            let lane = LaneKey(CredentialID(number))
+            var asked = bench.find([DispatcherBench.route(number, app: number)], lane: lane).leaseRequests
+            #expect(!asked.isEmpty, "lane \(number)")
+            var parcel = number * 100
+            while let request = asked.last {
+                let five = [MemberStanding](repeating: .present, count: 5)
+                asked =
+                    bench.tell(
+                        .leased(ParcelRunSamples.parcel(five, id: parcel), asked: request, .repeatable)
+                    ).leaseRequests
+                parcel += 1
+            }
+            bench.now = bench.now + .seconds(1)
+        }
+        #expect(bench.dispatcher.membersInFlight <= 60)
     }
 }

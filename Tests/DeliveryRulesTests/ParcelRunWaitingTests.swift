@@ -21,24 +21,29 @@ struct ParcelRunWaitingTests {
     }
 
     @Test("waits for as long as the provider asks, and spends that of its budget")
-    func retryAfter() {
-        let remainder = remainder(after: .deferred(after: .seconds(50), .providerBusy), later: .seconds(4))
-        #expect(remainder?.dueAfter == .seconds(50))
-        #expect(remainder?.attempt == 1)
-        #expect(remainder?.retrySpent == .seconds(54))
-        #expect(remainder?.answerLost == false)
-    }
-
-    @Test("backs off where the provider asks for less, further with each attempt")
-    func backsOff() {
-        let parcel = ParcelRunSamples.parcel([.present], attempt: 5)
-        let wait = remainder(after: .deferred(after: .seconds(1), .deviceThrottled), parcel)?.dueAfter ?? .zero
-        #expect(wait >= .seconds(32) && wait <= .seconds(40))
+    func retryAfter() throws {
+        let asked = remainder(after: .deferred(after: .seconds(50), .providerBusy), later: .seconds(4))
+        let rest = try #require(asked)
+        #expect(rest.dueAfter >= .seconds(50) && rest.dueAfter <= .seconds(63))
+        #expect(rest.attempt == 1)
+        #expect(rest.retrySpent == rest.dueAfter + .seconds(4))
+        #expect(!rest.answerLost)
     }
 
     @Test(
-        "spends nothing while it waits for us: a lane told to slow down, blocked, or without a credential",
-        arguments: [DeferralReason.laneThrottled, .laneBlocked, .credentialRefused])
+        "backs off from what the provider asks for, twice as far with each attempt",
+        arguments: [DeferralReason.providerBusy, .deviceThrottled, .laneThrottled])
+    func backsOff(reason: DeferralReason) {
+        for (attempt, seconds) in [(Int16(0), Int64(10)), (1, 20), (3, 80), (9, 900)] {
+            let parcel = ParcelRunSamples.parcel([.present], attempt: attempt)
+            let wait = remainder(after: .deferred(after: .seconds(10), reason), parcel)?.dueAfter ?? .zero
+            #expect(wait >= .seconds(seconds) && wait <= .seconds(seconds * 5 / 4 + 1))
+        }
+    }
+
+    @Test(
+        "spends nothing while it waits for us: a blocked lane, no credential",
+        arguments: [DeferralReason.laneBlocked, .credentialRefused])
     func waitsForUs(reason: DeferralReason) {
         let parcel = ParcelRunSamples.parcel([.present], attempt: 3, retrySpent: .seconds(7_000))
         let remainder = remainder(after: .deferred(after: .seconds(3_600), reason), parcel, later: .seconds(30))
@@ -48,10 +53,13 @@ struct ParcelRunWaitingTests {
     }
 
     @Test("lets a second pass where the provider token was too old, so that a wrong clock makes no storm")
-    func providerToken() {
-        let remainder = remainder(after: .deferred(after: nil, .providerTokenExpired))
-        #expect(remainder?.dueAfter == .seconds(1))
-        #expect(remainder?.attempt == 0)
+    func providerToken() throws {
+        let first = try #require(remainder(after: .deferred(after: nil, .providerTokenExpired)))
+        #expect(first.dueAfter >= .seconds(1) && first.dueAfter <= .seconds(2))
+        #expect(first.retrySpent == .zero)
+        let seventh = ParcelRunSamples.parcel([.present], attempt: 6)
+        let later = remainder(after: .deferred(after: nil, .providerTokenExpired), seventh)
+        #expect(later?.dueAfter ?? .zero >= .seconds(64), "nor does a mending that does not help")
     }
 
     @Test("lets a person's time pass where the credential is refused")

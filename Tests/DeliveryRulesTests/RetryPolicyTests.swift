@@ -10,6 +10,15 @@ struct RetryPolicyTests {
         #expect((1...6).map { policy.wait(afterAttempt: $0, entropy: 0) } == [1, 2, 4, 8, 10, 10].map { .seconds($0) })
     }
 
+    @Test("doubles from what the provider asks for, and never ends below it")
+    func asked() {
+        let policy = RetryPolicy(floor: .seconds(1), ceiling: .seconds(100))
+        let waits = (1...5).map { policy.wait(afterAttempt: $0, asked: .seconds(20), entropy: 0) }
+        #expect(waits == [20, 40, 80, 100, 100].map { .seconds($0) })
+        #expect(policy.wait(afterAttempt: 3, asked: .seconds(500), entropy: 0) == .seconds(500))
+        #expect(policy.wait(afterAttempt: 3, asked: .seconds(Int64.max), entropy: 9) >= .seconds(9_000_000_000))
+    }
+
     @Test("is longer by a quarter at most, so that a herd spreads")
     func spreads() {
         let policy = RetryPolicy(floor: .seconds(100), ceiling: .seconds(100))

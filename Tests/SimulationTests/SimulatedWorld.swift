@@ -114,7 +114,10 @@ struct SimulatedWorld {
         case .housekeeping: keepHouse(process)
         case .flush: flush(process)
         case .notified: tell(.hint, to: process)
-        case .resolved(_, let route, let lane): tell(.resolved(route, lane), to: process)
+        case .resolved(_, let route, let lane):
+            // What the lane says of itself at this moment, whatever words of it are still on their way.
+            let canSend = lane.map { key in !processes[process].lanes.contains { $0.key == key && $0.isBlocked } }
+            tell(.resolved(route, lane, canSend: canSend), to: process)
         case .credentialsChanged: tell(.credentialsChanged, to: process)
         case .laneCloses(_, let lane): tell(.lane(lane, canSend: false), to: process)
         case .laneOpens(_, let lane): openLane(lane, process)

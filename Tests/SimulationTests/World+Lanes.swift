@@ -151,6 +151,8 @@ extension SimulatedWorld {
     mutating func openLane(_ key: LaneKey, _ index: Int) {
         let lane = processes[index].placeOfLane(key)
         processes[index].lanes[lane].isBlocked = false
-        tell(.lane(key, canSend: true), to: index)
+        // The word may be overtaken by an older one: the next look at the route says it again.
+        let isOvertaken = isFaulty && random.happens(perMille: plan.notificationLost)
+        tell(.lane(key, canSend: !isOvertaken), to: index)
     }
 }
