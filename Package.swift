@@ -131,7 +131,8 @@ let package = Package(
         suite("TransportTests", ["HTTP2", "PushModel", "Reactor", "TLS", "Transport"]),
         suite("StoreTests", ["DeliveryRules", "Encodings", "Postgres", "PushModel", "Reactor", "Store"]),
         suite("SimulationTests", ["DeliveryRules", "Encodings", "Postgres", "PushModel", "Reactor", "Store"]),
-        suite("CredentialKeepingTests", ["CredentialKeeping", "PushModel", "Signing", "TLS"]),
+        suite("DeliveryTests", ["APNs", "Delivery", "DeliveryRules", "HTTP2", "PushModel", "Transport"]),
+        suite("CredentialKeepingTests", ["APNs", "CredentialKeeping", "PushModel", "Signing", "TLS"]),
         suite(
             "SimulatorTests", ["Encodings", "HTTP2", "JSON", "PushModel", "Reactor", "Signing", "Simulator", "TLS"]),
         suite(

@@ -11,26 +11,13 @@ import Transport
 ///
 /// Lanes read `current` on their threads; `freshen` is called as often as anybody likes.
 package final class ProviderTokenKeeper: AuthorizationSource, Sendable {
-    private struct State {
-        var cache = ProviderTokenCache()
-        var token: ProviderToken?
-        var authorization: Authorization?
-        /// Rises with each value, and where connections have to be told apart for another reason.
-        var generation: UInt64 = 0
-
-        mutating func present(_ token: ProviderToken) {
-            generation += 1
-            authorization = Authorization(value: token.authorization, generation: generation)
-        }
-    }
-
     private let identity: APNsKeyIdentity
     private let key: ES256Key
     private let fingerprint: [UInt8]
     private let store: CredentialStore
     private let vault: Vault
     private let log: Logger
-    private let state = Mutex(State())
+    private let presented = Mutex(PresentedToken())
 
     init(
         identity: APNsKeyIdentity, key: ES256Key, store: CredentialStore, vault: Vault, log: Logger
@@ -43,27 +30,19 @@ package final class ProviderTokenKeeper: AuthorizationSource, Sendable {
         fingerprint = Hashes.sha256(Array("\(identity.teamID)/\(identity.keyID)/".utf8) + (try key.publicPEM()))
     }
 
-    package var current: Authorization? { state.withLock { $0.authorization } }
+    package var current: Authorization? { presented.withLock { $0.authorization } }
 
     /// Returns when there is a token to use, or the attempt to get one is over.
     package func freshen() async {
-        let next = state.withLock { $0.cache.next(now: Clocks.wallNow()) }
-        switch next {
-        case .use: return
+        switch presented.withLock({ $0.next(now: Clocks.wallNow()) }) {
+        case .use, .wait: return
         case .useAndRenew(_, let staleBefore), .renew(let staleBefore): await renew(staleBefore: staleBefore)
-        case .wait:
-            // There is none that APNs would take: lanes must not go on with the old one.
-            state.withLock { $0.authorization = nil }
         }
     }
 
-    /// The token in use was answered with `ExpiredProviderToken`.
-    package func refusedAsExpired() async {
-        let isClockSuspected = state.withLock { state in
-            guard let token = state.token else { return false }
-            return state.cache.refusedAsExpired(token, now: Clocks.wallNow())
-        }
-        if isClockSuspected {
+    /// Requests with the authorization of that generation were answered with `ExpiredProviderToken`.
+    package func refusedAsExpired(_ generation: UInt64) async {
+        if presented.withLock({ $0.refusedAsExpired(generation, now: Clocks.wallNow()) }) {
             log.error(
                 "APNs calls a young provider token too old: this machine's clock, or Apple's view of it, is wrong",
                 metadata: ["key": "\(identity.keyID)"])
@@ -72,11 +51,7 @@ package final class ProviderTokenKeeper: AuthorizationSource, Sendable {
     }
 
     /// The token is good, but not on the connections that are open: another key bound them first.
-    package func needsNewConnections() {
-        state.withLock { state in
-            if state.authorization != nil, let token = state.token { state.present(token) }
-        }
-    }
+    package func needsNewConnections() { presented.withLock { $0.presentAnew() } }
 
     private func renew(staleBefore: WallInstant) async {
         do {
@@ -85,9 +60,9 @@ package final class ProviderTokenKeeper: AuthorizationSource, Sendable {
             }
             guard let sealed else { throw VaultError.sealingFailed }
             let text = try vault.open(sealed.sealed, purpose: purpose)
-            adopt(ProviderToken(text: text, issuedAt: sealed.issuedAt))
+            presented.withLock { $0.adopt(ProviderToken(text: text, issuedAt: sealed.issuedAt)) }
         } catch {
-            state.withLock { $0.cache.renewalFailed(now: Clocks.wallNow()) }
+            presented.withLock { $0.renewalFailed(now: Clocks.wallNow()) }
             log.warning(
                 "A provider token could not be renewed; trying again",
                 metadata: ["key": "\(identity.keyID)", "fault": "\(error)"])
@@ -103,15 +78,6 @@ package final class ProviderTokenKeeper: AuthorizationSource, Sendable {
         let token = ProviderTokenText.assemble(signingInput: input, signature: signature, issuedAt: now)
         guard let sealed = try? vault.seal(token.text, purpose: purpose) else { return nil }
         return SealedProviderToken(sealed: sealed, issuedAt: token.issuedAt)
-    }
-
-    private func adopt(_ token: ProviderToken) {
-        state.withLock { state in
-            state.cache.adopt(token)
-            guard token != state.token || state.authorization == nil else { return }
-            state.token = token
-            state.present(token)
-        }
     }
 }
 

@@ -4,25 +4,30 @@ import PushModel
 import Transport
 
 /// What an answer means for the connections, beside what it means for its push.
-enum LaneConsequence: Equatable, Sendable {
-    /// The provider token was too old: those connections are of no use any more.
-    case providerTokenExpired
+package enum LaneConsequence: Equatable, Sendable {
+    /// The provider token of that generation was too old: connections that carried it are of no use any more.
+    case providerTokenExpired(generation: UInt64)
     /// The token is good, these connections are not: another key bound them.
     case connectionsUnfit
-    case credentialRefused
+    /// By the provider's word for it, on that connection.
+    case credentialRefused(reason: String, ConnectionID?)
+    /// The provider asks for another connection than the one that it answered on.
+    case connectionEnds(ConnectionID)
     /// The credential is good, but not for this route's topic.
     case topicRefused
     case alarm(APNsAlarm)
 }
 
 /// One delivery of answers, sorted: the plain 200s by position, the others as outcomes.
-struct AnswerReading {
-    private(set) var accepted: [Int32] = []
-    private(set) var others: [PositionedOutcome] = []
+package struct AnswerReading {
+    package private(set) var accepted: [Int32] = []
+    package private(set) var others: [PositionedOutcome] = []
     /// Each once, however many answers say it.
-    private(set) var consequences: [LaneConsequence] = []
+    package private(set) var consequences: [LaneConsequence] = []
 
-    mutating func read(_ batch: AnswerBatch) {
+    package init() {}
+
+    package mutating func read(_ batch: AnswerBatch, _ words: inout ReasonWords) {
         accepted.reserveCapacity(batch.answers.count)
         for answer in batch.answers {
             switch answer.kind {
@@ -31,8 +36,9 @@ struct AnswerReading {
                 let verdict = APNsResponse.classify(
                     status: Int(status), body: batch.bytes.span.extracting(body.range),
                     retryAfter: seconds(batch.bytes.span.extracting(retryAfter.range)))
-                note(verdict)
-                others.append(PositionedOutcome(position: answer.tag, outcome: verdict.outcome))
+                note(verdict, answer.origin)
+                let outcome = verdict.isDocumented ? verdict.outcome : words.bounded(verdict.outcome, status)
+                others.append(PositionedOutcome(position: answer.tag, outcome: outcome))
             case .unsent(let fault):
                 others.append(PositionedOutcome(position: answer.tag, outcome: .unsent(fault)))
             case .unknown(let fault):
@@ -41,13 +47,20 @@ struct AnswerReading {
         }
     }
 
-    private mutating func note(_ verdict: APNsVerdict) {
+    private mutating func note(_ verdict: APNsVerdict, _ origin: AnswerOrigin?) {
         switch verdict.outcome {
         case .deferred(_, .providerTokenExpired):
-            add(verdict.alarm == .clock ? .providerTokenExpired : .connectionsUnfit)
+            guard verdict.alarm == .clock else {
+                add(.connectionsUnfit)
+                break
+            }
+            if let generation = origin?.authorization { add(.providerTokenExpired(generation: generation)) }
         // A topic that the credential does not cover is no fault of the lane: other topics go on.
-        case .deferred(_, .credentialRefused): add(verdict.connection == .close ? .credentialRefused : .topicRefused)
-        default: break
+        case .deferred(_, .credentialRefused) where verdict.connection != .close: add(.topicRefused)
+        case .deferred(_, .credentialRefused):
+            add(.credentialRefused(reason: verdict.reason, origin?.connection))
+        default:
+            if verdict.connection != .keep, let origin { add(.connectionEnds(origin.connection)) }
         }
         if let alarm = verdict.alarm { add(.alarm(alarm)) }
     }
@@ -65,5 +78,27 @@ struct AnswerReading {
             value = value * 10 + Int64(text[place] - 0x30)
         }
         return .seconds(value)
+    }
+}
+
+/// Words for refusals that no documentation of the provider has. They end up in rows, one a message and word, so a peer
+/// that invents them gets only so many.
+package struct ReasonWords: Equatable, Sendable {
+    package static let wordsMax = 32
+    private var known: Set<String> = []
+
+    package init() {}
+
+    /// The outcome with a word that was met before or is one of the first; otherwise with the status in its place.
+    mutating func bounded(_ outcome: Outcome, _ status: UInt16) -> Outcome {
+        guard case .rejected(let rejection) = outcome else { return outcome }
+        if known.contains(rejection.reason) { return outcome }
+        guard known.count < Self.wordsMax else {
+            return .rejected(
+                Rejection(
+                    fault: rejection.fault, reason: "status_\(status)", invalidSince: rejection.invalidSince))
+        }
+        known.insert(rejection.reason)
+        return outcome
     }
 }

@@ -24,7 +24,12 @@ extension DeliveryEngine {
             case .drained: noteDrained()
             }
         }
-        if !unresolved.isEmpty { Task { [unresolved] in await resolve(unresolved) } }
+        guard !unresolved.isEmpty else { return }
+        // One at a time: a poll's routes may take longer to look up than the next poll takes to come.
+        for route in unresolved where routesQueued.insert(route.route).inserted { routesToResolve.append(route) }
+        guard !isResolving else { return }
+        isResolving = true
+        Task { await resolve() }
     }
 
     /// Routes a poll may report at once; the next poll goes on behind the last.
@@ -49,10 +54,20 @@ extension DeliveryEngine {
         }
     }
 
+    private func resolve() async {
+        defer { isResolving = false }
+        while !routesToResolve.isEmpty {
+            let routes = routesToResolve
+            routesToResolve = []
+            routesQueued = []
+            await resolve(routes)
+        }
+    }
+
     private func resolve(_ routes: [ReadyRoute]) async {
         for route in routes {
             let lane = await lanes.lane(for: route)
-            take(.resolved(route.route, lane))
+            take(.resolved(route.route, lane, canSend: lane.flatMap(lanes.canSend)))
         }
     }
 

@@ -58,7 +58,7 @@ extension DeliveryEngine {
         parcelsOut[delivery.name] = out
         if out.answersOutstanding <= 0 { steps?.reached(.lastAnswer) }
         var reading = AnswerReading()
-        reading.read(delivery.batch)
+        reading.read(delivery.batch, &reasonWords)
         for consequence in reading.consequences { lanes.heed(consequence, on: out.lane, out.parcel.route) }
         take(.answers(delivery.name, accepted: reading.accepted, others: reading.others))
     }

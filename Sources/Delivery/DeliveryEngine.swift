@@ -19,6 +19,10 @@ package actor DeliveryEngine {
     private var dispatcher: Dispatcher
     /// Parcels whose pushes are out, by their lease; looked up, never walked.
     var parcelsOut: [LeaseName: ParcelOut] = [:]
+    var routesToResolve: [ReadyRoute] = []
+    var routesQueued: Set<RouteID> = []
+    var reasonWords = ReasonWords()
+    var isResolving = false
     private var wakeAt = MonotonicInstant(nanoseconds: .max)
     private var alarmClock: Task<Void, Never>?
     private var drained = false

@@ -27,8 +27,8 @@ package protocol LaneCredentials: Sendable {
     func credential(for route: ReadyRoute) async -> LaneCredential?
     /// The credential was refused: shared with the other processes, so that none knocks again before `pause` is over.
     func block(_ credential: CredentialID, reason: String, for pause: Duration) async
-    /// The provider token that this credential signs was refused as too old.
-    func providerTokenExpired(_ credential: CredentialID) async
+    /// The provider token of that generation, which this credential signed, was refused as too old.
+    func providerTokenExpired(_ credential: CredentialID, generation: UInt64) async
     /// Connections that were opened before now are of no use to this credential.
     func needsNewConnections(_ credential: CredentialID) async
     /// False where it was retired or deleted: its lane closes.
@@ -42,6 +42,9 @@ package actor LaneKeeper {
     private let log: Logger
     private let credentialBlock: Duration
     private var topics: [RouteID: String] = [:]
+    /// Routes that nothing can be sent for at present, so that it is said once.
+    private var waitingRoutes: Set<RouteID> = []
+    private static let waitingRoutesMax = 16_384
     /// Routes whose topic the provider refused, or that need one and name none: until when nothing is leased for them.
     private var pausedRoutes: [RouteID: MonotonicInstant] = [:]
     /// Looked up from any thread; changed on this actor only.
@@ -88,7 +91,11 @@ package actor LaneKeeper {
             guard until <= Clocks.monotonicNow() else { return nil }
             pausedRoutes[route.route] = nil
         }
-        guard let credential = await credentials.credential(for: route) else { return nil }
+        guard let credential = await credentials.credential(for: route) else {
+            noteWaiting(route)
+            return nil
+        }
+        waitingRoutes.remove(route.route)
         let key = LaneKey(credential.id)
         guard let topic = route.topic.isEmpty ? credential.onlyTopic : route.topic else {
             pause(route.route, key, "the registrations name no topic, and the credential has several")
@@ -145,14 +152,17 @@ package actor LaneKeeper {
 
     private func act(on consequence: LaneConsequence, _ key: LaneKey, _ route: RouteID) async {
         switch consequence {
-        case .providerTokenExpired:
-            await credentials.providerTokenExpired(key.credential)
+        case .providerTokenExpired(let generation):
+            await credentials.providerTokenExpired(key.credential, generation: generation)
             opened(key)?.lane.replaceConnections()
+        case .connectionEnds(let connection):
+            opened(key)?.lane.retire(connection)
         case .connectionsUnfit:
             await credentials.needsNewConnections(key.credential)
             opened(key)?.lane.replaceConnections()
-        case .credentialRefused:
-            await shut(key, "refused by an answer")
+        case .credentialRefused(let reason, let connection):
+            // The lane knows whether that is news, hands back what it has not sent, and says so like of a GOAWAY.
+            opened(key)?.lane.refuseCredential(reason: reason, heardOn: connection)
         case .topicRefused:
             guard pausedRoutes[route] == nil else { return }
             pause(route, key, "the provider refuses its topic with this credential")
@@ -162,6 +172,20 @@ package actor LaneKeeper {
                 "The provider's answers need attention",
                 metadata: ["credential": "\(key.credential.value)", "about": "\(alarm)"])
         }
+    }
+
+    /// How the lane stands now, whatever words of it are still on their way.
+    nonisolated func canSend(_ key: LaneKey) -> Bool? { opened(key)?.lane.census.canSend }
+
+    private func noteWaiting(_ route: ReadyRoute) {
+        if waitingRoutes.count >= Self.waitingRoutesMax { waitingRoutes = [] }
+        guard waitingRoutes.insert(route.route).inserted else { return }
+        log.warning(
+            "Pushes wait: no usable credential covers their route",
+            metadata: [
+                "app": "\(route.app.value)", "provider": "\(route.provider)",
+                "environment": "\(route.environment)", "topic": "\(route.topic)",
+            ])
     }
 
     private func pause(_ route: RouteID, _ key: LaneKey, _ reason: String) {

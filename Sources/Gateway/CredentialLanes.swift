@@ -38,6 +38,8 @@ package struct LaneTemplate: Sendable {
 /// notification was lost.
 package actor CredentialLanes: LaneCredentials {
     private static let rememberedFor: Duration = .seconds(5)
+    /// Routes remembered at once; above it, the stale ones are forgotten.
+    private static let rememberedMax = 16_384
 
     private let store: CredentialStore
     private let keeper: CredentialKeeper
@@ -101,8 +103,8 @@ package actor CredentialLanes: LaneCredentials {
         forget()
     }
 
-    package func providerTokenExpired(_ credential: CredentialID) async {
-        await opened[credential]?.providerToken?.refusedAsExpired()
+    package func providerTokenExpired(_ credential: CredentialID, generation: UInt64) async {
+        await opened[credential]?.providerToken?.refusedAsExpired(generation)
     }
 
     package func needsNewConnections(_ credential: CredentialID) async {
@@ -127,6 +129,9 @@ package actor CredentialLanes: LaneCredentials {
         if let known = remembered[route.route], now - known.readAt < Self.rememberedFor { return known.record }
         let record = try await store.active(
             app: route.app, provider: route.provider, environment: route.environment, topic: route.topic)
+        if remembered.count >= Self.rememberedMax {
+            remembered = remembered.filter { now - $0.value.readAt < Self.rememberedFor }
+        }
         remembered[route.route] = Remembered(record: record, readAt: now)
         return record
     }

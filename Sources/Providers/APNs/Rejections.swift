@@ -5,6 +5,21 @@ package struct APNsVerdict: Equatable, Sendable {
     package let outcome: Outcome
     package let connection: ConnectionAdvice
     package let alarm: APNsAlarm?
+    /// APNs' word for it; empty where it said yes.
+    package let reason: String
+    /// It is one of the table's own words.
+    package let isDocumented: Bool
+
+    init(
+        outcome: Outcome, connection: ConnectionAdvice, alarm: APNsAlarm?, reason: String = "",
+        isDocumented: Bool = true
+    ) {
+        self.outcome = outcome
+        self.connection = connection
+        self.alarm = alarm
+        self.reason = reason
+        self.isDocumented = isDocumented
+    }
 }
 
 package enum ConnectionAdvice: Equatable, Sendable {

@@ -20,7 +20,7 @@ package enum APNsResponse {
         let reason = word?.reason ?? unknownReason(status, body, error.reasonBytes)
         return APNsVerdict(
             outcome: outcome(row, reason, since: status == 410 ? error.timestamp : nil, retryAfter),
-            connection: row.connection, alarm: row.alarm)
+            connection: row.connection, alarm: row.alarm, reason: reason, isDocumented: word != nil)
     }
 
     private static func outcome(

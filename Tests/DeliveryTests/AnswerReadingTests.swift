@@ -1,0 +1,120 @@
+import Delivery
+import DeliveryRules
+import HTTP2
+import PushModel
+import Testing
+import Transport
+
+@Suite("Answers of APNs, read for the engine")
+struct AnswerReadingTests {
+    private static let here = AnswerOrigin(connection: ConnectionID(7), authorization: 3)
+
+    /// One answer on one connection.
+    private func reading(_ status: UInt16, _ reason: String = "", retryAfter: String = "") -> AnswerReading {
+        var words = ReasonWords()
+        return reading([(status, reason, retryAfter)], &words)
+    }
+
+    private func reading(
+        _ answers: [(status: UInt16, reason: String, retryAfter: String)], _ words: inout ReasonWords
+    ) -> AnswerReading {
+        var bytes: [UInt8] = []
+        func append(_ text: String) -> ByteRange {
+            let start = bytes.count
+            bytes += Array(text.utf8)
+            return ByteRange(start: start, count: bytes.count - start)
+        }
+        let list = answers.enumerated().map { place, answer in
+            let body = answer.reason.isEmpty ? "" : #"{"reason":"\#(answer.reason)"}"#
+            return Answer(
+                tag: Int32(place),
+                kind: .response(
+                    status: answer.status, retryAfter: append(answer.retryAfter), body: append(body)),
+                origin: Self.here)
+        }
+        var reading = AnswerReading()
+        reading.read(AnswerBatch(ticket: BatchTicket(1), answers: list, bytes: bytes), &words)
+        return reading
+    }
+
+    @Test("are accepted by their position, and nothing follows from that")
+    func accepted() {
+        let reading = reading(200)
+        #expect(reading.accepted == [0])
+        #expect(reading.others.isEmpty && reading.consequences.isEmpty)
+    }
+
+    @Test("name the signing of the provider token that was too old")
+    func expiredToken() {
+        let reading = reading(403, "ExpiredProviderToken")
+        #expect(reading.consequences.contains(.providerTokenExpired(generation: 3)))
+        #expect(reading.others.map(\.outcome) == [.deferred(after: nil, .providerTokenExpired)])
+    }
+
+    @Test("ask for new connections where another key bound them")
+    func unrelatedKey() {
+        #expect(reading(403, "UnrelatedKeyIdInToken").consequences == [.connectionsUnfit])
+    }
+
+    @Test(
+        "shut the lane where they refuse the credential",
+        arguments: ["InvalidProviderToken", "Forbidden", "BadCertificate", "BadEnvironmentKeyIdInToken"])
+    func refusedCredential(reason: String) {
+        #expect(reading(403, reason).consequences.contains(.credentialRefused(reason: reason, ConnectionID(7))))
+    }
+
+    @Test("leave the lane open where it is the topic that is refused", arguments: ["TopicDisallowed", "MissingTopic"])
+    func refusedTopic(reason: String) {
+        #expect(reading(400, reason).consequences == [.topicRefused, .alarm(.credential)])
+    }
+
+    @Test(
+        "end the connection that they came on where APNs asks for another",
+        arguments: [(400, "IdleTimeout"), (503, "Shutdown")])
+    func otherConnection(status: Int, reason: String) {
+        #expect(reading(UInt16(status), reason).consequences == [.connectionEnds(ConnectionID(7))])
+    }
+
+    @Test(
+        "leave the connection alone where it is not their cause",
+        arguments: [
+            (410, "Unregistered"), (429, "TooManyRequests"), (503, "ServiceUnavailable"), (400, "BadDeviceToken"),
+        ])
+    func sameConnection(status: Int, reason: String) {
+        #expect(reading(UInt16(status), reason).consequences.isEmpty)
+    }
+
+    @Test(
+        "wait for what the header Retry-After asks for, where that is seconds",
+        arguments: [("120", Int64(120)), ("soon", 10), ("-5", 10), ("99999999", 10)])
+    func retryAfter(text: String, seconds: Int64) {
+        let outcome = reading(503, "ServiceUnavailable", retryAfter: text).others.first?.outcome
+        #expect(outcome == .deferred(after: .seconds(seconds), .providerBusy))
+    }
+
+    @Test("say each consequence once, however many they are")
+    func once() {
+        var words = ReasonWords()
+        let many = [(status: UInt16, reason: String, retryAfter: String)](
+            repeating: (403, "InvalidProviderToken", ""), count: 500)
+        #expect(reading(many, &words).consequences.count == 2, "the refusal and its alarm")
+    }
+
+    @Test("bring so many invented words and no more")
+    func inventedWords() {
+        var words = ReasonWords()
+        let letters = "abcdefghijklmnopqrstuvwxyz".map(String.init)
+        let invented = letters.flatMap { first in letters.map { (UInt16(400), "Made" + first + $0, "") } }
+        let outcomes = reading(invented, &words).others.map(\.outcome)
+        let reasons = Set(
+            outcomes.compactMap { outcome in
+                if case .rejected(let rejection) = outcome { rejection.reason } else { nil }
+            })
+        #expect(reasons.count == ReasonWords.wordsMax + 1)
+        #expect(reasons.contains("status_400"))
+        // A word that was met before keeps its meaning, and so do those of the documentation.
+        #expect(reading([(400, "Madeaa", "")], &words).others.first?.outcome == outcomes.first)
+        let documented = reading([(400, "BadCollapseId", "")], &words).others.first?.outcome
+        #expect(documented == .rejected(Rejection(fault: .message, reason: "BadCollapseId")))
+    }
+}
