@@ -52,6 +52,6 @@ package actor APNsSimulator: PinnedActor {
 
     package func summary() -> SimulatorSummary { world.fullSummary }
 
-    /// Forgets what was received and counted.
+    /// Forgets what was received and counted, and which provider tokens were shown.
     package func reset() { world.reset() }
 }

@@ -3,8 +3,8 @@ import TLS
 
 /// What one connection has proven so far, and what Apple therefore allows it.
 ///
-/// The first provider token binds the connection to its team and to its key's family; a new token may follow after
-/// twenty minutes, an expired one spoils the connection for good.
+/// The first provider token binds the connection to its team and to its key's family; an expired one spoils the
+/// connection for good.
 struct ConnectionCredentials {
     let certificate: TLSCertificate?
     private(set) var current: Accepted?
@@ -15,7 +15,6 @@ struct ConnectionCredentials {
         let text: String
         let token: ProviderToken
         let key: RegisteredKey?
-        let since: WallInstant
     }
 
     init(certificate: TLSCertificate?) { self.certificate = certificate }

@@ -6,7 +6,7 @@ struct ProviderTokenJudge {
     private let keys: [String: (key: RegisteredKey, verifier: ES256PublicKey)]?
     private let environment: APNsSimulatorSettings.Environment
     private let ageMax: Duration
-    private let changeInterval: Duration
+    private var changes: ProviderTokenChanges
     /// What was verified once, by its text: signatures are the dear part.
     private var verified: [String: (token: ProviderToken, key: RegisteredKey?)] = [:]
 
@@ -17,7 +17,8 @@ struct ProviderTokenJudge {
     init(_ settings: APNsSimulatorSettings) throws(SigningError) {
         environment = settings.environment
         ageMax = settings.providerTokenAgeMax
-        changeInterval = settings.providerTokenChangeInterval
+        changes = ProviderTokenChanges(
+            apart: settings.providerTokenChangeInterval, ageMax: settings.providerTokenAgeMax)
         guard case .registered(let registered) = settings.keys else {
             keys = nil
             return
@@ -41,17 +42,21 @@ struct ProviderTokenJudge {
         if let refusal = expiry(token, &credentials, now) { return refusal }
         if let key, !environment.serves(key.scope.environment) { return .badEnvironmentKeyID }
         guard credentials.mayFollow(token, key) else { return .unrelatedKeyID }
-        if let current = credentials.current, now - current.since < changeInterval {
+        guard changes.admit(authorization, token, nowSeconds: Self.seconds(now)) else {
             return .tooManyProviderTokenUpdates
         }
-        credentials.accept(.init(text: authorization, token: token, key: key, since: now))
+        credentials.accept(.init(text: authorization, token: token, key: key))
         return nil
     }
+
+    mutating func forgetChanges() { changes.forget() }
+
+    private static func seconds(_ instant: WallInstant) -> Double { Double(instant.microseconds) / 1_000_000 }
 
     private func expiry(
         _ token: ProviderToken, _ credentials: inout ConnectionCredentials, _ now: WallInstant
     ) -> APNsRefusal? {
-        let age = Double(now.microseconds) / 1_000_000 - token.issuedAt
+        let age = Self.seconds(now) - token.issuedAt
         let seconds = Double(ageMax.components.seconds)
         guard age > seconds || age < -seconds else { return nil }
         credentials.spoil()

@@ -39,6 +39,8 @@ struct PushJudge {
         return .accept(token: token)
     }
 
+    mutating func forgetProviderTokens() { providerTokens.forgetChanges() }
+
     private func refusalOfHeaders(_ request: PushRequest) -> APNsRefusal? {
         if request.repeatsAHeader { return .duplicateHeaders }
         if let id = request.value("apns-id"), UUIDText.parse(id.utf8) == nil { return .badMessageID }

@@ -75,7 +75,7 @@ final class SimulatorWorld {
         lines.removeAll(keepingCapacity: true)
     }
 
-    /// Forgets what was received and counted; connections and the script stay.
+    /// Forgets what was received and counted, and which provider tokens it knows; connections and the script stay.
     func reset() {
         flushRecord()
         let open = summary.connectionsOpen
@@ -83,6 +83,7 @@ final class SimulatorWorld {
         summary.connectionsOpen = open
         received = ReceivedPushes(bytesMax: settings.keptBytesMax)
         fateCounts.removeAll()
+        judge.forgetProviderTokens()
     }
 
     var fullSummary: SimulatorSummary {

@@ -72,19 +72,6 @@ struct ProviderTokenTests {
         #expect(try reason(provider, authorization) == #"{"reason":"ExpiredProviderToken"}"#)
     }
 
-    @Test("that follows another within twenty minutes is one too many; later it is welcome")
-    func churn() async throws {
-        let standIn = try await standIn()
-        let provider = try standIn.connect()
-        let first = try standIn.authorization(ageSeconds: 10)
-        let second = try standIn.authorization()
-        #expect(try reason(provider, first) == "")
-        #expect(try reason(provider, second) == #"{"reason":"TooManyProviderTokenUpdates"}"#)
-        #expect(try reason(provider, first) == "")
-        await standIn.simulator.follow(APNsScript(clockOffset: .seconds(1_300)))
-        #expect(try reason(provider, second) == "")
-    }
-
     @Test("binds the connection to its team, and a topic key to its family")
     func binding() async throws {
         let standIn = try await standIn()
@@ -96,7 +83,6 @@ struct ProviderTokenTests {
         let bound = try standIn.connect()
         #expect(try reason(bound, standIn.authorization(keyID: "TOPICKEY01")) == "")
         #expect(try reason(bound, standIn.authorization()) == unrelated)
-        await standIn.simulator.follow(APNsScript(clockOffset: .seconds(1_300)))
         let other = try standIn.authorization(keyID: "TOPICKEY02")
         #expect(try reason(bound, other) == "")
         #expect(try reason(bound, other, topic: "com.example.other").contains("TopicDisallowed"))
