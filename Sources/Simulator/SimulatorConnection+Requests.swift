@@ -79,7 +79,6 @@ extension SimulatorConnection {
         case .refuse(let refusal): refuse(push, refusal, streamID, token: Self.token(of: push))
         case .accept(let bytes):
             let token = DeviceToken(bytes: bytes)
-            raiseLimit()
             if let fate = world.fate(of: token) {
                 meet(fate, push, streamID, token)
             } else {
@@ -124,6 +123,7 @@ extension SimulatorConnection {
         after delay: Duration = .zero
     ) {
         refusalsInARow = 0
+        raiseLimit()
         world.summary.accepted += 1
         keep(push, token, 200, reason: nil)
         guard isAnswered else {

@@ -94,18 +94,6 @@ struct ProviderTokenTests {
         let reason = try reason(standIn.connect(), standIn.authorization())
         #expect(reason == #"{"reason":"BadEnvironmentKeyIdInToken"}"#)
     }
-
-    @Test("earns the connection its streams: one before the first success, a thousand after")
-    func streamLimit() async throws {
-        let standIn = try await standIn()
-        let provider = try standIn.connect()
-        #expect(provider.streamLimits == [1])
-        #expect(try reason(provider, "bearer nonsense") != "")
-        #expect(provider.streamLimits == [1])
-        #expect(try reason(provider, standIn.authorization()) == "")
-        try provider.waitForLimit(1_000)
-        #expect(provider.session.room == 1_000)
-    }
 }
 
 @Suite("A certificate shown to the stand-in", .serialized)

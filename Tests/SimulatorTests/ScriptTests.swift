@@ -140,22 +140,4 @@ struct ScriptTests {
         #expect(provider.goAways.map(\.last) == [0])
         #expect(try standIn.connect().ask(Push(authorization: standIn.authorization())).status == 200)
     }
-
-    @Test("lowers the limit after failures and raises it after a success; too many bad tokens end the connection")
-    func punishment() async throws {
-        let standIn = try await StandIn { settings, _ in
-            settings.refusalsUntilLimitDrops = 3
-            settings.badDeviceTokensMax = 5
-        }
-        let provider = try standIn.connect()
-        let authorization = try standIn.authorization()
-        #expect(try provider.ask(Push(authorization: authorization)).status == 200)
-        for _ in 0..<3 { _ = try provider.ask(Push(token: "dead0500aa", authorization: authorization)) }
-        try provider.waitForLimit(1)
-        #expect(try provider.ask(Push(authorization: authorization)).status == 200)
-        try provider.waitForLimit(1_000)
-        for _ in 0..<5 { _ = try provider.ask(Push(token: "dead0400aa", authorization: authorization)) }
-        try provider.waitForGoAway()
-        #expect(provider.goAways.map(\.reason) == [#"{"reason":"BadDeviceToken"}"#])
-    }
 }
