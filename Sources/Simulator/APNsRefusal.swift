@@ -28,6 +28,8 @@ package struct APNsRefusal: Equatable, Sendable {
     package static let badTopic = APNsRefusal(400, "BadTopic")
     package static let deviceTokenNotForTopic = APNsRefusal(400, "DeviceTokenNotForTopic")
     package static let duplicateHeaders = APNsRefusal(400, "DuplicateHeaders")
+    /// Said with a GOAWAY.
+    package static let idleTimeout = APNsRefusal(400, "IdleTimeout")
     package static let invalidPushType = APNsRefusal(400, "InvalidPushType")
     package static let missingDeviceToken = APNsRefusal(400, "MissingDeviceToken")
     package static let missingTopic = APNsRefusal(400, "MissingTopic")

@@ -50,6 +50,12 @@ package struct APNsSimulatorSettings: Sendable {
     package var refusalsUntilLimitDrops: Int?
     /// After so many `BadDeviceToken` a connection is sent away. nil: never.
     package var badDeviceTokensMax: Int?
+    /// From the connection's arrival until TLS and HTTP/2 are agreed: the client's first request, or its acknowledgement
+    /// of our SETTINGS. One that takes longer is cut off.
+    package var handshakeTimeout: Duration = .seconds(10)
+    /// A client that has said nothing for so long, and waits for no answer, is sent away. Practice: Apple ends idle
+    /// connections after about a quarter of an hour.
+    package var idleTimeout: Duration = .seconds(900)
     /// How late the grammar's slow tokens are answered.
     package var slowAnswer: Duration = .seconds(5)
     /// Bodies and headers beyond it are forgotten, oldest first; counts stay.

@@ -20,6 +20,7 @@ extension SimulatorConnection {
     func timerFired(tag: UInt64) {
         guard isOpen else { return }
         if tag == Self.lingerTag { return close() }
+        if tag == Self.silenceTag { return silenceFired() }
         if tag == Self.goAwayTag {
             if let goAway = pendingGoAway, let session {
                 finishGoAway(goAway, lastStreamID: session.highestStreamID)

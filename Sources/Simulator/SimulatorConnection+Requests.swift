@@ -13,6 +13,7 @@ extension SimulatorConnection {
     /// Also called while output is taken, which may close streams.
     func drainEvents() {
         while let event = session?.nextEvent() {
+            note(event)
             guard case .request(let request) = event, request.streamID <= lastStreamID, !willStall, isOpen else {
                 continue
             }

@@ -13,7 +13,7 @@ final class SimulatorConnection: ReadinessHandler, TimerHandler {
     private let whenClosed: (SimulatorConnection) -> Void
     private(set) var isOpen = true
     /// Our goodbye is said and the write side shut: what still arrives is thrown away until the client closes.
-    private var isLingering = false
+    private(set) var isLingering = false
     /// After the handshake.
     private(set) var session: HTTP2ServerSession?
 
@@ -35,6 +35,12 @@ final class SimulatorConnection: ReadinessHandler, TimerHandler {
     var delayed: [UInt64: [DelayedAnswer]] = [:]
     var delayedDue: (instant: MonotonicInstant, tag: UInt64)?
     var timerTag: UInt64 = 0
+
+    /// TLS and HTTP/2 are agreed: the client acknowledged our SETTINGS, or asked for something.
+    var isAgreed = false
+    /// The last frame that meant something to us.
+    var lastHeard: MonotonicInstant
+    var silenceTimer: TimerID?
 
     /// Plaintext that goes out past the session: bytes that no session would say.
     var oddBytes: [UInt8] = []
@@ -60,7 +66,9 @@ final class SimulatorConnection: ReadinessHandler, TimerHandler {
         self.world = world
         self.whenClosed = whenClosed
         scriptNumber = world.scriptNumber
+        lastHeard = world.loop.now
         try world.loop.watch(socket.descriptor, .read, self)
+        awaitHandshake()
     }
 
     func descriptorIsReady(_ descriptor: Int32, _ readiness: Readiness) {
@@ -92,6 +100,8 @@ final class SimulatorConnection: ReadinessHandler, TimerHandler {
             while isOpen, case .bytes(let count) = try tls.read(into: &world.scratch.plaintext) {
                 let bytes = world.scratch.plaintext
                 try session?.receive(bytes.span.extracting(0..<count))
+                // Half a frame, or one that asks for nothing, is no sign of life: a PING is, since we answer it.
+                if session?.wantsWrite == true { lastHeard = world.loop.now }
                 answerRequests()
             }
             if tls.state == .ended { close() }
@@ -215,6 +225,7 @@ final class SimulatorConnection: ReadinessHandler, TimerHandler {
         guard isOpen else { return }
         isOpen = false
         delayed.removeAll()
+        if let silenceTimer { world.loop.cancel(silenceTimer) }
         world.loop.unwatch(socket.descriptor)
         if isAbrupt {
             socket.resetOnClose()

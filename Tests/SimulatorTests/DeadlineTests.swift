@@ -1,0 +1,89 @@
+import PushModel
+import Simulator
+import Testing
+
+@Suite("A stand-in whose client says nothing more", .serialized)
+struct DeadlineTests {
+    private static let preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
+    private static let emptySettings: [UInt8] = [0, 0, 0, 4, 0, 0, 0, 0, 0]
+    /// What may come sooner or later on a busy machine is tried so often.
+    private static let attempts = 20
+
+    private static func unfinished(_ standIn: StandIn) throws -> [Stranger] {
+        [
+            try Stranger(standIn),
+            try Stranger(standIn, outside: [22, 3, 1, 2, 0, 1]),
+            try Stranger(standIn, inside: []),
+            try Stranger(standIn, inside: Array("PRI * HT".utf8)),
+            try Stranger(standIn, inside: preface + emptySettings.prefix(5)),
+            try Stranger(standIn, inside: preface + emptySettings),
+        ]
+    }
+
+    @Test("before TLS and HTTP/2 are agreed closes the connection")
+    func handshake() async throws {
+        let standIn = try await StandIn { settings, _ in settings.handshakeTimeout = .milliseconds(200) }
+        let strangers = try Self.unfinished(standIn)
+        for stranger in strangers { try stranger.waitForClose() }
+        let summary = await standIn.simulator.summary()
+        #expect(summary.connectionsOpen == 0)
+        #expect(summary.handshakesFailed == strangers.count)
+    }
+
+    @Test("after both are agreed keeps the connection beyond that deadline")
+    func agreed() async throws {
+        let standIn = try await StandIn { settings, _ in settings.handshakeTimeout = .milliseconds(200) }
+        let authorization = try standIn.authorization()
+        let isServed = try (0..<Self.attempts).contains { _ in
+            let provider = try standIn.connect()
+            // Came later, and was closed at its deadline: the provider's has passed too.
+            try Stranger(standIn).waitForClose()
+            return try !provider.isClosed && provider.ask(Push(authorization: authorization)).status == 200
+        }
+        #expect(isServed)
+    }
+
+    @Test("for long says why it goes, and closes")
+    func idle() async throws {
+        let standIn = try await StandIn { settings, _ in settings.idleTimeout = .milliseconds(50) }
+        let provider = try standIn.connect()
+        try provider.waitForGoAway()
+        #expect(provider.goAways.map(\.reason) == [#"{"reason":"IdleTimeout"}"#])
+        try provider.waitForClose()
+        #expect(await standIn.simulator.summary().goAways == 1)
+    }
+
+    @Test("and has half a frame under way closes all the same")
+    func halfFrame() async throws {
+        let standIn = try await StandIn { settings, _ in settings.idleTimeout = .milliseconds(50) }
+        let acknowledgement: [UInt8] = [0, 0, 0, 4, 1, 0, 0, 0, 0]
+        let halfPing: [UInt8] = [0, 0, 8, 6, 0, 0, 0, 0, 0, 1, 2, 3]
+        let stranger = try Stranger(
+            standIn, inside: Self.preface + Self.emptySettings + acknowledgement + halfPing)
+        try stranger.waitForClose()
+    }
+
+    @Test("while it stalls by its script closes in the end")
+    func stalled() async throws {
+        let standIn = try await StandIn { settings, _ in settings.idleTimeout = .milliseconds(50) }
+        await standIn.simulator.follow(APNsScript(faults: [ScriptedFault(.stall, at: 1)]))
+        let provider = try standIn.connect()
+        // The goodbye to an idle client may be faster.
+        _ = try? provider.send(Push())
+        try provider.waitForClose()
+    }
+
+    @Test("but waits for an answer is answered first")
+    func waiting() async throws {
+        let standIn = try await StandIn { settings, _ in settings.idleTimeout = .milliseconds(50) }
+        await standIn.simulator.follow(APNsScript(answerDelay: .milliseconds(200)))
+        let push = Push(authorization: try standIn.authorization())
+        // One that the goodbye overtook was not processed, and tells nothing.
+        let isAnswered = try (0..<Self.attempts).contains { _ in
+            let provider = try standIn.connect()
+            guard !provider.isClosed, provider.session.mayOpen else { return false }
+            return try provider.ask(push).ending == .complete
+        }
+        #expect(isAnswered)
+    }
+}

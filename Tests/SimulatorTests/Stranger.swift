@@ -1,0 +1,71 @@
+import Glibc
+import PushModel
+import Reactor
+import Simulator
+import TLS
+
+/// Somebody at the port who says only so much, and then waits for the end. On the test's own thread.
+final class Stranger {
+    private let socket: StreamSocket
+    private let tls: TLSSession?
+    /// A stand-in ends with its last reference.
+    private let standIn: APNsSimulator
+    private(set) var isClosed = false
+
+    /// - Parameter inside: said through TLS, once that is agreed; nil: no TLS at all.
+    /// - Parameter outside: said before.
+    init(_ standIn: StandIn, outside: [UInt8] = [], inside: [UInt8]? = nil) throws {
+        self.standIn = standIn.simulator
+        socket = try StreamSocket.connect(to: SocketAddress(loopbackPort: standIn.port))
+        let deadline = Clocks.monotonicNow() + Provider.patience
+        while (try? socket.connectResult()) == nil {
+            guard Clocks.monotonicNow() < deadline else { throw OutOfPatience() }
+        }
+        _ = try? socket.write(outside.span)
+        guard let inside else {
+            tls = nil
+            return
+        }
+        let context = try TLSContext.client(trust: .only(pem: standIn.authority.pem))
+        let session = try TLSSession(context, serverName: "api.push.apple.com")
+        tls = session
+        try session.advance()
+        writeOut(session)
+        try turn(until: { session.state == .open || self.isClosed })
+        if session.state == .open { try session.write(inside.span) }
+        writeOut(session)
+    }
+
+    /// Whether others are served meanwhile; with short deadlines not each is, on a busy machine.
+    static func isServed(by standIn: StandIn) throws -> Bool {
+        let identity = try standIn.certificate()
+        return (0..<20).contains { _ in
+            let status = try? standIn.connect(identity: identity).ask(Push()).status
+            return status == 200
+        }
+    }
+
+    func waitForClose() throws { try turn(until: { self.isClosed }) }
+
+    private func turn(until isDone: () -> Bool) throws {
+        let deadline = Clocks.monotonicNow() + Provider.patience
+        var buffer = [UInt8](repeating: 0, count: 16_384)
+        while !isDone() {
+            guard Clocks.monotonicNow() < deadline else { throw OutOfPatience() }
+            var event = pollfd(fd: socket.descriptor, events: Int16(POLLIN), revents: 0)
+            guard unsafe poll(&event, 1, 100) > 0 else { continue }
+            guard case .bytes(let count) = try? socket.read(into: &buffer) else {
+                isClosed = true
+                continue
+            }
+            try? tls?.feed(buffer.span.extracting(0..<count))
+            if let tls { writeOut(tls) }
+        }
+    }
+
+    private func writeOut(_ tls: TLSSession) {
+        var ciphertext: [UInt8] = []
+        tls.takeCiphertext(into: &ciphertext)
+        if !ciphertext.isEmpty { _ = try? socket.write(ciphertext.span) }
+    }
+}
