@@ -13,7 +13,8 @@ struct SimulateCommand: AsyncParsableCommand {
         abstract: "Runs a stand-in of APNs on this machine.",
         discussion: """
             It speaks TLS and HTTP/2, judges requests as Apple does and keeps what each token received: \
-            GET /simulator/received/<token> and /simulator/summary on its own port. A gateway trusts it by \
+            GET /simulator/received/<token> and /simulator/summary on its own port, which POST /simulator/reset \
+            forgets. A gateway trusts it by \
             CARILLON_PROVIDER_CA_FILE=<identity-dir>/ca.pem and calls it by CARILLON_APNS_PRODUCTION_URL. \
             Tokens that begin with dead0100 are answered 410; docs/simulation.md has the other fates.
             """)
@@ -29,6 +30,13 @@ struct SimulateCommand: AsyncParsableCommand {
 
     @Option(help: "Where the authority's certificate is put, as ca.pem, for those who call.")
     var identityDir = "stand-in"
+
+    func validate() throws {
+        guard !sink || record == nil else {
+            throw ValidationError(
+                "A sink reads no push, so that there is nothing to record: leave out --sink or --record.")
+        }
+    }
 
     func run() async throws {
         do {

@@ -14,13 +14,18 @@ enum Inspection {
             world.reset()
             return (200, Array("{}".utf8))
         case ("GET", let path) where path.hasPrefix(receivedPath):
-            guard let token = Hexadecimal.decode(path.utf8.dropFirst(receivedPath.utf8.count)) else {
+            guard world.settings.mode != .sink else { return (404, nothingKept) }
+            let digits = path.utf8.dropFirst(receivedPath.utf8.count)
+            guard let token = Hexadecimal.decode(digits), !token.isEmpty else {
                 return (400, APNsRefusal.badDeviceToken.body(now: world.now))
             }
             return (200, received(DeviceToken(bytes: token), world))
         default: return (404, APNsRefusal.badPath.body(now: world.now))
         }
     }
+
+    private static let nothingKept = Array(
+        #"{"reason":"SinkKeepsNothing","detail":"A sink counts pushes and keeps none: start it without --sink."}"#.utf8)
 
     private static func received(_ token: DeviceToken, _ world: SimulatorWorld) -> [UInt8] {
         var writer = JSONWriter()

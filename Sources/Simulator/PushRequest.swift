@@ -13,8 +13,9 @@ struct PushRequest {
     /// Of the body as sent, however much of it was kept.
     let bodyBytes: Int
 
-    init(_ request: HTTP2Request, of session: HTTP2ServerSession) {
-        var method = ""
+    /// - Parameter unkeptMethod: of a session that keeps no method of requests as they should be.
+    init(_ request: HTTP2Request, of session: HTTP2ServerSession, unkeptMethod: String = "") {
+        var method = unkeptMethod
         var path = ""
         var headers: [HeaderLine] = []
         headers.reserveCapacity(request.fieldCount)

@@ -24,8 +24,9 @@ extension SimulatorConnection {
     /// 200, and nothing else, as fast as possible.
     private func sink(_ request: HTTP2Request) {
         guard let session else { return }
-        if request.fieldCount > 1 || (request.fieldCount == 1 && session.value(of: "apns-id", in: request) == nil) {
-            return inspect(PushRequest(request, of: session), streamID: request.streamID)
+        // Kept only where it is no push's.
+        if session.value(of: ":path", in: request) != nil {
+            return inspect(PushRequest(request, of: session, unkeptMethod: "POST"), streamID: request.streamID)
         }
         world.summary.requests += 1
         world.summary.accepted += 1

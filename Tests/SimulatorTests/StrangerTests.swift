@@ -70,24 +70,3 @@ struct StrangerTests {
         #expect(try again.ask(Push(authorization: standIn.authorization())).status == 200)
     }
 }
-
-@Suite("A stand-in that only has to be fast", .serialized)
-struct SinkTests {
-    @Test("answers anything with 200 and its id, counts it, and shows its counts")
-    func sink() async throws {
-        let standIn = try await StandIn { settings, _ in settings.mode = .sink }
-        let provider = try standIn.connect()
-        #expect(provider.streamLimits == [1_000])
-        let id = "123e4567-e89b-12d3-a456-4266554400a0"
-        let tags = try (0..<500).map { _ in try provider.send(Push([("apns-id", id)])) }
-        for tag in tags {
-            let answer = try provider.answer(to: tag)
-            #expect(answer.status == 200)
-            #expect(answer.apnsID == id)
-        }
-        #expect(try provider.ask(Push()).status == 200)
-        #expect(try provider.get("/simulator/summary").body.contains(#""accepted":501"#))
-        await standIn.simulator.follow(APNsScript(answerDelay: .milliseconds(20)))
-        #expect(try provider.ask(Push([("apns-id", id)])).apnsID == id)
-    }
-}

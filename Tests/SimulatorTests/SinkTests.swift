@@ -1,0 +1,60 @@
+import PushModel
+import Simulator
+import Testing
+
+@Suite("A stand-in that only has to be fast", .serialized)
+struct SinkTests {
+    @Test("answers anything with 200 and its id, counts it, and shows its counts")
+    func sink() async throws {
+        let standIn = try await StandIn { settings, _ in settings.mode = .sink }
+        let provider = try standIn.connect()
+        #expect(provider.streamLimits == [1_000])
+        let id = "123e4567-e89b-12d3-a456-4266554400a0"
+        let tags = try (0..<500).map { _ in try provider.send(Push([("apns-id", id)])) }
+        for tag in tags {
+            let answer = try provider.answer(to: tag)
+            #expect(answer.status == 200)
+            #expect(answer.apnsID == id)
+        }
+        #expect(try provider.ask(Push()).status == 200)
+        #expect(try provider.get("/simulator/summary").body.contains(#""accepted":501"#))
+        await standIn.simulator.follow(APNsScript(answerDelay: .milliseconds(20)))
+        #expect(try provider.ask(Push([("apns-id", id)])).apnsID == id)
+    }
+
+    @Test("takes a push with an id too many for what it is: a push")
+    func repeatedID() async throws {
+        let standIn = try await StandIn { settings, _ in settings.mode = .sink }
+        let provider = try standIn.connect()
+        let answer = try provider.ask(Push([("apns-id", "a"), ("apns-id", "b")]))
+        #expect(answer.status == 200)
+        #expect(answer.apnsID == "a")
+    }
+
+    @Test("counts from nothing after a reset")
+    func reset() async throws {
+        let standIn = try await StandIn { settings, _ in settings.mode = .sink }
+        let provider = try standIn.connect()
+        #expect(try provider.ask(Push()).status == 200)
+        let answer = try provider.ask(Push(method: "POST", path: "/simulator/reset"))
+        #expect(answer.status == 200)
+        #expect(answer.body == "{}")
+        #expect(try provider.ask(Push()).status == 200)
+        #expect(try provider.get("/simulator/summary").body.contains(#""accepted":1,"#))
+    }
+
+    @Test("says that it keeps nothing where it is asked for what a token received, and knows no other path")
+    func received() async throws {
+        let standIn = try await StandIn { settings, _ in settings.mode = .sink }
+        let provider = try standIn.connect()
+        #expect(try provider.ask(Push(token: "0a")).status == 200)
+        let answer = try provider.get("/simulator/received/0a")
+        #expect(answer.status == 404)
+        #expect(answer.body.contains(#""reason":"SinkKeepsNothing""#))
+        for path in ["/simulator/else", "/simulator/", "/4/broadcasts/apps/com.example.carillon"] {
+            let answer = try provider.ask(Push(method: "POST", path: path))
+            #expect(answer.status == 404)
+            #expect(answer.body == #"{"reason":"BadPath"}"#)
+        }
+    }
+}
