@@ -8,6 +8,7 @@ import TLS
 struct ConnectionCredentials {
     let certificate: TLSCertificate?
     private(set) var current: Accepted?
+    private var first: Accepted?
     /// Practice: after `ExpiredProviderToken` not even a fresh token helps.
     private(set) var isSpoiled = false
 
@@ -20,19 +21,20 @@ struct ConnectionCredentials {
     init(certificate: TLSCertificate?) { self.certificate = certificate }
 
     mutating func spoil() { isSpoiled = true }
-    mutating func accept(_ accepted: Accepted) { current = accepted }
 
-    /// Topics that the certificate is good for: its list, or where it has none its one topic.
-    var certificateTopics: [String]? {
-        guard let certificate else { return nil }
-        return certificate.apple.topics ?? certificate.userID.map { [$0] } ?? []
+    mutating func accept(_ accepted: Accepted) {
+        if first == nil { first = accepted }
+        current = accepted
     }
 
-    /// Whether a token of this team and key may follow the ones before.
+    /// nil: there is no certificate.
+    var certificateTopics: [String]? { certificate?.usableTopics }
+
+    /// Whether a token of this team and key may follow the one that bound the connection.
     func mayFollow(_ token: ProviderToken, _ key: RegisteredKey?) -> Bool {
-        guard let current else { return true }
-        guard current.token.teamID == token.teamID else { return false }
-        guard let bound = current.key, let key else { return true }
+        guard let first else { return true }
+        guard first.token.teamID == token.teamID else { return false }
+        guard let bound = first.key, let key else { return true }
         if bound.keyID == key.keyID { return true }
         switch (bound.scope, key.scope) {
         case (.topics(_, _, let related), .topics): return related == key.keyID
@@ -40,5 +42,13 @@ struct ConnectionCredentials {
         case (.team(let mine), .team(let other)): return mine == other
         case (.legacy, _), (_, .legacy): return true
         }
+    }
+}
+
+extension TLSCertificate {
+    /// Topics that it is good for: its list, or where it has none its one topic. A list that can't be read names none.
+    package var usableTopics: [String] {
+        if extensionValue(oid: AppleExtensions.OID.topics) != nil { return apple.topics ?? [] }
+        return userID.map { [$0] } ?? []
     }
 }

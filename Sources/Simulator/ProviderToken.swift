@@ -21,9 +21,9 @@ struct ProviderToken: Sendable {
         guard text.count <= ProviderToken.bytesMax else { return nil }
         let parts = text.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         guard parts.count == 3, let header = Self.object(parts[0]), let claims = Self.object(parts[1]),
-            let signature = Base64.urlDecode(parts[2]), !signature.isEmpty,
-            header["alg"]?.string == "ES256", let keyID = header["kid"]?.string, let teamID = claims["iss"]?.string,
-            let issuedAt = Self.seconds(claims["iat"])
+            let signature = Base64.urlDecode(parts[2]), Self.isSignature(signature),
+            header["alg"]?.string == "ES256", let keyID = Self.identifier(header["kid"]),
+            let teamID = Self.identifier(claims["iss"]), let issuedAt = Self.seconds(claims["iat"])
         else { return nil }
         self.keyID = keyID
         self.teamID = teamID
@@ -36,6 +36,25 @@ struct ProviderToken: Sendable {
         guard let bytes = Base64.urlDecode(part) else { return nil }
         return (try? JSONReader.read(bytes))?.object
     }
+
+    /// R and S, 32 bytes each, or both in DER.
+    private static func isSignature(_ bytes: [UInt8]) -> Bool {
+        bytes.count == rawSignatureBytes
+            || (bytes.count > 2 && bytes[0] == derSequence && Int(bytes[1]) == bytes.count - 2)
+    }
+
+    private static let rawSignatureBytes = 64
+    private static let derSequence: UInt8 = 0x30
+
+    /// Of a key or a team: ten letters and digits.
+    private static func identifier(_ value: JSONValue?) -> String? {
+        guard let text = value?.string, text.utf8.count == identifierBytes,
+            text.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber) })
+        else { return nil }
+        return text
+    }
+
+    private static let identifierBytes = 10
 
     private static func seconds(_ value: JSONValue?) -> Double? {
         let number = value?.number?.double ?? value?.string.flatMap { Double($0) }

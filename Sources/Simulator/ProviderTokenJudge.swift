@@ -12,7 +12,7 @@ struct ProviderTokenJudge {
 
     /// A real provider has one token per key and hour.
     private static let verifiedMax = 1_000
-    private static let scheme = "bearer "
+    private static let scheme = "bearer"
 
     init(_ settings: APNsSimulatorSettings) throws(SigningError) {
         environment = settings.environment
@@ -38,6 +38,7 @@ struct ProviderTokenJudge {
         if let current = credentials.current, current.text == authorization {
             return expiry(current.token, &credentials, now)
         }
+        if authorization.isEmpty || authorization.lowercased() == Self.scheme { return .missingProviderToken }
         guard let (token, key) = verify(authorization) else { return .invalidProviderToken }
         if let refusal = expiry(token, &credentials, now) { return refusal }
         if let key, !environment.serves(key.scope.environment) { return .badEnvironmentKeyID }
@@ -65,7 +66,7 @@ struct ProviderTokenJudge {
 
     private mutating func verify(_ authorization: String) -> (ProviderToken, RegisteredKey?)? {
         if let known = verified[authorization] { return known }
-        let scheme = ProviderTokenJudge.scheme
+        let scheme = ProviderTokenJudge.scheme + " "
         guard authorization.prefix(scheme.count).lowercased() == scheme,
             let token = ProviderToken(Array(authorization.utf8.dropFirst(scheme.utf8.count)))
         else { return nil }

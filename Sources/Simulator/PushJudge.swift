@@ -54,12 +54,7 @@ struct PushJudge {
         }
         let type = request.value("apns-push-type")
         if let type, TopicRules.suffix(ofType: type) == nil { return .invalidPushType }
-        if let priority = request.value("apns-priority") {
-            guard let number = Self.digits(priority), [1, 5, 10].contains(number),
-                TopicRules.allows(priority: number, type: type)
-            else { return .badPriority }
-        }
-        return nil
+        return TopicRules.allows(priority: request.value("apns-priority"), type: type) ? nil : .badPriority
     }
 
     private func refusalOfTopic(_ request: PushRequest, _ credentials: ConnectionCredentials) -> APNsRefusal? {
@@ -70,7 +65,11 @@ struct PushJudge {
             guard let certified, certified.count == 1 else { return .missingTopic }
             topic = certified[0]
         }
-        if let certified, !certified.contains(topic) { return .topicDisallowed }
+        if let certified {
+            let needsToken = TopicRules.needsProviderToken(type: request.value("apns-push-type"))
+            guard certified.contains(topic), !needsToken else { return .topicDisallowed }
+        }
+        guard TopicRules.isWellFormed(topic) else { return .badTopic }
         if let type = request.value("apns-push-type"), let suffix = TopicRules.suffix(ofType: type),
             !TopicRules.fits(topic: topic, suffix: suffix)
         {

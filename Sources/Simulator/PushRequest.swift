@@ -64,7 +64,8 @@ struct PushRequest {
     }
 
     var isObject: Bool {
-        guard let value = try? JSONReader.read(body) else { return false }
+        // Apple's limits, which are those of size: no text of ours, which may hold no NUL.
+        guard let value = try? JSONReader.read(body, limits: .trusted) else { return false }
         return value.object != nil
     }
 }

@@ -19,7 +19,7 @@ extension ReceivedPush {
             writer.member(line.name, line.value)
         }
         writer.endObject()
-        if let payload = try? JSONReader.read(body) {
+        if let payload = try? JSONReader.read(body, limits: .trusted) {
             writer.member("payload", payload)
         } else {
             writer.member("payload_base64", Base64.encode(body))

@@ -34,11 +34,28 @@ enum TopicRules {
         suffix.isEmpty ? bundleID(ofTopic: topic) == topic : topic.hasSuffix(suffix) && topic != suffix
     }
 
-    static func allows(priority: Int, type: String?) -> Bool {
-        switch type {
-        case "background": priority != 10
-        case "liveactivity": priority != 1
-        default: true
+    /// - Parameter priority: the header's value; without one Apple takes 10.
+    static func allows(priority: String?, type: String?) -> Bool {
+        switch (priority ?? "10", type) {
+        case (let priority, "background"): priority == "5"
+        case ("5", _), ("10", _): true
+        case ("1", let type): type != "liveactivity"
+        default: false
+        }
+    }
+
+    /// No certificate will do.
+    static func needsProviderToken(type: String?) -> Bool { type == "location" }
+
+    /// What bundle ids, pass type ids and their like are made of: letters, digits, hyphens and full stops.
+    static func isWellFormed(_ topic: String) -> Bool {
+        topic.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."):
+                true
+            default: false
+            }
         }
     }
 

@@ -21,7 +21,10 @@ struct ProviderTokenTests {
                     scope: .topics(["com.example.carillon"], .both, relatedKeyID: "TOPICKEY02")),
                 RegisteredKey(
                     keyID: "TOPICKEY02", teamID: StandIn.teamID, publicKeyPEM: try key.publicPEM(),
-                    scope: .topics(["com.example.carillon"], .both, relatedKeyID: "TOPICKEY01")),
+                    scope: .topics(["com.example.carillon"], .both, relatedKeyID: "TOPICKEY03")),
+                RegisteredKey(
+                    keyID: "TOPICKEY03", teamID: StandIn.teamID, publicKeyPEM: try key.publicPEM(),
+                    scope: .topics(["com.example.carillon"], .both, relatedKeyID: "TOPICKEY02")),
             ])
         }
     }
@@ -81,11 +84,15 @@ struct ProviderTokenTests {
         #expect(try reason(provider, standIn.authorization(keyID: "OTHERTEAMK", teamID: "OTHERTEAM1")) == unrelated)
         #expect(try reason(provider, standIn.authorization(keyID: "TOPICKEY01")) == unrelated)
         let bound = try standIn.connect()
-        #expect(try reason(bound, standIn.authorization(keyID: "TOPICKEY01")) == "")
+        let first = try standIn.authorization(keyID: "TOPICKEY01")
+        #expect(try reason(bound, first) == "")
         #expect(try reason(bound, standIn.authorization()) == unrelated)
         let other = try standIn.authorization(keyID: "TOPICKEY02")
         #expect(try reason(bound, other) == "")
         #expect(try reason(bound, other, topic: "com.example.other").contains("TopicDisallowed"))
+        // Related to the second key, not to the one that bound the connection.
+        #expect(try reason(bound, standIn.authorization(keyID: "TOPICKEY03")) == unrelated)
+        #expect(try reason(bound, first) == "")
     }
 
     @Test("of the other environment is refused for that")
@@ -121,6 +128,32 @@ struct CertificateTests {
         #expect(try provider.ask(push).body == #"{"reason":"TopicDisallowed"}"#)
         push.set("apns-topic", "")
         #expect(try provider.ask(push).body == #"{"reason":"MissingTopic"}"#)
+    }
+
+    @Test("is not enough to ask for a location, which takes a provider token")
+    func location() async throws {
+        let standIn = try await StandIn()
+        let topic = "com.example.carillon.location-query"
+        let push = Push([("apns-topic", topic), ("apns-push-type", "location")])
+        let provider = try standIn.connect(identity: standIn.certificate(topics: [topic]))
+        #expect(try provider.ask(push).body == #"{"reason":"TopicDisallowed"}"#)
+        let authorized = Push(
+            authorization: try standIn.authorization(), [("apns-topic", topic), ("apns-push-type", "location")])
+        #expect(try standIn.connect().ask(authorized).status == 200)
+    }
+
+    @Test("with a list of topics that can't be read serves none, not even that of its subject")
+    func unreadableTopics() async throws {
+        let standIn = try await StandIn()
+        let readable = try standIn.certificate(topics: ["com.example.carillon"]).certificate
+        #expect(readable.usableTopics == ["com.example.carillon"])
+        // The list's first topic claims to be longer than the list.
+        let place = try #require(readable.der.ranges(of: [0x0c, 20] + Array("com.example.carillon".utf8)).last)
+        var bytes = readable.der
+        bytes[place.lowerBound + 1] = 120
+        #expect(try TLSCertificate(der: bytes).usableTopics == [])
+        #expect(try standIn.certificate().certificate.usableTopics == ["com.example.carillon"])
+        #expect(try standIn.certificate(userID: nil).certificate.usableTopics == [])
     }
 
     @Test("of the other environment, expired, or revoked is refused by GOAWAY after the handshake")

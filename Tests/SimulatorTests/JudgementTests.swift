@@ -26,11 +26,19 @@ struct JudgementTests {
 
     static let refused: [Case] = [
         Case("another path", 404, "BadPath") { $0.path = "/4/device/00" },
+        Case("a path that only begins alike", 404, "BadPath") { $0.path = "/3/devices/00" },
+        Case("a broadcast", 404, "BadPath") { $0.path = "/4/broadcasts/apps/com.example.carillon" },
+        Case("a channel's creation", 404, "BadPath") { $0.path = "/1/apps/com.example.carillon/channels" },
         Case("GET", 405, "MethodNotAllowed") { $0.method = "GET" },
+        Case("PUT", 405, "MethodNotAllowed") { $0.method = "PUT" },
         Case("no provider token", 403, "MissingProviderToken") { $0.authorization = nil },
+        Case("a scheme without a provider token", 403, "MissingProviderToken") { $0.authorization = "bearer" },
+        Case("an empty authorization", 403, "MissingProviderToken") { $0.authorization = "" },
         Case("a provider token of another form", 403, "InvalidProviderToken") { $0.authorization = "bearer abc" },
         Case("another scheme", 403, "InvalidProviderToken") { $0.authorization = "basic abc" },
         Case("no device token", 400, "MissingDeviceToken") { $0.path = "/3/device/" },
+        Case("no device token, nor a slash", 400, "MissingDeviceToken") { $0.path = "/3/device" },
+        Case("a device token with a query", 400, "BadDeviceToken") { $0.path = "/3/device/00?x=1" },
         Case("a device token of odd length", 400, "BadDeviceToken") { $0.path = "/3/device/00f" },
         Case("a device token that is not hex", 400, "BadDeviceToken") { $0.path = "/3/device/00zz" },
         Case("no topic", 400, "MissingTopic") { $0.set("apns-topic", "") },
@@ -39,14 +47,43 @@ struct JudgementTests {
             push.fields.append(("apns-priority", "10"))
         },
         Case("apns-id", "123", 400, "BadMessageId"),
+        Case("apns-id", "123e4567e89b12d3a4564266554400a0", 400, "BadMessageId"),
+        Case("apns-expiration", "99999999999999999999", 400, "BadExpirationDate"),
+        Case("apns-expiration", "1e9", 400, "BadExpirationDate"),
         Case("apns-expiration", "tomorrow", 400, "BadExpirationDate"),
         Case("apns-expiration", "-1", 400, "BadExpirationDate"),
         Case("apns-priority", "7", 400, "BadPriority"),
+        Case("apns-priority", "05", 400, "BadPriority"),
+        Case("apns-topic", "com.example.carillön", 400, "BadTopic"),
+        Case("apns-topic", "com example", 400, "BadTopic"),
+        Case("apns-push-type", "Alert", 400, "InvalidPushType"),
         Case("apns-collapse-id", String(repeating: "é", count: 33), 400, "BadCollapseId"),
         Case("apns-push-type", "alarm", 400, "InvalidPushType"),
         Case("a background push of priority 10", 400, "BadPriority") { push in
             push.set("apns-push-type", "background")
             push.set("apns-priority", "10")
+        },
+        Case("a background push of priority 1", 400, "BadPriority") { push in
+            push.set("apns-push-type", "background")
+            push.set("apns-priority", "1")
+        },
+        Case("a background push of no priority, which means 10", 400, "BadPriority") { push in
+            push.set("apns-push-type", "background")
+        },
+        Case("a Live Activity's push of priority 1", 400, "BadPriority") { push in
+            push.set("apns-push-type", "liveactivity")
+            push.set("apns-topic", "com.example.carillon.push-type.liveactivity")
+            push.set("apns-priority", "1")
+        },
+        Case("4,097 bytes for a Live Activity", 413, "PayloadTooLarge") { push in
+            push.body = JudgementTests.payload(bytes: 4_097)
+            push.set("apns-push-type", "liveactivity")
+            push.set("apns-topic", "com.example.carillon.push-type.liveactivity")
+        },
+        Case("5,121 bytes over voip", 413, "PayloadTooLarge") { push in
+            push.body = JudgementTests.payload(bytes: 5_121)
+            push.set("apns-push-type", "voip")
+            push.set("apns-topic", "com.example.carillon.voip")
         },
         Case("a voip push to the app's own topic", 400, "BadTopic") { $0.set("apns-push-type", "voip") },
         Case("an alert to the voip topic", 400, "BadTopic") { push in
@@ -57,6 +94,7 @@ struct JudgementTests {
         Case("4,097 bytes", 413, "PayloadTooLarge") { $0.body = JudgementTests.payload(bytes: 4_097) },
         Case("1,000,000 bytes", 413, "PayloadTooLarge") { $0.body = JudgementTests.payload(bytes: 1_000_000) },
         Case("a payload that is no object", 400, "BadRequestPayload") { $0.body = Array("[1]".utf8) },
+        Case("a compressed payload", 400, "BadRequestPayload") { $0.body = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0] },
     ]
 
     static let accepted: [Case] = [
@@ -74,6 +112,16 @@ struct JudgementTests {
             push.set("apns-priority", "5")
         },
         Case("apns-collapse-id", String(repeating: "é", count: 32), 200, ""),
+        Case("apns-id", "123E4567-E89B-12D3-A456-4266554400A0", 200, ""),
+        Case("apns-priority", "1", 200, ""),
+        Case("apns-expiration", "1735689600", 200, ""),
+        Case("an escaped NUL in the payload", 200, "") { $0.body = Array(#"{"aps":{"alert":"a\u0000b"}}"#.utf8) },
+        Case("a payload of many levels", 200, "") { push in
+            let levels = 100
+            let open = String(repeating: "[", count: levels)
+            let close = String(repeating: "]", count: levels)
+            push.body = Array(#"{"aps":{},"deep":\#(open)\#(close)}"#.utf8)
+        },
         Case("apns-expiration", "0", 200, ""),
         Case("host instead of authority", 200, "") { $0.fields.append(("host", "api.push.apple.com")) },
     ]
@@ -97,6 +145,25 @@ struct JudgementTests {
         #expect(answer.body == (found.reason.isEmpty ? "" : #"{"reason":"\#(found.reason)"}"#))
         let ownID = push.fields.first { $0.name == "apns-id" }?.value
         #expect(answer.apnsID == ownID, "the id comes back on successes and errors alike")
+    }
+
+    @Test(
+        "goes to its type's own topic, and to no other type's",
+        arguments: [
+            ("alert", ""), ("background", ""), ("mdm", ""), ("voip", ".voip"), ("complication", ".complication"),
+            ("fileprovider", ".pushkit.fileprovider"), ("liveactivity", ".push-type.liveactivity"),
+            ("pushtotalk", ".voip-ptt"), ("location", ".location-query"), ("widgets", ".push-type.widgets"),
+            ("controls", ".push-type.controls"),
+        ])
+    func topicOfType(type: String, suffix: String) async throws {
+        let standIn = try await StandIn()
+        let provider = try standIn.connect()
+        let authorization = try standIn.authorization()
+        var push = Push(authorization: authorization, [("apns-push-type", type), ("apns-priority", "5")])
+        push.set("apns-topic", "com.example.carillon" + suffix)
+        #expect(try provider.ask(push).status == 200)
+        push.set("apns-topic", "com.example.carillon" + (suffix == ".voip" ? ".complication" : ".voip"))
+        #expect(try provider.ask(push).body == #"{"reason":"BadTopic"}"#)
     }
 
     @Test("without an id gets one, under which it is kept")

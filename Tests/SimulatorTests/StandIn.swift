@@ -39,10 +39,19 @@ struct StandIn {
         issuedAt: String? = nil, ageSeconds: Int64 = 0
     ) throws -> String {
         let issuedAt = issuedAt ?? String(Clocks.wallNow().secondsSince1970 - ageSeconds)
-        let header = Base64.urlEncode(Array(#"{"alg":"ES256","kid":"\#(keyID)"}"#.utf8))
-        let claims = Base64.urlEncode(Array(#"{"iss":"\#(teamID)","iat":\#(issuedAt)}"#.utf8))
-        let input = header + [UInt8(ascii: ".")] + claims
-        let signature = Base64.urlEncode(try (other ?? key).sign(input))
+        return try authorization(
+            header: #"{"alg":"ES256","kid":"\#(keyID)"}"#, claims: #"{"iss":"\#(teamID)","iat":\#(issuedAt)}"#,
+            key: other)
+    }
+
+    /// Of any header and claims; the signature is right, unless it is changed afterwards.
+    func authorization(
+        header: String, claims: String, key other: ES256Key? = nil,
+        signature change: ([UInt8]) -> [UInt8] = { $0 }
+    ) throws -> String {
+        let input =
+            Base64.urlEncode(Array(header.utf8)) + [UInt8(ascii: ".")] + Base64.urlEncode(Array(claims.utf8))
+        let signature = Base64.urlEncode(change(try (other ?? key).sign(input)))
         return "bearer " + String(decoding: input + [UInt8(ascii: ".")] + signature, as: UTF8.self)
     }
 
