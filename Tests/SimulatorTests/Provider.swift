@@ -49,11 +49,14 @@ final class Provider {
 
     /// Sends and does not wait; the tag is for `answer(to:)`.
     @discardableResult
-    func send(_ push: Push) throws -> UInt64 {
+    func send(_ push: Push) throws -> UInt64 { try send(push.headers, body: push.body) }
+
+    @discardableResult
+    func send(_ headers: HeaderList, body: [UInt8]) throws -> UInt64 {
         let tag = nextTag
         nextTag += 1
         try turn(until: { self.session.mayOpen })
-        try session.submitRequest(push.headers, body: push.body.span, tag: tag)
+        try session.submitRequest(headers, body: body.span, tag: tag)
         try writeOut()
         return tag
     }
