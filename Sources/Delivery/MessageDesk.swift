@@ -52,8 +52,18 @@ package struct MessageDesk: Sendable {
             kind: notification.tokenKind, badge: content.badge, lifetime: content.options.lifetime,
             content: StoredContent.encode(content), audience: audience,
             idempotency: idempotency.map { IdempotentAnswer(claim: $0, answer: answer(id)) })
-        if try await store.openMessages(of: app, atMost: backlogMax) >= backlogMax { return .backlogFull }
-        switch try await store.accept(message) {
+        let outcome: AcceptReply
+        if try await store.openMessages(of: app, atMost: backlogMax) >= backlogMax {
+            // A repetition adds nothing to the backlog: it gets its first answer all the same (P10). Asked only here, so
+            // that a backlog with room costs no further look.
+            guard let idempotency, let earlier = try await store.earlier(idempotency, app: app) else {
+                return .backlogFull
+            }
+            outcome = earlier
+        } else {
+            outcome = try await store.accept(message)
+        }
+        switch outcome {
         case .accepted:
             steps?.reached(.messageCommitted)
             accepted()

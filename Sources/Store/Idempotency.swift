@@ -70,14 +70,30 @@ extension IdempotencyClaim {
         try stored.bytes(0, 0) == bodySHA256 ? .replayed(answer: stored.bytes(0, 1)) : .mismatch
     }
 
+    /// What an earlier request of this name was answered; nil: there was none, and the name is still free. Waits for a
+    /// twin that is being carried out.
+    func earlier(app: AppID?, in pool: PostgresPool) async throws(PostgresError) -> OnceReply? {
+        let opening = opening(app)
+        return try await pool.transaction { transaction throws(PostgresError) -> OnceReply? in
+            let answers = try await transaction.run(opening)
+            guard answers[0].affectedRows == 1 else { return try reply(in: answers[1]) }
+            await transaction.abandon()
+            return nil
+        }
+    }
+
+    private func opening(_ app: AppID?) -> [Query] {
+        var parameters = name(in: app)
+        parameters.bytes(bodySHA256)
+        return [Query(IdempotencySQL.claim, parameters), lookUp(app: app)]
+    }
+
     /// Runs `effect` in one transaction with its key: once, however often it is asked. A simultaneous twin waits.
     func once(
         app: AppID?, in pool: PostgresPool,
         _ effect: @Sendable (PostgresTransaction) async throws(PostgresError) -> [UInt8]
     ) async throws(PostgresError) -> OnceReply {
-        var parameters = name(in: app)
-        parameters.bytes(bodySHA256)
-        let opening = [Query(IdempotencySQL.claim, parameters), lookUp(app: app)]
+        let opening = opening(app)
         return try await pool.transaction { transaction throws(PostgresError) in
             let answers = try await transaction.run(opening)
             guard answers[0].affectedRows == 1 else { return try reply(in: answers[1]) }

@@ -30,10 +30,14 @@ package struct MessageStore: Sendable {
             bell.ring(.plan)
             return .accepted
         }
-        switch try await translating({ () throws(PostgresError) in try once.claim.reply(in: answers[1]) }) {
-        case .done(let answer), .replayed(let answer): return .replayed(answer: answer)
-        case .mismatch: return .mismatch
-        }
+        return AcceptReply(
+            try await translating { () throws(PostgresError) in try once.claim.reply(in: answers[1]) })
+    }
+
+    /// What an earlier request of this name was answered; nil: there was none. A twin that is being written is waited for.
+    package func earlier(_ claim: IdempotencyClaim, app: AppID) async throws(StoreFault) -> AcceptReply? {
+        try await translating { () throws(PostgresError) in try await claim.earlier(app: app, in: pool) }
+            .map(AcceptReply.init)
     }
 
     private static func acceptQueries(_ message: NewMessage, now: WallInstant?) -> [Query] {
@@ -98,6 +102,14 @@ package enum AcceptReply: Equatable, Sendable {
     case replayed(answer: [UInt8])
     /// The key was used for another body.
     case mismatch
+
+    /// Of a request that came before.
+    init(_ reply: OnceReply) {
+        switch reply {
+        case .done(let answer), .replayed(let answer): self = .replayed(answer: answer)
+        case .mismatch: self = .mismatch
+        }
+    }
 }
 
 extension BadgeChange {

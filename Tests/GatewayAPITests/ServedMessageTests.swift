@@ -2,7 +2,6 @@ import GatewayAPI
 import JSON
 import Postgres
 import PushModel
-import Signing
 import Testing
 
 @Suite("Messages over HTTP")
@@ -147,85 +146,27 @@ struct ServedMessageTests {
         }
     }
 
+    @Test("that repeat an accepted one get its answer also where too many are unfinished")
+    func repeatedAtFullBacklog() async throws {
+        try await withGateway(backlogMax: 1) { world in
+            let path = try await world.makeApp() + "/messages"
+            let key = ["Idempotency-Key: lost-answer"]
+            let first = try await world.expect(202, "POST", path, Self.hello, headers: key)
+            let second = try await world.expect(202, "POST", path, Self.hello, headers: key)
+            #expect(second.body == first.body)
+            #expect(second.header("idempotency-replayed") == "true")
+            try await world.refuse(.idempotencyMismatch, "POST", path, Self.hello + " ", headers: key)
+            try await world.refuse(.backlogFull, "POST", path, Self.hello, headers: ["Idempotency-Key: another"])
+            // A refusal is no first answer: the key is free when there is room again.
+            let kept = Statement(unprepared: "SELECT count(*) FROM idempotency_keys")
+            #expect(try await world.pool.read(Query(kept)).int64(0, 0) == 1)
+        }
+    }
+
     @Test("need an app that is there")
     func unknownApp() async throws {
         try await withGateway { world in
             try await world.refuse(.unknownApp, "POST", "/v1/apps/none/messages", Self.hello)
-        }
-    }
-}
-
-@Suite("Credentials over HTTP")
-struct ServedCredentialTests {
-    private static func key() throws -> (body: String, secret: String) {
-        let pem = String(decoding: try ES256Key.generate().privatePEM(), as: UTF8.self)
-        let body = JSONValue.object(
-            JSONObject([
-                JSONMember("provider", "apns"), JSONMember("kind", "token"), JSONMember("environment", "both"),
-                JSONMember("key_id", "ABCDE12345"), JSONMember("team_id", "TEAMID1234"),
-                JSONMember("topics", ["com.example.app"]), JSONMember("p8", .string(pem)),
-            ]))
-        let secret = String(pem.split(separator: "\n")[1])
-        return (String(decoding: body.bytes, as: UTF8.self), secret)
-    }
-
-    @Test("go in, are taken into use and out of it, and never come out")
-    func life() async throws {
-        try await withGateway { world in
-            let path = try await world.makeApp() + "/credentials"
-            let (body, secret) = try Self.key()
-            let made = try await world.expect(201, "POST", path, body)
-            let items = try #require(try made.member("items")?.array?.compactMap(\.object))
-            #expect(items.compactMap { $0["environment"]?.string } == ["production", "sandbox"])
-            #expect(items.allSatisfy { $0["state"] == "staged" && $0["key_id"] == "ABCDE12345" })
-            #expect(items[0]["topics"] == ["com.example.app"])
-            let id = try #require(items[0]["id"]?.string)
-            let active = try await world.expect(200, "POST", "\(path)/\(id)/activate")
-            #expect(try active.member("state") == "active")
-            let listed = try await world.expect(200, "GET", path)
-            for reply in [made, active, listed] {
-                #expect(!reply.text.contains(secret))
-                #expect(!reply.text.contains("PRIVATE"))
-            }
-            try await world.expect(204, "POST", "\(path)/\(id)/retire")
-            let states = try await world.expect(200, "GET", path).member("items")?.array
-            #expect(states?.contains { $0.object?["id"]?.string == id && $0.object?["state"] == "retired" } == true)
-            try await world.expect(204, "DELETE", "\(path)/\(id)")
-            try await world.refuse(.unknownCredential, "DELETE", "\(path)/\(id)")
-        }
-    }
-
-    @Test("belong to their app")
-    func foreign() async throws {
-        try await withGateway { world in
-            let path = try await world.makeApp() + "/credentials"
-            let made = try await world.expect(201, "POST", path, try Self.key().body)
-            let id = try #require(try made.member("items")?.array?.first?.object?["id"]?.string)
-            let other = try await world.makeApp("other") + "/credentials"
-            for (method, end) in [("POST", "/activate"), ("POST", "/retire"), ("DELETE", "")] {
-                try await world.refuse(.unknownCredential, method, "\(other)/\(id)\(end)")
-                for wrong in ["0", "-1", "x", "99999999999999999999", "1.0"] {
-                    try await world.refuse(.unknownCredential, method, "\(path)/\(wrong)\(end)")
-                }
-            }
-        }
-    }
-
-    @Test("are refused with their place, and without a word of them")
-    func refused() async throws {
-        try await withGateway { world in
-            let path = try await world.makeApp() + "/credentials"
-            let token = #"{"provider": "apns", "kind": "token", "environment": "both", "team_id": "TEAMID1234""#
-            try await world.refuse(
-                .keyIDMalformed, "POST", path, token + #", "key_id": "short", "p8": "x"}"#, pointer: "/key_id")
-            let reply = try await world.refuse(
-                .keyUnreadable, "POST", path, token + #", "key_id": "ABCDE12345", "p8": "c2VjcmV0"}"#, pointer: "/p8")
-            #expect(!reply.text.contains("c2VjcmV0"))
-            let certificate = #"{"provider": "apns", "kind": "certificate", "environment": "sandbox", "pem": "x"}"#
-            try await world.refuse(.certificateUnreadable, "POST", path, certificate)
-            try await world.refuse(
-                .notSupported, "POST", path, try Self.key().body, headers: ["Idempotency-Key: a"])
-            #expect(try await world.expect(200, "GET", path).text == #"{"items":[],"next":null}"#)
         }
     }
 }
