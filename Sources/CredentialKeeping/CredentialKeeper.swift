@@ -14,30 +14,55 @@ package struct CredentialKeeper: Sendable {
 
     /// Proves that the master key is the one that sealed this database's secrets. Call once, at the start.
     package func proveMasterKey() async throws(CredentialFault) {
-        do {
-            let known = try await store.masterKeyProof()
-            let proof: [UInt8]
-            if let known {
-                proof = known
-            } else {
-                proof = try await store.keepMasterKeyProof(sealed(Self.proofText, Self.proofPurpose))
-            }
-            _ = try opened(proof, Self.proofPurpose)
-        } catch let fault as CredentialFault {
-            throw fault
-        } catch {
-            throw .storeUnavailable
+        let known = try await stored { () throws(StoreFault) in try await store.masterKeyProof() }
+        let proof: [UInt8]
+        if let known {
+            proof = known
+        } else {
+            let fresh = try sealed(Self.proofText, Self.proofPurpose)
+            proof = try await stored { () throws(StoreFault) in try await store.keepMasterKeyProof(fresh) }
         }
+        _ = try opened(proof, Self.proofPurpose)
     }
 
     private static let proofText = Array("carillon".utf8)
     private static let proofPurpose = "master-key-proof"
 
-    /// Reads, checks and seals; one record per environment. Everything is checked before anything is written.
-    package func submit(_ submission: CredentialSubmission, app: AppID) async throws(CredentialFault)
-        -> [CredentialRecord]
-    {
-        let form = submission.form
+    /// Reads, checks, seals and writes one record per environment, all or none. Everything is checked before anything is
+    /// written.
+    ///
+    /// - Parameter answer: makes what a repetition of the request will get.
+    package func submit(
+        _ submission: CredentialSubmission, app: AppID, idempotency claim: IdempotencyClaim?,
+        answer: @escaping @Sendable ([CredentialRecord]) -> [UInt8]
+    ) async throws(CredentialFault) -> OnceReply {
+        // First of all: what was good when it was handed in may have expired since.
+        if let claim,
+            let earlier = try await stored({ () throws(StoreFault) in try await store.earlier(claim, app: app) })
+        {
+            return earlier
+        }
+        let material = try await read(submission.form)
+        let topics = try material.topics(asked: submission.topics)
+        try material.checkUse(in: submission.environments, now: Clocks.wallNow())
+        let (plain, facts) = (try material.sealedForm(), material.facts())
+        let ids = try await stored { () throws(StoreFault) in
+            try await store.nextIDs(submission.environments.count)
+        }
+        var credentials: [NewCredential] = []
+        for (id, environment) in zip(ids, submission.environments) {
+            credentials.append(
+                NewCredential(
+                    id: id, app: app, provider: .apns, environment: environment, kind: material.kind, topics: topics,
+                    facts: facts, sealed: try sealed(plain, purpose(app, environment))))
+        }
+        let checked = credentials
+        return try await stored { () throws(StoreFault) in
+            try await store.insert(checked, app: app, activate: submission.activate, once: claim, answer: answer)
+        }
+    }
+
+    private func read(_ form: CredentialSubmission.Form) async throws(CredentialFault) -> CredentialMaterial {
         let read: Result<CredentialMaterial, CredentialFault>
         do {
             read = try await BlockingPool.shared.run {
@@ -46,45 +71,28 @@ package struct CredentialKeeper: Sendable {
                 }
             }
         } catch {
-            throw .storeUnavailable
+            throw .overloaded
         }
-        let material = try read.get()
-        let topics = try material.topics(asked: submission.topics)
-        try material.checkUse(in: submission.environments, now: Clocks.wallNow())
-        var records: [CredentialRecord] = []
-        for environment in submission.environments {
-            let credential = NewCredential(
-                app: app, provider: .apns, environment: environment, kind: material.kind, topics: topics,
-                facts: material.facts(), sealed: try sealed(try material.sealedForm(), purpose(app, environment)))
-            do {
-                records.append(try await store.insert(credential, activate: submission.activate))
-            } catch {
-                throw .storeUnavailable
-            }
-        }
-        return records
+        return try read.get()
     }
 
     package func list(app: AppID) async throws(CredentialFault) -> [CredentialRecord] {
-        do { return try await store.list(app: app) } catch { throw .storeUnavailable }
+        try await stored { () throws(StoreFault) in try await store.list(app: app) }
     }
 
     package func activate(_ id: CredentialID, app: AppID) async throws(CredentialFault) -> CredentialRecord {
-        let record: CredentialRecord?
-        do { record = try await store.activate(id, app: app) } catch { throw .storeUnavailable }
+        let record = try await stored { () throws(StoreFault) in try await store.activate(id, app: app) }
         guard let record else { throw .unknownCredential }
         return record
     }
 
     package func retire(_ id: CredentialID, app: AppID) async throws(CredentialFault) {
-        let isDone: Bool
-        do { isDone = try await store.retire(id, app: app) } catch { throw .storeUnavailable }
-        guard isDone else { throw .unknownCredential }
+        let isThere = try await stored { () throws(StoreFault) in try await store.retire(id, app: app) }
+        guard isThere else { throw .unknownCredential }
     }
 
     package func delete(_ id: CredentialID, app: AppID) async throws(CredentialFault) {
-        let isDone: Bool
-        do { isDone = try await store.delete(id, app: app) } catch { throw .storeUnavailable }
+        let isDone = try await stored { () throws(StoreFault) in try await store.delete(id, app: app) }
         guard isDone else { throw .unknownCredential }
     }
 
@@ -96,6 +104,12 @@ package struct CredentialKeeper: Sendable {
 
     private func purpose(_ app: AppID, _ environment: PushEnvironment) -> String {
         "credential/\(app.value)/\(environment.name)"
+    }
+
+    private func stored<Answer>(
+        _ work: () async throws(StoreFault) -> Answer
+    ) async throws(CredentialFault) -> Answer {
+        do { return try await work() } catch { throw .store(error) }
     }
 
     private func sealed(_ plaintext: [UInt8], _ purpose: String) throws(CredentialFault) -> [UInt8] {

@@ -1,4 +1,5 @@
 import PushModel
+import Store
 
 /// A credential as an operator hands it in. Secrets go in here, and never come out.
 package struct CredentialSubmission: Sendable, CustomStringConvertible {
@@ -41,27 +42,10 @@ package enum CredentialFault: Error, Equatable, Sendable, CustomStringConvertibl
     case topicNotCovered(String)
     case certificateNamesNoTopic
     case unknownCredential
-    case storeUnavailable
+    /// Too many keys are being read; nothing was done.
+    case overloaded
+    case store(StoreFault)
     case vault(VaultError)
-
-    package var code: StaticString {
-        switch self {
-        case .keyIDMalformed: "key_id_malformed"
-        case .teamIDMalformed: "team_id_malformed"
-        case .keyUnreadable: "key_unreadable"
-        case .certificateUnreadable: "certificate_unreadable"
-        case .passwordWrong: "password_wrong"
-        case .keyDoesNotMatchCertificate: "key_does_not_match_certificate"
-        case .certificateExpired: "certificate_expired"
-        case .certificateNotYetValid: "certificate_not_yet_valid"
-        case .environmentNotCovered: "environment_not_covered"
-        case .topicNotCovered: "topic_not_covered"
-        case .certificateNamesNoTopic: "certificate_names_no_topic"
-        case .unknownCredential: "unknown_credential"
-        case .storeUnavailable: "database_unavailable"
-        case .vault: "vault_failed"
-        }
-    }
 
     package var description: String {
         switch self {
@@ -78,7 +62,8 @@ package enum CredentialFault: Error, Equatable, Sendable, CustomStringConvertibl
         case .topicNotCovered(let topic): "The certificate does not cover the topic \(topic)."
         case .certificateNamesNoTopic: "The certificate names no topic: it is not an APNs certificate."
         case .unknownCredential: "This app has no such credential."
-        case .storeUnavailable: "The database can't be reached just now; nothing was changed."
+        case .overloaded: "Too many keys are being read at once; nothing was changed. Try again."
+        case .store(let fault): "The database could not be used: \(fault)."
         case .vault(let error): error.description
         }
     }

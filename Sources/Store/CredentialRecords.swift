@@ -29,6 +29,8 @@ package enum CredentialState: Int16, Sendable {
 
 /// A credential as it is handed in.
 package struct NewCredential: Equatable, Sendable {
+    /// Of `CredentialStore.nextIDs`: known before the secret is sealed.
+    package var id: CredentialID
     package var app: AppID
     package var provider: Provider
     package var environment: PushEnvironment
@@ -41,9 +43,10 @@ package struct NewCredential: Equatable, Sendable {
     package var sealed: [UInt8]
 
     package init(
-        app: AppID, provider: Provider, environment: PushEnvironment, kind: CredentialKind, topics: [String],
-        facts: [UInt8], sealed: [UInt8]
+        id: CredentialID, app: AppID, provider: Provider, environment: PushEnvironment, kind: CredentialKind,
+        topics: [String], facts: [UInt8], sealed: [UInt8]
     ) {
+        self.id = id
         self.app = app
         self.provider = provider
         self.environment = environment

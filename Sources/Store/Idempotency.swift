@@ -105,3 +105,15 @@ extension IdempotencyClaim {
         }
     }
 }
+
+extension PostgresPool {
+    /// Runs `effect` in one transaction: with a claim once, however often it is asked; without one each time.
+    func once(
+        _ claim: IdempotencyClaim?, of app: AppID?,
+        _ effect: @Sendable (PostgresTransaction) async throws(PostgresError) -> [UInt8]
+    ) async throws(PostgresError) -> OnceReply {
+        if let claim { return try await claim.once(app: app, in: self, effect) }
+        return .done(
+            answer: try await transaction { transaction throws(PostgresError) in try await effect(transaction) })
+    }
+}

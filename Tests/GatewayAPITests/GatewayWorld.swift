@@ -21,6 +21,7 @@ struct GatewayWorld: Sendable {
     let port: Int
     let pool: PostgresPool
     let stores: Stores
+    let keeper: CredentialKeeper
     let steps: StepRecorder
     let readiness: Changing<GatewayAPI.Readiness>
 
@@ -131,12 +132,12 @@ private func serve(
     let readiness = Changing(GatewayAPI.Readiness.ready)
     var log = Logger(label: "gateway-test")
     log.logLevel = .critical
+    let keeper = CredentialKeeper(
+        store: stores.credentials, vault: try Vault(masterKey: Array(repeating: 7, count: Vault.keyBytes)))
     let services = GatewayServices(
         registry: RegistryKeeper(stores: stores, committer: GroupCommitter(registry: stores.registry)),
         messages: MessageDesk(store: stores.messages, backlogMax: backlogMax, steps: nil) {},
-        credentials: CredentialKeeper(
-            store: stores.credentials, vault: try Vault(masterKey: Array(repeating: 7, count: Vault.keyBytes))),
-        adminKeySHA256: TestHash.sha256(GatewayWorld.key), readiness: { readiness.value },
+        credentials: keeper, adminKeySHA256: TestHash.sha256(GatewayWorld.key), readiness: { readiness.value },
         clock: { Clocks.wallNow() }, limits: limits, log: log, steps: steps)
     let (ports, ready) = AsyncStream.makeStream(of: Int.self)
     let serving = Task {
@@ -148,7 +149,7 @@ private func serve(
         var iterator = ports.makeAsyncIterator()
         let port = try #require(await iterator.next(), "the gateway never listened")
         try await body(
-            GatewayWorld(port: port, pool: pool, stores: stores, steps: steps, readiness: readiness))
+            GatewayWorld(port: port, pool: pool, stores: stores, keeper: keeper, steps: steps, readiness: readiness))
         outcome = .success(())
     } catch {
         outcome = .failure(error)

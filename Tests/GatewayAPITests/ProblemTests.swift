@@ -66,16 +66,32 @@ struct ProblemTests {
     ]
 
     @Test("speaks the vault's words where a credential is refused", arguments: credentialFaults)
-    func credential(fault: CredentialFault) {
-        #expect(Problem(fault).code.rawValue == fault.code.description)
+    func credential(fault: CredentialFault, code: ProblemCode) {
+        #expect(Problem(fault, .mayDouble).code == code)
     }
 
-    private static let credentialFaults: [CredentialFault] = [
-        .keyIDMalformed, .teamIDMalformed, .keyUnreadable, .certificateUnreadable, .passwordWrong,
-        .keyDoesNotMatchCertificate, .certificateExpired(at: noon), .certificateNotYetValid(from: noon),
-        .environmentNotCovered(.sandbox), .topicNotCovered("com.example"), .certificateNamesNoTopic,
-        .unknownCredential, .storeUnavailable, .vault(.doesNotOpen),
+    private static let credentialFaults: [(CredentialFault, ProblemCode)] = [
+        (.keyIDMalformed, .keyIDMalformed), (.teamIDMalformed, .teamIDMalformed), (.keyUnreadable, .keyUnreadable),
+        (.certificateUnreadable, .certificateUnreadable), (.passwordWrong, .passwordWrong),
+        (.keyDoesNotMatchCertificate, .keyDoesNotMatchCertificate),
+        (.certificateExpired(at: noon), .certificateExpired),
+        (.certificateNotYetValid(from: noon), .certificateNotYetValid),
+        (.environmentNotCovered(.sandbox), .environmentNotCovered), (.topicNotCovered("com.example"), .topicNotCovered),
+        (.certificateNamesNoTopic, .certificateNamesNoTopic), (.unknownCredential, .unknownCredential),
+        (.overloaded, .overloaded), (.vault(.doesNotOpen), .vaultFailed), (.store(.unavailable), .databaseUnavailable),
+        (.store(.contended), .databaseBusy), (.store(.commitUnknown), .outcomeUnknown),
+        (.store(.unknownApp), .unknownApp),
     ]
+
+    @Test("about a lost commit of a credential says nothing of what was changed, and how to repeat it")
+    func credentialCommitUnknown() {
+        let lost = CredentialFault.store(.commitUnknown)
+        for problem in [Problem(lost, .mayDouble), Problem(lost, .isKeyed)] {
+            #expect(!problem.detail.contains("nothing was changed"))
+        }
+        #expect(Problem(lost, .mayDouble).retryAfterSeconds == nil)
+        #expect(Problem(lost, .isKeyed).retryAfterSeconds != nil)
+    }
 
     @Test("has a code that is one word, of one meaning")
     func codes() {

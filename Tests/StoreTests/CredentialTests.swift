@@ -8,15 +8,25 @@ private let dawn = StoreWorld.dawn
 extension StoreWorld {
     fileprivate func credential(
         _ topics: [String], environment: PushEnvironment = .production, sealed: [UInt8] = [1]
-    ) -> NewCredential {
+    ) async throws -> NewCredential {
         NewCredential(
-            app: app, provider: .apns, environment: environment, kind: .token, topics: topics,
+            id: try await stores.credentials.nextIDs(1)[0], app: app, provider: .apns, environment: environment,
+            kind: .token, topics: topics,
             facts: Array(#"{"key_id":"ABCDE12345"}"#.utf8), sealed: sealed)
     }
 
     fileprivate func active(_ topic: String, _ environment: PushEnvironment = .production) async throws -> CredentialID?
     {
         try await stores.credentials.active(app: app, provider: .apns, environment: environment, topic: topic)?.id
+    }
+}
+
+extension CredentialStore {
+    /// One alone.
+    func insert(_ credential: NewCredential, activate: Bool) async throws -> CredentialRecord {
+        let reply = try await insert([credential], app: credential.app, activate: activate, once: nil) { _ in [] }
+        #expect(reply == .done(answer: []))
+        return try #require(try await list(app: credential.app).first { $0.id == credential.id })
     }
 }
 
@@ -77,7 +87,8 @@ struct CredentialSlotTests {
             let first = try await credentials.insert(world.credential(["a"]), activate: true).id
             #expect(try await credentials.retire(first, app: AppID(99)) == false)
             #expect(try await credentials.retire(first, app: world.app))
-            #expect(try await credentials.retire(first, app: world.app) == false)
+            #expect(try await credentials.retire(first, app: world.app))
+            #expect(try await credentials.retire(CredentialID(999), app: world.app) == false)
             #expect(try await world.active("a") == nil)
             #expect(try await credentials.activate(CredentialID(999), app: world.app) == nil)
             #expect(try await credentials.delete(first, app: world.app))

@@ -41,7 +41,8 @@ struct BellTests {
                 _ = try await world.stores.messages.planSlice(knownFormats: [1])
                 await heard.waits(for: "carillon_work parcels")
                 let credential = NewCredential(
-                    app: world.app, provider: .apns, environment: .production, kind: .token, topics: [],
+                    id: try await world.stores.credentials.nextIDs(1)[0], app: world.app, provider: .apns,
+                    environment: .production, kind: .token, topics: [],
                     facts: Array("{}".utf8), sealed: [1])
                 _ = try await world.stores.credentials.insert(credential, activate: true)
                 await heard.waits(for: "carillon_credentials changed")

@@ -37,7 +37,11 @@ extension Problem {
         self.init(code, fault.detail, at: fault.pointer)
     }
 
-    package init(_ fault: CredentialFault) {
+    package init(_ fault: CredentialFault, _ repetition: Repetition) {
+        if case .store(let fault) = fault { self.init(fault, repetition) } else { self.init(refusing: fault) }
+    }
+
+    private init(refusing fault: CredentialFault) {
         let code: ProblemCode =
             switch fault {
             case .keyIDMalformed: .keyIDMalformed
@@ -52,12 +56,13 @@ extension Problem {
             case .topicNotCovered: .topicNotCovered
             case .certificateNamesNoTopic: .certificateNamesNoTopic
             case .unknownCredential: .unknownCredential
-            case .storeUnavailable: .databaseUnavailable
+            case .overloaded: .overloaded
+            case .store: preconditionFailure("the store's faults have their own words")
             case .vault: .vaultFailed
             }
         self.init(
             code, fault.description, at: Self.member(of: fault).map { .root / $0 },
-            retryAfterSeconds: fault == .storeUnavailable ? RetryHint.databaseUnavailable : nil)
+            retryAfterSeconds: fault == .overloaded ? RetryHint.overloaded : nil)
     }
 
     private static func member(of fault: CredentialFault) -> String? {
@@ -69,7 +74,7 @@ extension Problem {
         case .environmentNotCovered: "environment"
         case .topicNotCovered: "topics"
         case .certificateUnreadable, .keyDoesNotMatchCertificate, .certificateExpired, .certificateNotYetValid,
-            .certificateNamesNoTopic, .unknownCredential, .storeUnavailable, .vault:
+            .certificateNamesNoTopic, .unknownCredential, .overloaded, .store, .vault:
             nil
         }
     }

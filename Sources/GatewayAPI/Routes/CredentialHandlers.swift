@@ -1,6 +1,7 @@
 import CredentialKeeping
 import HTTPTypes
 import PushModel
+import Signing
 import Store
 
 /// Credentials in, shown without their secrets, taken into use and out of it.
@@ -11,25 +12,28 @@ struct CredentialHandlers: Sendable {
     func list(_ call: Call) async throws(Problem) -> Answer {
         let app = try await apps.app(of: call)
         do { return Answer(.ok, CredentialAnswer.page(try await keeper.list(app: app.id))) } catch {
-            throw Problem(error)
+            throw Problem(error, .reads)
         }
     }
 
     /// One credential for each environment that it was handed in for.
     func submit(_ call: Call) async throws(Problem) -> Answer {
-        // Taken and not kept would be a promise broken in silence.
-        guard call.idempotencyKey == nil else {
-            throw Problem(
-                .notSupported,
-                "Handing in a credential takes no Idempotency-Key in this version. Where the answer was lost, list the "
-                    + "credentials, and delete the one that stands there twice.")
-        }
         let submission = try CredentialRequest.read(call.body)
         let app = try await apps.app(of: call)
+        let claim = call.idempotencyKey.map {
+            IdempotencyClaim(operation: "credentials.create", key: $0, bodySHA256: Hashes.sha256(call.body))
+        }
+        let reply: OnceReply
         do {
-            return Answer(.created, CredentialAnswer.page(try await keeper.submit(submission, app: app.id)))
+            reply = try await keeper.submit(
+                submission, app: app.id, idempotency: claim, answer: CredentialAnswer.page)
         } catch {
-            throw Problem(error)
+            throw Problem(error, claim == nil ? .mayDouble : .isKeyed)
+        }
+        switch reply {
+        case .done(let bytes): return Answer(.created, bytes)
+        case .replayed(let bytes): return Answer(.created, bytes, headers: [Answer.replayedHeader])
+        case .mismatch: throw .idempotencyMismatch
         }
     }
 
@@ -37,26 +41,26 @@ struct CredentialHandlers: Sendable {
         let id = try credential(of: call)
         let app = try await apps.app(of: call)
         do { return Answer(.ok, CredentialAnswer.body(try await keeper.activate(id, app: app.id))) } catch {
-            throw Problem(error)
+            throw Problem(error, .isIdempotent)
         }
     }
 
     func retire(_ call: Call) async throws(Problem) -> Answer {
         let id = try credential(of: call)
         let app = try await apps.app(of: call)
-        do { try await keeper.retire(id, app: app.id) } catch { throw Problem(error) }
+        do { try await keeper.retire(id, app: app.id) } catch { throw Problem(error, .isIdempotent) }
         return .done
     }
 
     func delete(_ call: Call) async throws(Problem) -> Answer {
         let id = try credential(of: call)
         let app = try await apps.app(of: call)
-        do { try await keeper.delete(id, app: app.id) } catch { throw Problem(error) }
+        do { try await keeper.delete(id, app: app.id) } catch { throw Problem(error, .isIdempotent) }
         return .done
     }
 
     private func credential(of call: Call) throws(Problem) -> CredentialID {
-        guard let id = Int64(call.subject), id > 0 else { throw Problem(CredentialFault.unknownCredential) }
+        guard let id = Int64(call.subject), id > 0 else { throw Problem(CredentialFault.unknownCredential, .reads) }
         return CredentialID(id)
     }
 }

@@ -6,23 +6,22 @@ enum CredentialSQL {
         id, app_id, provider, environment, kind, topics, facts, sealed, state, created_at, activated_at, retired_at
         """
 
-    /// $1 app, $2 provider, $3 environment, $4 kind, $5 topics, sorted, $6 facts, $7 sealed.
+    /// $1 how many.
+    static let nextIDs = Statement(
+        "credential_next_ids",
+        "SELECT nextval(pg_get_serial_sequence('credentials', 'id')) FROM generate_series(1, $1::bigint)")
+
+    /// $1 app, $2 provider, $3 environment, $4 kind, $5 topics, sorted, $6 facts, $7 sealed, $8 id.
     static let insert = Statement(
         "credential_insert",
         """
-        INSERT INTO credentials (app_id, provider, environment, kind, topics, facts, sealed)
-        VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING \(columns)
+        INSERT INTO credentials (app_id, provider, environment, kind, topics, facts, sealed, id)
+        OVERRIDING SYSTEM VALUE VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING \(columns)
         """)
 
-    /// $1 id, $2 app. Activating and retiring in one slot queue up here.
-    static let lockSlot = Statement(
-        "credential_lock_slot",
-        """
-        SELECT mate.id FROM credentials own
-        JOIN credentials mate ON mate.app_id = own.app_id AND mate.provider = own.provider
-            AND mate.environment = own.environment AND mate.topics = own.topics
-        WHERE own.id = $1 AND own.app_id = $2 ORDER BY mate.id FOR UPDATE OF mate
-        """)
+    /// $1 app. Whoever fills a slot of the app waits here: of two rows that nobody else can see yet, both would be the
+    /// slot's one. Leaves alone who only refers to the app.
+    static let lockApp = Statement("credential_lock_app", "SELECT 1 FROM apps WHERE id = $1 FOR NO KEY UPDATE")
 
     /// $1 id, $2 app. Its slot's active credential makes room.
     static let makeRoom = Statement(
@@ -49,7 +48,9 @@ enum CredentialSQL {
     static let retire = Statement(
         "credential_retire",
         """
-        UPDATE credentials SET state = 3, retired_at = clock_timestamp() WHERE id = $1 AND app_id = $2 AND state <> 3
+        UPDATE credentials SET state = 3,
+            retired_at = CASE WHEN state = 3 THEN retired_at ELSE clock_timestamp() END
+        WHERE id = $1 AND app_id = $2
         """)
 
     static let delete = Statement("credential_delete", "DELETE FROM credentials WHERE id = $1 AND app_id = $2")
