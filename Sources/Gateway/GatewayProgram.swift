@@ -121,7 +121,7 @@ package struct GatewayProgram: Sendable {
         LaneTemplate(
             production: APNsEndpoint(host: settings.apnsProduction.host, port: settings.apnsProduction.port),
             sandbox: APNsEndpoint(host: settings.apnsSandbox.host, port: settings.apnsSandbox.port), trust: trust,
-            proxy: settings.providerProxy.map { ProxySettings(host: $0.host, port: $0.port) },
+            proxy: settings.providerProxy?.forLanes,
             connectionsMax: settings.limits.connectionsPerLane, requestDeadline: settings.limits.requestDeadline)
     }
 

@@ -1,3 +1,4 @@
+import Encodings
 import Logging
 
 /// How the text of a setting is understood. Each complaint continues "CARILLON_NAME ...".
@@ -35,12 +36,42 @@ enum SettingText {
         return Endpoint(host: host, port: port ?? 443)
     }
 
-    static func proxyURL(_ text: String) throws(SettingComplaint) -> Endpoint {
+    static func proxyURL(_ text: String) throws(SettingComplaint) -> ProxyAddress {
+        let complaint = SettingComplaint(
+            "must be http://host:port, or http://user:password@host:port with both percent-encoded")
         let address = text.hasPrefix("http://") ? text.dropFirst(7) : text[...]
-        guard let (host, port) = split(address), let port, port != 0 else {
-            throw SettingComplaint("must be http://host:port")
-        }
-        return Endpoint(host: host, port: port)
+        let at = address.utf8.lastIndex(of: UInt8(ascii: "@"))
+        let place = at.map { address[address.utf8.index(after: $0)...] } ?? address
+        guard let (host, port) = split(place), let port, port != 0 else { throw complaint }
+        let endpoint = Endpoint(host: host, port: port)
+        guard let at, at != address.startIndex else { return ProxyAddress(endpoint: endpoint) }
+        guard let authorization = basicAuthorization(address[..<at]) else { throw complaint }
+        return ProxyAddress(endpoint: endpoint, authorization: authorization)
+    }
+
+    /// The user's name ends at the first colon, the rest is the password.
+    ///
+    /// Source: RFC 7617 section 2 (no colon in the name, no control characters in either), RFC 3986 section 3.2.1 (no
+    /// slash; another scheme than http would otherwise be taken for a user).
+    private static func basicAuthorization(_ userinfo: Substring) -> [UInt8]? {
+        let colon = userinfo.utf8.firstIndex(of: UInt8(ascii: ":"))
+        let rest = colon.map { userinfo[userinfo.utf8.index(after: $0)...] } ?? ""
+        guard let user = PercentDecoding.decode(userinfo[..<(colon ?? userinfo.endIndex)]),
+            let password = PercentDecoding.decode(rest),
+            !userinfo.utf8.contains(UInt8(ascii: "/")), !user.utf8.contains(UInt8(ascii: ":")),
+            (user + password).utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f })
+        else { return nil }
+        return Array("Basic \(Base64.encode(Array("\(user):\(password)".utf8)))".utf8)
+    }
+
+    /// Whether it may name a user, and with it a password.
+    static func hasUserinfo(_ text: String) -> Bool { text.utf8.contains(UInt8(ascii: "@")) }
+
+    /// As a list of settings shows a value that was understood.
+    static func withoutUserinfo(_ text: String) -> String {
+        guard let at = text.utf8.lastIndex(of: UInt8(ascii: "@")) else { return text }
+        let scheme = ["http://", "https://"].first { text.hasPrefix($0) } ?? ""
+        return "\(scheme)(hidden)\(text[at...])"
     }
 
     /// `host`, `host:port`, `[::1]` or `[::1]:port`; nil where it is none of them.

@@ -1,5 +1,6 @@
 import Logging
 import PushModel
+import Transport
 
 /// Everything that an operator decides, read once at the start.
 ///
@@ -19,7 +20,7 @@ package struct Settings: Sendable {
     /// Certificates to trust besides the system's, as a PEM file.
     package var providerCAFile: String?
     /// An HTTP CONNECT proxy in front of every provider.
-    package var providerProxy: Endpoint?
+    package var providerProxy: ProxyAddress?
     package var limits = Limits()
 
     package init() {}
@@ -68,4 +69,23 @@ package struct Endpoint: Equatable, Sendable, CustomStringConvertible {
     }
 
     package var description: String { (host.contains(":") ? "[\(host)]" : host) + ":\(port)" }
+}
+
+/// A proxy, and what it is told of us. Its description holds nothing secret.
+package struct ProxyAddress: Equatable, Sendable, CustomStringConvertible {
+    package let endpoint: Endpoint
+    /// The value of `proxy-authorization`, a secret; nil where the proxy asks for none.
+    let authorization: [UInt8]?
+
+    package init(endpoint: Endpoint, authorization: [UInt8]? = nil) {
+        self.endpoint = endpoint
+        self.authorization = authorization
+    }
+
+    /// As lanes take it.
+    package var forLanes: ProxySettings {
+        ProxySettings(host: endpoint.host, port: endpoint.port, authorization: authorization)
+    }
+
+    package var description: String { endpoint.description }
 }

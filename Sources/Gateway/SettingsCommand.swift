@@ -20,7 +20,7 @@ package enum SettingsListing {
             let given = reader.value(of: setting)
             lines.append(SettingsReader.prefix + setting.name)
             lines.append("    \(setting.meaning)")
-            let value = given.map { setting.isSecret ? "(hidden)" : $0.text } ?? setting.defaultText
+            let value = given.map { setting.shown($0.text) } ?? setting.defaultText
             lines.append("    \(value)  [\((given?.source ?? .builtIn).description)]")
             if given != nil { lines.append("    default: \(setting.defaultText)") }
         }

@@ -56,7 +56,8 @@ package struct SettingsReader: Sendable {
             do {
                 try setting.adopt(text, &settings)
             } catch {
-                let shown = setting.isSecret ? "" : ", not \"\(text)\""
+                let isHidden = setting.isSecret || SettingText.hasUserinfo(text)
+                let shown = isHidden ? "" : ", not \"\(text)\""
                 throw SettingsFault("\(Self.prefix)\(setting.name) (\(source)) \(error.words)\(shown)")
             }
         }

@@ -19,6 +19,14 @@ package struct Setting: Sendable {
         self.isSecret = isSecret
         self.adopt = adopt
     }
+
+    /// Without what is secret. Of an address that is not understood nobody knows where its password ends.
+    func shown(_ text: String) -> String {
+        guard !isSecret else { return "(hidden)" }
+        guard SettingText.hasUserinfo(text) else { return text }
+        var scratch = Settings()
+        return (try? adopt(text, &scratch)) == nil ? "(hidden)" : SettingText.withoutUserinfo(text)
+    }
 }
 
 /// Continues the sentence "CARILLON_NAME ...": "must be ...".
@@ -75,8 +83,10 @@ package enum SettingsTable {
         Setting("PROVIDER_CA_FILE", default: "(the system's)", "PEM file of authorities to trust as well.") {
             text, settings throws(SettingComplaint) in settings.providerCAFile = try SettingText.path(text)
         },
-        Setting("PROVIDER_PROXY", default: "(none)", "HTTP CONNECT proxy in front of the providers: http://host:port.")
-        {
+        Setting(
+            "PROVIDER_PROXY", default: "(none)",
+            "HTTP CONNECT proxy in front of the providers: http://host:port, or http://user:password@host:port."
+        ) {
             text, settings throws(SettingComplaint) in settings.providerProxy = try SettingText.proxyURL(text)
         },
     ]

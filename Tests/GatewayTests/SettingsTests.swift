@@ -1,6 +1,7 @@
 import Foundation
 import Gateway
 import Testing
+import Transport
 
 @Suite("Settings")
 struct SettingsTests {
@@ -76,6 +77,46 @@ struct SettingsTests {
         #expect(!short.contains("hunter2"))
         let url = try complaint(["CARILLON_DATABASE_URL": "mysql-hunter2"])
         #expect(!url.contains("hunter2"))
+    }
+
+    @Test(
+        "never show a password that stands in an address",
+        arguments: [
+            ("PROVIDER_PROXY", "http://deborah:hunter2@proxy"), ("PROVIDER_PROXY", "deborah:hunter2@proxy:port"),
+            ("PROVIDER_PROXY", "http://deborah:hunter2%zz@proxy:3128"),
+            ("PROVIDER_PROXY", "http://debo%3Arah:hunter2@proxy:3128"),
+            ("PROVIDER_PROXY", "http://deborah:hunter2%0a@proxy:1"),
+            ("PROVIDER_PROXY", "https://deborah:hunter2@proxy:1"),
+            ("APNS_PRODUCTION_URL", "https://deborah:hunter2@api.push.apple.com"),
+            ("APNS_SANDBOX_URL", "https://hunter2@api.push.apple.com"), ("LISTEN", "deborah:hunter2@127.0.0.1:80"),
+            ("DATABASE_URL", "mysql://deborah:hunter2@db/carillon"),
+        ])
+    func passwordsInAddressesStayHidden(name: String, value: String) throws {
+        let environment = ["CARILLON_" + name: value]
+        let line = try complaint(environment)
+        #expect(line.hasPrefix("CARILLON_\(name) (environment) must be "))
+        let listing = SettingsListing.lines(try SettingsReader(environment: environment)).joined(separator: "\n")
+        for text in [line, listing] { #expect(!text.contains("hunter2") && !text.contains("deborah")) }
+    }
+
+    @Test(
+        "take user and password of the proxy from its address",
+        arguments: [
+            ("http://proxy:3128", nil), ("http://@proxy:3128", nil),
+            ("http://deborah:hunter2@proxy:3128", "deborah:hunter2"),
+            ("deborah:hunter2@proxy:3128", "deborah:hunter2"), ("http://deborah@proxy:3128", "deborah:"),
+            ("http://d%C3%A9borah:h%3A%40%2Fr2:@proxy:3128", "déborah:h:@/r2:"),
+        ])
+    func proxyAuthorization(value: String, userinfo: String?) throws {
+        let environment = ["CARILLON_PROVIDER_PROXY": value]
+        let proxy = try #require(try read(environment).providerProxy)
+        #expect(proxy.forLanes.host == "proxy" && proxy.forLanes.port == 3128)
+        let expected = userinfo.map { "Basic " + Data($0.utf8).base64EncodedString() }
+        #expect(proxy.forLanes.authorization == expected.map { Array($0.utf8) })
+        #expect("\(proxy)" == "proxy:3128")
+        let listing = SettingsListing.lines(try SettingsReader(environment: environment)).joined(separator: "\n")
+        #expect(listing.contains("proxy:3128  [environment]"))
+        for secret in ["deborah", "borah", "hunter2", "r2:"] { #expect(!listing.contains(secret)) }
     }
 
     @Test("ask for the master key where the database is not the program's own")
