@@ -97,6 +97,71 @@ struct ServedImportTests {
         }
     }
 
+    @Test("takes its share of what bodies may hold, and leaves the rest to other requests")
+    func budget() async throws {
+        var limits = GatewayLimits()
+        limits.importBytes = 1_000
+        limits.bodyBytesMax = 1_000
+        limits.bodiesInFlightBytesMax = 4_000
+        limits.importsInFlightBytesMax = 2_000
+        try await withGateway(limits: limits) { world in
+            let path = try await world.makeApp() + "/devices/import"
+            var running: [Wire] = []
+            for _ in 0..<2 {
+                let wire = try Wire(port: world.port)
+                try await wire.send(GatewayWorld.request("POST", path, headers: ["Transfer-Encoding: chunked"]))
+                #expect(try await wire.head().status == 200)
+                running.append(wire)
+            }
+            let refused = try await world.refuse(.overloaded, "POST", path, Self.line(1))
+            #expect(refused.header("retry-after") == "1")
+            let padding = String(repeating: " ", count: 900)
+            try await world.expect(201, "POST", "/v1/apps", #"{"slug": "next", "name": "Next"}"# + padding)
+            // One ends well, one breaks off: both give back what they held.
+            try await running[0].send("0\r\n\r\n")
+            while try await running[0].chunk() != nil {}
+            try await Self.runs(2, at: path, world, others: 1)
+            await running[1].endSending()
+            _ = await running[1].isEnded()
+            try await Self.runs(2, at: path, world, others: 0)
+        }
+    }
+
+    @Test("counts among all bodies")
+    func countsAmongBodies() async throws {
+        var limits = GatewayLimits()
+        limits.importBytes = 1_000
+        limits.bodyBytesMax = 1_000
+        limits.bodiesInFlightBytesMax = 1_500
+        try await withGateway(limits: limits) { world in
+            let path = try await world.makeApp() + "/devices/import"
+            let wire = try Wire(port: world.port)
+            try await wire.send(GatewayWorld.request("POST", path, headers: ["Transfer-Encoding: chunked"]))
+            #expect(try await wire.head().status == 200)
+            let next = #"{"slug": "next", "name": "Next"}"# + String(repeating: " ", count: 900)
+            try await world.refuse(.overloaded, "POST", "/v1/apps", next)
+            try await world.refuse(.overloaded, "POST", path, Self.line(1))
+        }
+    }
+
+    /// Waits until as many may run at once.
+    private static func runs(_ count: Int, at path: String, _ world: GatewayWorld, others: Int) async throws {
+        try await eventually("a share was not given back") {
+            var running: [Wire] = []
+            for _ in others..<count {
+                let wire = try Wire(port: world.port)
+                try await wire.send(GatewayWorld.request("POST", path, headers: ["Transfer-Encoding: chunked"]))
+                guard try await wire.head().status == 200 else { return false }
+                running.append(wire)
+            }
+            for wire in running {
+                try await wire.send("0\r\n\r\n")
+                while try await wire.chunk() != nil {}
+            }
+            return true
+        }
+    }
+
     @Test("stops where the app is gone, and says up to where it came")
     func appGone() async throws {
         try await withGateway { world in

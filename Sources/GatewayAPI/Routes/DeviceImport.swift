@@ -6,7 +6,8 @@ import Store
 
 /// Many registrations in one request: NDJSON in, NDJSON out while it goes.
 ///
-/// Holds one chunk of the body and its registrations at a time: memory does not grow with the import.
+/// Holds one chunk of the body and its registrations at a time: memory does not grow with the import, and is counted as
+/// `GatewayLimits.importBytes`.
 struct DeviceImport: Sendable {
     let registry: RegistryKeeper
     let app: AppID

@@ -23,6 +23,32 @@ package final class BodyBudget: Sendable {
     package func giveBack(_ bytes: Int) { held.subtract(bytes, ordering: .relaxed) }
 }
 
+/// What one import holds of the budgets, until it has ended: whether it was answered whole, broke off, or its client was
+/// gone before the answer began.
+final class ImportShare: Sendable {
+    private let budgets: [BodyBudget]
+    private let bytes: Int
+    private let isGivenBack = Atomic<Bool>(false)
+
+    /// nil: one of the budgets is used up.
+    init?(_ bytes: Int, of budgets: [BodyBudget]) {
+        self.bytes = bytes
+        self.budgets = budgets
+        for (place, budget) in budgets.enumerated() where !budget.take(bytes) {
+            for taken in budgets[..<place] { taken.giveBack(bytes) }
+            isGivenBack.store(true, ordering: .relaxed)
+            return nil
+        }
+    }
+
+    func giveBack() {
+        guard !isGivenBack.exchange(true, ordering: .relaxed) else { return }
+        for budget in budgets { budget.giveBack(bytes) }
+    }
+
+    deinit { giveBack() }
+}
+
 /// Reads one body whole, within bounds.
 enum BodyReader {
     /// The declared length, which the HTTP parser holds the client to; nil where it comes in chunks.

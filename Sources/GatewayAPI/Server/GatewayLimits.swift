@@ -2,8 +2,13 @@
 package struct GatewayLimits: Sendable {
     /// Of one request, an import apart. Ten thousand installations of usual length fit.
     package var bodyBytesMax = 1 << 20
-    /// Of all bodies that are held at once: an answer in time beats memory without end.
+    /// Of all bodies that are held at once, imports included: an answer in time beats memory without end.
     package var bodiesInFlightBytesMax = 64 << 20
+    /// What one import is counted as, however long it is: the chunks that wait for it, the line that one ended in, and
+    /// the registrations and answers of the one in hand.
+    package var importBytes = 1 << 19
+    /// Of the bodies in flight, what imports may hold: they last, and must leave room for other requests (P7).
+    package var importsInFlightBytesMax = 32 << 20
     /// Of one line of an import.
     package var lineBytesMax = 64 << 10
     /// Registrations that an import hands over at once.

@@ -8,7 +8,9 @@ import PushModel
 package struct GatewayResponder: HTTPResponder {
     private let services: GatewayServices
     private let adminKey: AdminKey
+    /// Of everything that is read, and of imports in it.
     private let budget: BodyBudget
+    private let importBudget: BodyBudget
     private let apps: AppHandlers
     private let devices: DeviceHandlers
     private let messages: MessageHandlers
@@ -19,6 +21,7 @@ package struct GatewayResponder: HTTPResponder {
         self.services = services
         adminKey = AdminKey(sha256: services.adminKeySHA256)
         budget = BodyBudget(bytesMax: services.limits.bodiesInFlightBytesMax)
+        importBudget = BodyBudget(bytesMax: services.limits.importsInFlightBytesMax)
         apps = AppHandlers(registry: services.registry)
         devices = DeviceHandlers(apps: apps, clock: services.clock)
         messages = MessageHandlers(apps: apps, desk: services.messages)
@@ -58,11 +61,7 @@ package struct GatewayResponder: HTTPResponder {
         let bytesMax = services.limits.bodyBytesMax
         // Without a declared length it may turn out as large as allowed.
         let share = min(BodyReader.declaredBytes(request) ?? bytesMax, bytesMax)
-        guard budget.take(share) else {
-            throw Problem(
-                .overloaded, "Too many request bodies are being read at once. Try again.",
-                retryAfterSeconds: RetryHint.overloaded)
-        }
+        guard budget.take(share) else { throw Problem.tooManyBodies }
         defer { budget.giveBack(share) }
         let body = try await BodyReader.read(request, bytesMax: bytesMax)
         incoming.isBodyRead = true
@@ -115,6 +114,9 @@ package struct GatewayResponder: HTTPResponder {
         let importing = DeviceImport(
             registry: services.registry, app: try await apps.app(of: call).id, clock: services.clock,
             lineBytesMax: services.limits.lineBytesMax, batchLinesMax: services.limits.batchLinesMax)
+        guard let share = ImportShare(services.limits.importBytes, of: [importBudget, budget]) else {
+            throw .tooManyBodies
+        }
         // From here on the body is the import's.
         incoming.isBodyRead = true
         let (channel, linger) = (incoming.channel, services.limits.lingerTime)
@@ -122,6 +124,7 @@ package struct GatewayResponder: HTTPResponder {
         return Response(
             status: .ok, headers: [.contentType: "application/x-ndjson"],
             body: ResponseBody { writer in
+                defer { share.giveBack() }
                 var sink = writer
                 let isWhole = try await importing.run(body) { try await sink.write(ByteBuffer(bytes: $0)) }
                 try await sink.finish(nil)
@@ -166,4 +169,10 @@ package struct GatewayContext: InitializableFromSource {
     let channel: any Channel
 
     package init(source: ApplicationRequestContextSource) { channel = source.channel }
+}
+
+extension Problem {
+    fileprivate static let tooManyBodies = Problem(
+        .overloaded, "Too many request bodies are being read at once. Try again.",
+        retryAfterSeconds: RetryHint.overloaded)
 }
