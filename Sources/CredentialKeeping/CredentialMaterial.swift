@@ -86,15 +86,19 @@ package enum CredentialMaterial: Sendable {
 extension CredentialMaterial {
     /// The topics that it can serve, checked against what was asked for.
     ///
-    /// Apple's topic list, where a certificate has one, is complete; without one its UID is the only topic. Only base
-    /// topics are slots: `.voip`, `.complication` and the like are derived when sending.
+    /// Apple's topic list, where a certificate has one, is complete; without one its UID is the only topic. Where none is
+    /// asked for, the slot is the base topic, if it may be used: `.voip`, `.complication` and the like are derived when
+    /// sending.
     package func topics(asked: [String]) throws(CredentialFault) -> [String] {
         guard case .certificate(let identity) = self else { return asked.sorted() }
         let certificate = identity.certificate
-        let listed = certificate.apple.topics ?? certificate.userID.map { [$0] } ?? []
-        guard let base = certificate.userID ?? listed.first else { throw .certificateNamesNoTopic }
+        let usable = APNsTopicList.usableTopics(
+            extension: certificate.appleTopicList, subjectUID: certificate.userID)
+        guard let usable, let base = usable.first(where: { $0 == certificate.userID }) ?? usable.first else {
+            throw .certificateNamesNoTopic
+        }
         guard !asked.isEmpty else { return [base] }
-        for topic in asked where !listed.contains(topic) { throw .topicNotCovered(topic) }
+        for topic in asked where !usable.contains(topic) { throw .topicNotCovered(topic) }
         return asked.sorted()
     }
 
@@ -104,10 +108,9 @@ extension CredentialMaterial {
         let certificate = identity.certificate
         guard now < certificate.notAfter else { throw .certificateExpired(at: certificate.notAfter) }
         guard certificate.notBefore <= now else { throw .certificateNotYetValid(from: certificate.notBefore) }
-        let apple = certificate.apple
-        guard apple.isDevelopment || apple.isProduction else { return }
+        guard certificate.isForSandbox || certificate.isForProduction else { return }
         for environment in environments {
-            let isCovered = environment == .sandbox ? apple.isDevelopment : apple.isProduction
+            let isCovered = environment == .sandbox ? certificate.isForSandbox : certificate.isForProduction
             guard isCovered else { throw .environmentNotCovered(environment) }
         }
     }

@@ -1,3 +1,4 @@
+import APNs
 import PushModel
 import TLS
 
@@ -48,7 +49,6 @@ struct ConnectionCredentials {
 extension TLSCertificate {
     /// Topics that it is good for: its list, or where it has none its one topic. A list that can't be read names none.
     package var usableTopics: [String] {
-        if extensionValue(oid: AppleExtensions.OID.topics) != nil { return apple.topics ?? [] }
-        return userID.map { [$0] } ?? []
+        APNsTopicList.usableTopics(extension: appleTopicList, subjectUID: userID) ?? []
     }
 }

@@ -62,11 +62,10 @@ extension SimulatorConnection {
         {
             return "BadCertificate"
         }
-        let apple = certificate.apple
         let isUsable =
             switch world.settings.environment {
-            case .production: apple.isProduction
-            case .sandbox: apple.isDevelopment
+            case .production: certificate.isForProduction
+            case .sandbox: certificate.isForSandbox
             case .both: true
             }
         return isUsable ? nil : "BadCertificateEnvironment"

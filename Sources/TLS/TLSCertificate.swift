@@ -32,12 +32,11 @@ package struct TLSCertificate: Sendable, Equatable {
     /// The DER value of an extension, by its dotted OID; nil where the certificate lacks it.
     package func extensionValue(oid: String) -> [UInt8]? { extensions.first { $0.oid == oid }?.value }
 
-    package var apple: AppleExtensions {
-        AppleExtensions(
-            isDevelopment: extensionValue(oid: AppleExtensions.OID.development) != nil,
-            isProduction: extensionValue(oid: AppleExtensions.OID.production) != nil,
-            topics: extensionValue(oid: AppleExtensions.OID.topics).flatMap(AppleExtensions.topics(in:)))
-    }
+    /// Apple's marks. A certificate without either leaves the environment open.
+    package var isForSandbox: Bool { extensionValue(oid: AppleExtensions.OID.development) != nil }
+    package var isForProduction: Bool { extensionValue(oid: AppleExtensions.OID.production) != nil }
+    /// Apple's topic list as it stands there, unread: the room of APNs knows what it says.
+    package var appleTopicList: [UInt8]? { extensionValue(oid: AppleExtensions.OID.topics) }
 }
 
 extension TLSCertificate {

@@ -50,6 +50,18 @@ struct TopicListTests {
         #expect(APNsTopicList.usableTopics(list: nil, subjectUID: "com.example.app") == ["com.example.app"])
         #expect(APNsTopicList.usableTopics(list: nil, subjectUID: nil) == [])
     }
+
+    @Test("that can't be read is no reason to take the subject's id")
+    func unreadable() throws {
+        let der = try #require(Hexadecimal.decode(Self.sample))
+        func usable(_ der: [UInt8]?) -> [String]? {
+            APNsTopicList.usableTopics(extension: der, subjectUID: "com.example.app.watch")
+        }
+        #expect(usable(der)?.first == "com.example.app")
+        #expect(usable(der)?.contains("com.example.app.watch") == false)
+        #expect(usable(der.dropLast()) == nil)
+        #expect(usable(nil) == ["com.example.app.watch"])
+    }
 }
 
 @Suite("The place of APNs")

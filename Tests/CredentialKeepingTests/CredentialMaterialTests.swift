@@ -50,6 +50,15 @@ struct CredentialMaterialTests {
         }
     }
 
+    @Test("never has its UID added to the topics that Apple listed")
+    func userIDIsNotAdded() throws {
+        let material = try certificate(apple: AppleExtensions(topics: ["com.example.app.voip"]))
+        #expect(try material.topics(asked: []) == ["com.example.app.voip"])
+        #expect(throws: CredentialFault.topicNotCovered("com.example.app")) {
+            try material.topics(asked: ["com.example.app"])
+        }
+    }
+
     @Test("without a topic list serves its UID alone")
     func userIDIsTheTopic() throws {
         #expect(try certificate().topics(asked: []) == ["com.example.app"])

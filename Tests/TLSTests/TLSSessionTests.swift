@@ -148,14 +148,16 @@ struct ClientCertificateTests {
     @Test("reads the topic of the one that it is shown")
     func shown() throws {
         let house = try House()
+        let identity = try apple(house)
         let conversation = try Conversation(
-            house.clientContext(identity: apple(house)),
+            house.clientContext(identity: identity),
             .server(identity: house.server, clientCertificates: .requested))
         try conversation.settle()
         let certificate = try #require(conversation.server.peerCertificate)
         #expect(certificate.userID == "com.example.app")
         #expect(certificate.organizationalUnit == "TEAMID1234")
-        #expect(certificate.apple.topics == ["com.example.app", "com.example.app.voip"])
+        #expect(certificate.appleTopicList != nil)
+        #expect(certificate.appleTopicList == identity.certificate.appleTopicList)
     }
 
     @Test("lets in who shows none, or one of a stranger, where it only asks")

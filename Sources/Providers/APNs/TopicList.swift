@@ -41,6 +41,13 @@ package enum APNsTopicList {
         guard let list, !list.isEmpty else { return subjectUID.map { [$0] } ?? [] }
         return list.map(\.name)
     }
+
+    /// The same from the extension as it stands in a certificate, if it has one; nil where that is no such list: to fall
+    /// back to the UID would be to infer it.
+    package static func usableTopics(extension der: [UInt8]?, subjectUID: String?) -> [String]? {
+        guard let der else { return usableTopics(list: nil, subjectUID: subjectUID) }
+        return parse(der: der).map { usableTopics(list: $0, subjectUID: subjectUID) }
+    }
 }
 
 /// Just enough DER: definite lengths, low tags.
