@@ -54,7 +54,7 @@ package struct CredentialKeeper: Sendable {
             credentials.append(
                 NewCredential(
                     id: id, app: app, provider: .apns, environment: environment, kind: material.kind, topics: topics,
-                    facts: facts, sealed: try sealed(plain, purpose(app, environment))))
+                    facts: facts, sealed: try sealed(plain, purpose(id, app, environment))))
         }
         let checked = credentials
         return try await stored { () throws(StoreFault) in
@@ -98,12 +98,13 @@ package struct CredentialKeeper: Sendable {
 
     /// The secret behind a record, for the lane that uses it.
     package func material(of record: CredentialRecord) throws(CredentialFault) -> CredentialMaterial {
-        let bytes = try opened(record.sealed, purpose(record.app, record.environment))
+        let bytes = try opened(record.sealed, purpose(record.id, record.app, record.environment))
         return try CredentialMaterial.read(sealedForm: bytes)
     }
 
-    private func purpose(_ app: AppID, _ environment: PushEnvironment) -> String {
-        "credential/\(app.value)/\(environment.name)"
+    /// Of one row alone: a secret that was moved, even to another row of its app and environment, does not open there.
+    private func purpose(_ id: CredentialID, _ app: AppID, _ environment: PushEnvironment) -> String {
+        "credential/\(id.value)/\(app.value)/\(environment.name)"
     }
 
     private func stored<Answer>(

@@ -4,8 +4,8 @@ import Signing
 
 /// Seals what must not be readable at rest: keys, passwords, provider tokens.
 ///
-/// AES-256-GCM under the master key, a fresh nonce each time; the purpose is authenticated, so that a sealed value
-/// moved to another row does not open there. Layout: format (1 byte) · nonce (12) · ciphertext and tag.
+/// AES-256-GCM under the master key, a fresh nonce each time; the purpose is authenticated: it names the row, so that
+/// a sealed value moved to another one does not open there. Layout: format (1 byte) · nonce (12) · ciphertext and tag.
 package struct Vault: Sendable, CustomStringConvertible {
     package static let keyBytes = 32
     private static let nonceBytes = 12

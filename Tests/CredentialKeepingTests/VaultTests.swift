@@ -9,18 +9,18 @@ struct VaultTests {
     @Test("opens what it sealed, and no two seals look alike")
     func roundTrip() throws {
         let vault = try #require(vault)
-        let first = try vault.seal(secret, purpose: "credential/1/production")
-        let second = try vault.seal(secret, purpose: "credential/1/production")
+        let first = try vault.seal(secret, purpose: "credential/1/7/production")
+        let second = try vault.seal(secret, purpose: "credential/1/7/production")
         #expect(first != second)
-        #expect(try vault.open(first, purpose: "credential/1/production") == secret)
-        #expect(try vault.open(second, purpose: "credential/1/production") == secret)
+        #expect(try vault.open(first, purpose: "credential/1/7/production") == secret)
+        #expect(try vault.open(second, purpose: "credential/1/7/production") == secret)
     }
 
-    @Test("does not open under another purpose, so that a row's secret is of no use in another row")
+    @Test("does not open under another purpose, such as that of another row")
     func purposeIsBound() throws {
         let vault = try #require(vault)
-        let sealed = try vault.seal(secret, purpose: "credential/1/production")
-        #expect(throws: VaultError.doesNotOpen) { try vault.open(sealed, purpose: "credential/2/production") }
+        let sealed = try vault.seal(secret, purpose: "credential/1/7/production")
+        #expect(throws: VaultError.doesNotOpen) { try vault.open(sealed, purpose: "credential/2/7/production") }
     }
 
     @Test("does not open with another master key")
