@@ -25,15 +25,17 @@ struct GatewayWorld: Sendable {
     let steps: StepRecorder
     let readiness: Changing<GatewayAPI.Readiness>
 
-    /// One request on a connection of its own.
+    /// One request on a connection of its own. Whatever is answered has to stand in the contract.
     @discardableResult
     func call(
         _ method: String, _ path: String, _ body: String? = nil, key: String? = GatewayWorld.key,
-        headers: [String] = []
+        headers: [String] = [], sourceLocation: SourceLocation = #_sourceLocation
     ) async throws -> WireReply {
         let wire = try Wire(port: port)
         try await wire.send(Self.request(method, path, body, key: key, headers: headers))
-        return try await wire.reply(hasBody: method != "HEAD")
+        let reply = try await wire.reply(hasBody: method != "HEAD")
+        Contract.current.check(method, path, reply, sourceLocation)
+        return reply
     }
 
     static func request(
@@ -52,7 +54,7 @@ struct GatewayWorld: Sendable {
         _ status: Int, _ method: String, _ path: String, _ body: String? = nil, headers: [String] = [],
         sourceLocation: SourceLocation = #_sourceLocation
     ) async throws -> WireReply {
-        let reply = try await call(method, path, body, headers: headers)
+        let reply = try await call(method, path, body, headers: headers, sourceLocation: sourceLocation)
         try #require(reply.status == status, "\(reply.text)", sourceLocation: sourceLocation)
         return reply
     }
@@ -63,7 +65,7 @@ struct GatewayWorld: Sendable {
         _ code: ProblemCode, _ method: String, _ path: String, _ body: String? = nil, headers: [String] = [],
         pointer: String? = nil, sourceLocation: SourceLocation = #_sourceLocation
     ) async throws -> WireReply {
-        let reply = try await call(method, path, body, headers: headers)
+        let reply = try await call(method, path, body, headers: headers, sourceLocation: sourceLocation)
         #expect(reply.status == code.status, "\(reply.text)", sourceLocation: sourceLocation)
         #expect(reply.header("content-type") == "application/problem+json", sourceLocation: sourceLocation)
         let problem = try reply.json()

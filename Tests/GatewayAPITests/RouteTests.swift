@@ -60,6 +60,11 @@ struct RouteTests {
         #expect(problem?.allow == allow)
     }
 
+    @Test("read a body where the contract has one", arguments: Route.allCases)
+    func bodies(route: Route) {
+        #expect(route.takesBody == Contract.current.takesBody(route))
+    }
+
     @Test("are open where they tell nothing about anyone")
     func open() {
         #expect(Route.allCases.filter(\.isOpen) == [.health, .readiness, .contract, .errors])
@@ -68,42 +73,4 @@ struct RouteTests {
 
 extension Route: CustomTestStringConvertible {
     public var testDescription: String { "\(method.rawValue) \(template)" }
-}
-
-@Suite("The contract")
-struct ContractTests {
-    /// Methods and paths of the document, which is written one line a path and one a method.
-    private static var described: [String] {
-        var described: [String] = []
-        var path = ""
-        var isInPaths = false
-        for line in String(decoding: EmbeddedDocuments.contract, as: UTF8.self).split(separator: "\n") {
-            if !line.hasPrefix(" ") { isInPaths = line == "paths:" }
-            guard isInPaths else { continue }
-            if line.hasPrefix("  /") { path = String(line.dropFirst(2).dropLast()) }
-            for method in ["get", "put", "post", "delete", "patch"] where line == "    \(method):" {
-                described.append("\(method.uppercased()) \(path)")
-            }
-        }
-        return described.sorted()
-    }
-
-    @Test("describes every route, and no other")
-    func everyRoute() {
-        #expect(Self.described == Route.allCases.map(\.testDescription).sorted())
-    }
-
-    @Test("names every route as the program does")
-    func operationNames() {
-        let text = String(decoding: EmbeddedDocuments.contract, as: UTF8.self)
-        for route in Route.allCases { #expect(text.contains("operationId: \(route)\n"), "\(route)") }
-    }
-
-    @Test("refers only to what it defines")
-    func references() {
-        let text = String(decoding: EmbeddedDocuments.contract, as: UTF8.self)
-        for match in text.matches(of: /#\/components\/[a-zA-Z]+\/([a-zA-Z]+)/) {
-            #expect(text.contains("\n    \(match.1):"), "\(match.1)")
-        }
-    }
 }

@@ -76,6 +76,18 @@ extension Route {
         }
     }
 
+    /// Whether a body means something to it. Elsewhere none is read.
+    package var takesBody: Bool {
+        switch self {
+        case .createApp, .registerDevice, .importDevices, .setBadge, .consumeBadge, .sendMessage, .submitCredential:
+            true
+        case .health, .readiness, .contract, .errors, .listApps, .readApp, .readDevice, .removeDevice, .readBadge,
+            .listMessages, .readMessage, .readFeedback, .listCredentials, .activateCredential, .retireCredential,
+            .deleteCredential:
+            false
+        }
+    }
+
     /// The query parameters that it knows.
     package var queryNames: [String] {
         switch self {

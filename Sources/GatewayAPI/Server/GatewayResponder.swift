@@ -58,6 +58,7 @@ package struct GatewayResponder: HTTPResponder {
         let key = try IdempotencyKey.read(request.headers[values: .idempotencyKey])
         let call = { body in Call(match: match, path: target.path, query: query, body: body, idempotencyKey: key) }
         if match.route == .importDevices { return try await importDevices(call([]), incoming) }
+        guard match.route.takesBody else { return Response(try await answer(call([]))) }
         let bytesMax = services.limits.bodyBytesMax
         // Without a declared length it may turn out as large as allowed.
         let share = min(BodyReader.declaredBytes(request) ?? bytesMax, bytesMax)
