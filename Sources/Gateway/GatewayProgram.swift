@@ -62,7 +62,13 @@ package struct GatewayProgram: Sendable {
     private func serve(on ground: Ground, trust: TLSTrust) async throws {
         let stores = Stores(pool: ground.pool, steps: steps)
         let keeper = CredentialKeeper(store: stores.credentials, vault: try Vault(masterKey: ground.masterKey))
-        do { try await keeper.proveMasterKey() } catch { throw StartFault(error.description) }
+        do { try await keeper.proveMasterKey() } catch .vault(.doesNotOpen) {
+            throw StartFault(
+                "CARILLON_MASTER_KEY_FILE: this is not the master key that sealed this database's secrets"
+                    + " (without that setting: master-key in the data folder)")
+        } catch {
+            throw StartFault(error.description)
+        }
 
         let loops = try (0..<laneLoopCount).map { try ReactorLoop(name: "lanes-\($0)") }
         defer { for loop in loops { loop.stop() } }

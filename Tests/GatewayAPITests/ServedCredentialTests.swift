@@ -1,6 +1,8 @@
 import CredentialKeeping
+import Encodings
 import GatewayAPI
 import JSON
+import Logging
 import Postgres
 import PushModel
 import Signing
@@ -10,16 +12,21 @@ import Testing
 @Suite("Credentials over HTTP")
 struct ServedCredentialTests {
     private static func key(activate: Bool = false) throws -> (body: String, secret: String) {
-        let pem = String(decoding: try ES256Key.generate().privatePEM(), as: UTF8.self)
+        let pem = try ES256Key.generate().privatePEM()
+        let secret = String(String(decoding: pem, as: UTF8.self).split(separator: "\n")[1])
+        return (body(of: pem, activate: activate), secret)
+    }
+
+    private static func body(of pem: [UInt8], activate: Bool) -> String {
         let body = JSONValue.object(
             JSONObject([
                 JSONMember("provider", "apns"), JSONMember("kind", "token"), JSONMember("environment", "both"),
                 JSONMember("key_id", "ABCDE12345"), JSONMember("team_id", "TEAMID1234"),
-                JSONMember("topics", ["com.example.app"]), JSONMember("p8", .string(pem)),
+                JSONMember("topics", ["com.example.app"]),
+                JSONMember("p8", .string(String(decoding: pem, as: UTF8.self))),
                 JSONMember("activate", .bool(activate)),
             ]))
-        let secret = String(pem.split(separator: "\n")[1])
-        return (String(decoding: body.bytes, as: UTF8.self), secret)
+        return String(decoding: body.bytes, as: UTF8.self)
     }
 
     @Test("go in, are taken into use and out of it, and never come out")
@@ -161,6 +168,49 @@ struct ServedCredentialTests {
             for record in try await world.stores.credentials.list(app: app) {
                 #expect(throws: CredentialFault.vault(.doesNotOpen)) { try world.keeper.material(of: record) }
             }
+        }
+    }
+
+    @Test("stand in the database without a byte of their secret, and so does what is signed with them")
+    func sealedAtRest() async throws {
+        try await withGateway { world in
+            let path = try await world.makeApp() + "/credentials"
+            let key = try ES256Key.generate()
+            let pem = try key.privatePEM()
+            let lines = String(decoding: pem, as: UTF8.self).split(separator: "\n").filter { !$0.hasPrefix("-") }
+            let der = try #require(Base64.decode(lines.joined()))
+            try await world.expect(201, "POST", path, Self.body(of: pem, activate: true))
+            let token = try #require(
+                world.keeper.providerToken(
+                    keyID: "ABCDE12345", teamID: "TEAMID1234", key: key, log: Logger(label: "sealed-at-rest")))
+            await token.freshen()
+            let bearer = try #require(token.current).value
+            let columns = "SELECT sealed FROM credentials UNION ALL SELECT sealed FROM provider_tokens"
+            let rows = try await world.pool.read(Query(Statement(unprepared: columns)))
+            #expect(rows.rowCount == 3)
+            for row in 0..<rows.rowCount {
+                let sealed = try rows.bytes(row, 0)
+                for secret in [pem, der, bearer] { #expect(!Self.share(secret, sealed), "row \(row)") }
+            }
+        }
+    }
+
+    /// Whether eight bytes in a row stand in both: of two that have nothing to do with each other, never.
+    private static func share(_ left: [UInt8], _ right: [UInt8]) -> Bool {
+        func parts(_ bytes: [UInt8]) -> Set<ArraySlice<UInt8>> {
+            Set(bytes.indices.dropLast(7).map { bytes[$0..<$0 + 8] })
+        }
+        return !parts(left).isDisjoint(with: parts(right))
+    }
+
+    @Test("can't be had with another master key, which is refused")
+    func otherMasterKey() async throws {
+        try await withGateway { world in
+            try await world.keeper.proveMasterKey()
+            let vault = try Vault(masterKey: Array(repeating: 8, count: Vault.keyBytes))
+            let other = CredentialKeeper(store: world.stores.credentials, vault: vault)
+            await #expect(throws: CredentialFault.vault(.doesNotOpen)) { try await other.proveMasterKey() }
+            try await world.keeper.proveMasterKey()
         }
     }
 

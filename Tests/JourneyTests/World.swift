@@ -76,9 +76,12 @@ final class World: Sendable {
         self.settings = all
     }
 
+    /// Starts a gateway.
+    func start() throws -> Program { try Program(["serve"], settings: settings, logs: folder) }
+
     /// Starts a gateway, and waits until it says that it is ready.
     func gateway() async throws -> Gateway {
-        let program = try Program(["serve"], settings: settings, logs: folder)
+        let program = try start()
         let line = try await program.line(beginningWith: "carillon is ready on ")
         let address = try #require(line.split(separator: " ").last.flatMap { URL(string: String($0)) })
         return Gateway(program: program, api: GatewayAPI(base: address, key: adminKey))
