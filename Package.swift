@@ -62,6 +62,7 @@ let package = Package(
             name: "Migrations", path: "migrations", exclude: ["README.md"],
             resources: [
                 .embedInCode("0001_registry_and_queue.sql"), .embedInCode("0002_lapsed_parcels.sql"),
+                .embedInCode("0003_suspicions_in_turn.sql"),
             ], swiftSettings: house),
         room("Store", ["PushModel", "JSON", "Encodings", "DeliveryRules", "Postgres", "Reactor", "Migrations"]),
 

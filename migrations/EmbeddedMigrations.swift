@@ -4,5 +4,6 @@ package enum EmbeddedMigrations {
     package static let inOrder: [(name: String, sql: [UInt8])] = [
         ("0001_registry_and_queue", PackageResources._001_registry_and_queue_sql),
         ("0002_lapsed_parcels", PackageResources._002_lapsed_parcels_sql),
+        ("0003_suspicions_in_turn", PackageResources._003_suspicions_in_turn_sql),
     ]
 }

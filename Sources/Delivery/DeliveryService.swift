@@ -73,8 +73,13 @@ package struct DeliveryService: Sendable {
             try? await Task.sleep(for: settings.upkeepEvery)
             await lanes.closeUnused()
             do {
-                let confirmed = try await stores.parcels.confirmSuspicions(settings.suspicion)
-                if confirmed > 0 { log.info("Suspected tokens retired", metadata: ["count": "\(confirmed)"]) }
+                while !Task.isCancelled {
+                    let report = try await stores.parcels.confirmSuspicions(settings.suspicion)
+                    if report.retired > 0 {
+                        log.info("Suspected tokens retired", metadata: ["count": "\(report.retired)"])
+                    }
+                    if report.judged < ParcelStore.judgedMax { break }
+                }
                 while try await stores.sweeper.sweep() > 0, !Task.isCancelled {}
             } catch {
                 log.warning("Upkeep waits for the database", metadata: ["fault": "\(error)"])

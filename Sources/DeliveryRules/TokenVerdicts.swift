@@ -5,14 +5,15 @@ extension TokenLifecycle {
     /// Decides one verdict: the state that it leads to, nil where it changes nothing.
     ///
     /// A verdict counts only for the generation that it speaks of, and never where the device registered again after
-    /// the time that it speaks of: the provider's own in a 410, else the lease's (P5).
+    /// the time that it speaks of: the provider's own in a 410, else the lease's (P5). A doubt about a suspected token
+    /// changes nothing of it, and is kept: it repeats the doubt that waits, or opens the next window.
     package static func judge(_ verdict: GuardedVerdict, standing: TokenStanding) -> RegistrationState? {
         guard verdict.generation == standing.generation, standing.state != .retired else { return nil }
         switch verdict.verdict {
         case .unregistered(let since, _):
             return standing.registeredAt <= (since ?? verdict.asOf) ? .retired : nil
         case .suspected:
-            return standing.state == .active && standing.registeredAt <= verdict.asOf ? .suspected : nil
+            return standing.registeredAt <= verdict.asOf ? .suspected : nil
         case .cleared:
             return standing.state == .suspected ? .active : nil
         }
@@ -33,22 +34,72 @@ package struct TokenStanding: Equatable, Sendable {
 
 /// When a doubt becomes a verdict (P5): after a window, if few enough of the route's answers within it were doubts, and
 /// enough answers were heard at all, over all processes. A whole batch of doubts is our own mistake, not the tokens'.
+///
+/// A doubt that was judged is over, whatever came of it: the next one about the same token opens a window of its own.
 package struct SuspicionRule: Equatable, Sendable {
     package let window: Duration
     /// Of all answers, 0 to 1.
     package let shareMax: Double
     package let sampleMin: Int
 
+    /// A route that gives no sample within the window is listened to for longer, at most this long. A week's answers
+    /// make a sample for all but those whom a dead token costs nothing; the minutes of routes are kept for longer.
+    package static let windowMax: Duration = .seconds(7 * 86_400)
+    /// How soon a doubt is looked at again that has stood for its window and waits for a sample.
+    package static let lookAgainAfter: Duration = .seconds(60)
+
     package init(window: Duration, shareMax: Double, sampleMin: Int) {
-        precondition(shareMax >= 0 && shareMax <= 1 && sampleMin >= 0 && window >= .zero)
+        precondition(shareMax >= 0 && shareMax <= 1 && sampleMin >= 0)
+        precondition(window >= .zero && window <= Self.windowMax)
         self.window = window
         self.shareMax = shareMax
         self.sampleMin = sampleMin
     }
 
-    /// - Parameter sample: what the route answered within the window that began with the minute of the doubt.
-    package func confirms(suspectedFor: Duration, sample: AnswerSample) -> Bool {
-        suspectedFor >= window && sample.answered >= sampleMin
-            && Double(sample.suspected) <= shareMax * Double(sample.answered)
+    package func judge(_ doubt: StandingDoubt) -> DoubtJudgement {
+        guard doubt.age >= window else { return .waits(for: window - doubt.age) }
+        // More doubts than the smallest sample bears are a batch: answers that come later don't make it good.
+        let first = doubt.inWindow
+        if isTooMany(first.suspected, of: max(first.answered, sampleMin)) { return .dropped }
+        if first.answered >= sampleMin { return .confirmed }
+        if doubt.sinceThen.answered >= sampleMin {
+            if isTooMany(doubt.sinceThen.suspected, of: doubt.sinceThen.answered) { return .dropped }
+            // Few doubts among few answers may be a small batch. Its tokens work at the next push, or are not pushed
+            // to, which costs nothing; a bad token is doubted again.
+            if let again = doubt.repeatedAfter, again >= window { return .confirmed }
+        }
+        return doubt.age >= Self.windowMax ? .dropped : .waits(for: Self.lookAgainAfter)
     }
+
+    private func isTooMany(_ suspected: Int, of answered: Int) -> Bool {
+        Double(suspected) > shareMax * Double(answered)
+    }
+}
+
+/// A doubt that has not been judged, and what its route answered.
+package struct StandingDoubt: Equatable, Sendable {
+    package let age: Duration
+    /// How long after it the token was last doubted again; nil: not since.
+    package let repeatedAfter: Duration?
+    /// Answers within the window that began with the minute of the doubt: it holds those among which the doubt arose, so
+    /// that a whole batch of them speaks against itself.
+    package let inWindow: AnswerSample
+    /// All answers from that minute on, up to `SuspicionRule.windowMax`.
+    package let sinceThen: AnswerSample
+
+    package init(age: Duration, repeatedAfter: Duration? = nil, inWindow: AnswerSample, sinceThen: AnswerSample) {
+        self.age = age
+        self.repeatedAfter = repeatedAfter
+        self.inWindow = inWindow
+        self.sinceThen = sinceThen
+    }
+}
+
+package enum DoubtJudgement: Equatable, Sendable {
+    /// Too early, or too few answers yet. → looked at again after this
+    case waits(for: Duration)
+    /// The token is retired.
+    case confirmed
+    /// Not borne out. The token stays suspected until it works, is registered again, or is doubted anew.
+    case dropped
 }

@@ -14,9 +14,20 @@ package struct VerdictReport: Equatable, Sendable {
     }
 }
 
+/// What became of the doubts whose turn it was.
+package struct SuspicionReport: Equatable, Sendable {
+    /// Looked at: retired, dropped, or left to wait for more answers.
+    package let judged: Int
+    package let retired: Int
+    package init(judged: Int, retired: Int) {
+        self.judged = judged
+        self.retired = retired
+    }
+}
+
 extension ParcelStore {
-    /// Doubts that one call confirms.
-    static let confirmedMax: Int64 = 5_000
+    /// Doubts that one call looks at: it never holds many locks.
+    package static let judgedMax = 5_000
 
     /// Applies what answers said about tokens, in a transaction of its own before the settle: a verdict stays true when
     /// the parcel was lost meanwhile.
@@ -44,31 +55,26 @@ extension ParcelStore {
         }
     }
 
-    /// Turns old doubts into verdicts where the rule allows it; returns how many tokens were retired. The others stay
-    /// suspected. Any process may call it at any time; worth repeating while it returns `confirmedMax`.
+    /// Judges the doubts whose turn it is. Any process may call it at any time; worth repeating while `judgedMax` were.
     package func confirmSuspicions(
         _ rule: SuspicionRule, now: WallInstant? = nil
-    ) async throws(StoreFault) -> Int {
+    ) async throws(StoreFault) -> SuspicionReport {
         let pool = pool
         return try await translating { () throws(PostgresError) in
             try await pool.retryingConflicts { () throws(PostgresError) in
                 try await pool.transaction { transaction throws(PostgresError) in
                     let due = Query(VerdictSQL.lockDue) {
                         $0.instant(now)
-                        $0.int64(rule.window.wholeMicroseconds)
-                        $0.double(Double(rule.sampleMin))
-                        $0.double(rule.shareMax)
-                        $0.int64(Self.confirmedMax)
+                        $0.int64(Int64(Self.judgedMax))
                     }
                     let ids = try await transaction.run([due])[0].int64Column(0)
-                    if ids.isEmpty { return 0 }
+                    if ids.isEmpty { return SuspicionReport(judged: 0, retired: 0) }
                     let confirm = Query(VerdictSQL.confirm) {
-                        $0.instant(now)
-                        $0.int64(rule.window.wholeMicroseconds)
+                        $0.rule(rule, now: now)
                         $0.int64Array(ids)
                     }
                     let answers = try await transaction.runAndCommit([Query(PlannerSQL.throughKeys), confirm])
-                    return Int(try answers[1].int64(0, 0))
+                    return SuspicionReport(judged: ids.count, retired: Int(try answers[1].int64(0, 0)))
                 }
             }
         }
@@ -125,6 +131,15 @@ extension GuardedVerdict {
 }
 
 extension Parameters {
+    fileprivate mutating func rule(_ rule: SuspicionRule, now: WallInstant?) {
+        instant(now)
+        int64(rule.window.wholeMicroseconds)
+        double(Double(rule.sampleMin))
+        double(rule.shareMax)
+        int64(SuspicionRule.windowMax.wholeMicroseconds)
+        int64(SuspicionRule.lookAgainAfter.wholeMicroseconds)
+    }
+
     fileprivate mutating func verdicts(_ verdicts: [GuardedVerdict], now: WallInstant?) {
         instant(now)
         int64Array(verdicts.map(\.registration.value))

@@ -1,3 +1,4 @@
+import DeliveryRules
 import Postgres
 import PushModel
 
@@ -5,8 +6,8 @@ import PushModel
 package struct Sweeper: Sendable {
     /// A repeated request finds its first answer for this long (P10).
     package static let idempotencyKept: Duration = .seconds(48 * 3_600)
-    /// Longer than any window of a suspicion.
-    package static let routeMinutesKept: Duration = .seconds(14 * 86_400)
+    /// Longer than the longest window of a suspicion, by as much as its judge may be away.
+    package static let routeMinutesKept: Duration = SuspicionRule.windowMax + .seconds(7 * 86_400)
     /// Rows of one table a call: a sweep never holds many locks.
     static let rowsMax: Int64 = 5_000
 

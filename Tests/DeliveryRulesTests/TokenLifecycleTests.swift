@@ -187,11 +187,12 @@ struct VerdictRuleTests {
         #expect(judge(.cleared, state: .suspected, generation: 3) == nil)
     }
 
-    @Test("that doubts makes an active token suspected, once")
+    @Test("that doubts makes an active token suspected, keeps a suspected one so, and touches no retired one")
     func doubts() {
         let doubt = TokenVerdict.suspected(reason: "BadDeviceToken")
         #expect(judge(doubt) == .suspected)
-        #expect(judge(doubt, state: .suspected) == nil)
+        #expect(judge(doubt, state: .suspected) == .suspected)
+        #expect(judge(doubt, state: .retired) == nil)
         #expect(judge(doubt, registeredAt: dawn + .microseconds(1)) == nil)
     }
 
@@ -206,20 +207,54 @@ struct VerdictRuleTests {
 @Suite("A doubt")
 struct SuspicionRuleTests {
     private let rule = SuspicionRule(window: .seconds(3_600), shareMax: 0.1, sampleMin: 100)
+    private static let week = SuspicionRule.windowMax
 
     private func sample(_ answered: Int, _ suspected: Int) -> AnswerSample {
         AnswerSample(answered: answered, suspected: suspected)
     }
 
-    @Test("is confirmed after its window, by a small share of a large sample")
-    func confirmed() {
-        #expect(rule.confirms(suspectedFor: .seconds(3_600), sample: sample(100, 10)))
+    /// - Parameter all: what was answered until now; nil: nothing after the window.
+    private func judge(
+        _ window: AnswerSample, all: AnswerSample? = nil, age: Duration = .seconds(3_600), again: Duration? = nil
+    ) -> DoubtJudgement {
+        rule.judge(StandingDoubt(age: age, repeatedAfter: again, inWindow: window, sinceThen: all ?? window))
     }
 
-    @Test("stays one before its window has passed, with a sample too small, or a share too large")
-    func stays() {
-        #expect(!rule.confirms(suspectedFor: .seconds(3_599), sample: sample(1_000, 1)))
-        #expect(!rule.confirms(suspectedFor: .seconds(3_600), sample: sample(99, 1)))
-        #expect(!rule.confirms(suspectedFor: .seconds(3_600), sample: sample(100, 11)))
+    @Test("waits until its window has passed, whatever was answered")
+    func early() {
+        #expect(judge(sample(1_000, 1), age: .seconds(3_599)) == .waits(for: .seconds(1)))
+        #expect(judge(sample(100, 100), age: .zero) == .waits(for: .seconds(3_600)))
+    }
+
+    @Test("is confirmed after its window, by a small share of a large sample")
+    func confirmed() {
+        #expect(judge(sample(100, 10)) == .confirmed)
+    }
+
+    @Test("is over where too many of the window's answers doubted too, whatever came later")
+    func batch() {
+        #expect(judge(sample(100, 11)) == .dropped)
+        #expect(judge(sample(100, 11), all: sample(1_000_000, 11), again: .seconds(9_999)) == .dropped)
+        #expect(judge(sample(11, 11)) == .dropped, "more than the smallest sample bears")
+        #expect(judge(sample(11, 11), all: sample(1_000_000, 11), again: .seconds(9_999)) == .dropped)
+    }
+
+    @Test("among few answers waits for a sample, and for a second doubt after its window")
+    func small() {
+        let pause = DoubtJudgement.waits(for: SuspicionRule.lookAgainAfter)
+        let (few, enough) = (sample(1, 1), sample(100, 2))
+        #expect(judge(few, all: sample(99, 2), again: .seconds(3_600)) == pause)
+        #expect(judge(few, all: enough) == pause)
+        #expect(judge(few, all: enough, again: .seconds(3_599)) == pause, "one batch doubts a token twice")
+        #expect(judge(few, all: enough, again: .seconds(3_600)) == .confirmed)
+        #expect(judge(few, all: sample(100, 11), again: .seconds(3_600)) == .dropped)
+    }
+
+    @Test("that got no sample, or no second doubt, in a week is over")
+    func week() {
+        #expect(judge(sample(1, 1), age: Self.week - .microseconds(1)) != .dropped)
+        #expect(judge(sample(1, 1), age: Self.week) == .dropped)
+        #expect(judge(sample(1, 1), all: sample(500, 1), age: Self.week) == .dropped)
+        #expect(judge(sample(1, 1), all: sample(500, 1), age: Self.week, again: .seconds(9_999)) == .confirmed)
     }
 }

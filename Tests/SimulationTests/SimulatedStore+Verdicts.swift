@@ -1,5 +1,6 @@
 import DeliveryRules
 import PushModel
+import Store
 
 /// What a batch of verdicts did.
 struct SimulatedVerdictReport: Equatable, Sendable {
@@ -41,23 +42,34 @@ extension SimulatedStore {
     ) {
         let row = registrations[place]
         registrations[place].stored.state = state
-        forgetSuspicion(row.id)
         switch (state, verdict.verdict) {
         case (.retired, .unregistered(_, let reason)):
             report.retired += 1
+            forgetSuspicion(row.id)
             tell(.retired, reason, of: row, now)
         case (.suspected, .suspected(let reason)):
+            doubt(row, reason, now)
+            guard row.stored.state != .suspected else { return }
             report.suspected += 1
-            suspicions.append(
-                SuspicionRow(
-                    registration: row.id, route: row.stored.route, generation: verdict.generation, reason: reason,
-                    suspectedAt: now))
-            suspicions.sort { $0.registration < $1.registration }
             tell(.suspected, reason, of: row, now)
         default:
             report.cleared += 1
+            forgetSuspicion(row.id)
             tell(.cleared, "accepted", of: row, now)
         }
+    }
+
+    /// Repeats the doubt that waits, or opens a window.
+    private mutating func doubt(_ row: RegistrationRow, _ reason: String, _ now: WallInstant) {
+        if let place = suspicions.firstIndex(where: { $0.registration == row.id }) {
+            suspicions[place].doubtedAt = now
+            return
+        }
+        suspicions.append(
+            SuspicionRow(
+                registration: row.id, route: row.stored.route, generation: row.stored.generation, reason: reason,
+                suspectedAt: now, lookAt: now))
+        suspicions.sort { $0.registration < $1.registration }
     }
 
     mutating func count(_ sample: AnswerSample, on route: RouteID, _ now: WallInstant) {
@@ -73,28 +85,44 @@ extension SimulatedStore {
                 route: route, minute: minute, answered: sample.answered, suspected: sample.suspected))
     }
 
-    /// Doubts that have stood for the window: confirmed where what the route answered in the window that began with
-    /// the doubt's minute bears them out (P5).
+    /// Doubts whose turn it is, judged by what their route answered since the minute in which they arose (P5).
     @discardableResult
-    mutating func confirmSuspicions(_ rule: SuspicionRule, now: WallInstant) -> Int {
-        let due = suspicions.filter { suspicion in
-            let since = suspicion.suspectedAt.minute
-            let sample = sampleOf(suspicion.route, within: since...since + rule.window)
-            return rule.confirms(suspectedFor: now - suspicion.suspectedAt, sample: sample)
+    mutating func confirmSuspicions(_ rule: SuspicionRule, now: WallInstant) -> SuspicionReport {
+        let due = suspicions.filter { $0.lookAt <= now }
+        var retired = 0
+        for (suspicion, judgement) in due.map({ ($0, rule.judge(standing($0, rule, now))) }) {
+            switch judgement {
+            case .waits(let pause):
+                guard let place = suspicions.firstIndex(where: { $0.registration == suspicion.registration }) else {
+                    continue
+                }
+                suspicions[place].lookAt = now + pause
+            case .dropped: forgetSuspicion(suspicion.registration)
+            case .confirmed:
+                forgetSuspicion(suspicion.registration)
+                if retire(suspicion, now) { retired += 1 }
+            }
         }
-        var confirmed = 0
-        for suspicion in due {
-            guard let place = placeOfRegistration(suspicion.registration),
-                registrations[place].stored.generation == suspicion.generation,
-                registrations[place].stored.state == .suspected,
-                registrations[place].registeredAt <= suspicion.suspectedAt
-            else { continue }
-            tell(.retired, suspicion.reason, of: registrations[place], now)
-            registrations[place].stored.state = .retired
-            forgetSuspicion(suspicion.registration)
-            confirmed += 1
-        }
-        return confirmed
+        return SuspicionReport(judged: due.count, retired: retired)
+    }
+
+    private func standing(_ suspicion: SuspicionRow, _ rule: SuspicionRule, _ now: WallInstant) -> StandingDoubt {
+        let since = suspicion.suspectedAt.minute
+        return StandingDoubt(
+            age: now - suspicion.suspectedAt, repeatedAfter: suspicion.doubtedAt.map { $0 - suspicion.suspectedAt },
+            inWindow: sampleOf(suspicion.route, within: since...since + rule.window),
+            sinceThen: sampleOf(suspicion.route, within: since...since + SuspicionRule.windowMax))
+    }
+
+    private mutating func retire(_ suspicion: SuspicionRow, _ now: WallInstant) -> Bool {
+        guard let place = placeOfRegistration(suspicion.registration),
+            registrations[place].stored.generation == suspicion.generation,
+            registrations[place].stored.state == .suspected,
+            registrations[place].registeredAt <= suspicion.suspectedAt
+        else { return false }
+        tell(.retired, suspicion.reason, of: registrations[place], now)
+        registrations[place].stored.state = .retired
+        return true
     }
 
     private func sampleOf(_ route: RouteID, within window: ClosedRange<WallInstant>) -> AnswerSample {

@@ -122,6 +122,9 @@ struct SuspicionRow: Equatable, Sendable {
     let generation: TokenGeneration
     let reason: String
     let suspectedAt: WallInstant
+    /// Doubted again, last.
+    var doubtedAt: WallInstant?
+    var lookAt: WallInstant
 }
 
 struct RouteMinute: Equatable, Sendable {

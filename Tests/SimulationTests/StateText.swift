@@ -38,7 +38,8 @@ enum StateText {
                 FROM parcels
                 UNION ALL
                 SELECT 7, registration_id::text, registration_id, concat_ws('|', 'suspicion', registration_id,
-                    route_id, generation, reason, \(micros("suspected_at")))
+                    route_id, generation, reason, \(micros("suspected_at")), \(micros("doubted_at")),
+                    \(micros("look_at")))
                 FROM suspicions
                 UNION ALL
                 SELECT 8, minute::text, route_id, concat_ws('|', 'minute', route_id, \(micros("minute")), answered,
@@ -138,7 +139,10 @@ extension ParcelRow {
 
 extension SuspicionRow {
     fileprivate var cells: [Any] {
-        ["suspicion", registration.value, route.value, generation.value, reason, suspectedAt.microseconds]
+        [
+            "suspicion", registration.value, route.value, generation.value, reason, suspectedAt.microseconds,
+            doubtedAt.cell, lookAt.microseconds,
+        ]
     }
 }
 

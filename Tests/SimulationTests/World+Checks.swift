@@ -78,7 +78,8 @@ extension SimulatedWorld {
         }
     }
 
-    /// A doubt was confirmed: the token was bad, or at least its route was not full of doubts.
+    /// A doubt was confirmed: the token was bad, or at least its route was not full of doubts, and where it took long to
+    /// hear enough answers the token was doubted again.
     mutating func checkConfirmed(_ doubt: SuspicionRow, _ row: RegistrationRow) {
         let token = apple.tokens[SimulatedApple.number(of: row.stored.token)]
         guard !token.isBad, token.environment == store.route(doubt.route)?.environment else { return }
@@ -86,9 +87,16 @@ extension SimulatedWorld {
         // Up to the end of the window's last minute.
         let window = first...(first + plan.suspicion.window).minute + .seconds(60)
         let heard = ledger.heard(on: doubt.route, within: window)
-        if Double(heard.suspected) > plan.suspicion.shareMax * Double(heard.answered) {
+        let rule = plan.suspicion
+        if Double(heard.suspected) > rule.shareMax * Double(max(heard.answered, rule.sampleMin)) {
             fail("P5", "a token was retired in a wave of doubts: \(heard.suspected) of \(heard.answered) answers")
         }
+        if heard.answered >= rule.sampleMin { return }
+        let all = ledger.heard(on: doubt.route, within: first...wall)
+        if all.answered < rule.sampleMin || Double(all.suspected) > rule.shareMax * Double(all.answered) {
+            fail("P5", "a token was retired on a poor sample: \(all.suspected) of \(all.answered) answers")
+        }
+        if doubt.doubtedAt == nil { fail("P5", "a token was retired on one doubt among few answers") }
     }
 
     mutating func checkBounds(_ index: Int) {

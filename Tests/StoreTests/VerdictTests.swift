@@ -43,9 +43,25 @@ extension StoreWorld {
     /// Registers `i1` and doubts it among so many answers.
     fileprivate func doubt(answered: Int, suspected: Int = 1) async throws -> RegistrationID {
         let id = try await register(1...1)[0]
-        let doubt = try await verdict(.suspected(reason: "BadDeviceToken"), on: id)
-        _ = try await apply([doubt], answered: answered, suspected: suspected)
+        try await doubtAll([id], answered: answered, suspected: suspected, at: Self.dawn)
         return id
+    }
+
+    fileprivate func doubtAll(
+        _ ids: [RegistrationID], answered: Int, suspected: Int, at now: WallInstant
+    ) async throws {
+        var doubts: [GuardedVerdict] = []
+        for id in ids { doubts.append(try await verdict(.suspected(reason: "BadDeviceToken"), on: id, asOf: now)) }
+        _ = try await apply(doubts, answered: answered, suspected: suspected, at: now)
+    }
+
+    /// How many tokens are retired then.
+    fileprivate func confirm(at seconds: Int64) async throws -> Int {
+        try await stores.parcels.confirmSuspicions(rule, now: Self.dawn + .seconds(seconds)).retired
+    }
+
+    fileprivate func hasWaitingDoubts() async throws -> Bool {
+        try await number("SELECT count(*) FROM suspicions") > 0
     }
 }
 
@@ -170,10 +186,10 @@ struct SuspicionTests {
         try await withStores { world in
             _ = try await world.doubt(answered: 1_000)
             let parcels = world.stores.parcels
-            #expect(try await parcels.confirmSuspicions(rule, now: dawn + .seconds(3_599)) == 0)
+            #expect(try await world.confirm(at: 3_599) == 0)
             let counts = try await withThrowingTaskGroup(of: Int.self) { group in
                 for _ in 0..<4 {
-                    group.addTask { try await parcels.confirmSuspicions(rule, now: dawn + .seconds(3_600)) }
+                    group.addTask { try await parcels.confirmSuspicions(rule, now: dawn + .seconds(3_600)).retired }
                 }
                 return try await group.reduce(into: []) { $0.append($1) }
             }
@@ -182,22 +198,84 @@ struct SuspicionTests {
             let feed = try await world.feed()
             #expect(feed.map(\.verdict) == [.suspected, .retired])
             #expect(feed.map(\.reason) == ["BadDeviceToken", "BadDeviceToken"])
-            #expect(try await world.number("SELECT count(*) FROM suspicions") == 0)
+            #expect(try await !world.hasWaitingDoubts())
         }
     }
 
-    @Test("among too few answers, or too many doubts, is not confirmed, however good later days are")
-    func notConfirmed() async throws {
+    @Test("in a batch of them retires nobody, repeated or not, however good the days that follow")
+    func batch() async throws {
         try await withStores { world in
-            let id = try await world.doubt(answered: 99)
-            let parcels = world.stores.parcels
-            #expect(try await parcels.confirmSuspicions(rule, now: dawn + .seconds(3_600)) == 0)
-            _ = try await world.apply([], answered: 1_000, suspected: 990)
-            #expect(try await parcels.confirmSuspicions(rule, now: dawn + .seconds(3_600)) == 0)
-            _ = try await world.apply([], answered: 1_000_000, at: dawn + .seconds(7_200))
-            #expect(try await parcels.confirmSuspicions(rule, now: dawn + .seconds(9_000)) == 0)
-            #expect(try await world.device("i1").id == id)
+            let ids = try await world.register(1...40)
+            for day in Int64(0)...3 {
+                let start = day * 86_400
+                try await world.doubtAll(ids, answered: 40, suspected: 40, at: dawn + .seconds(start))
+                #expect(try await world.confirm(at: start) == 0)
+                _ = try await world.apply([], answered: 1_000_000, at: dawn + .seconds(start + 7_200))
+                for hour in Int64(1)...12 {
+                    #expect(try await world.confirm(at: start + hour * 3_600) == 0)
+                    if hour == 1 { #expect(try await !world.hasWaitingDoubts(), "what was judged is not kept") }
+                }
+            }
+            #expect(try await world.number("SELECT count(*) FROM registrations WHERE state = 2") == 40)
+        }
+    }
+
+    @Test("of a small app is confirmed once a sample was heard and the token doubted again")
+    func smallApp() async throws {
+        try await withStores { world in
+            let id = try await world.doubt(answered: 1)
+            for hour in Int64(1)...24 {
+                #expect(try await world.confirm(at: hour * 3_600) == 0)
+                _ = try await world.apply([], answered: 10, at: dawn + .seconds(hour * 3_600))
+            }
+            #expect(try await world.confirm(at: 90_000) == 0, "it may have been one bad moment")
+            try await world.doubtAll([id], answered: 1, suspected: 1, at: dawn + .seconds(90_000))
+            #expect(try await world.confirm(at: 90_060) == 1)
+            #expect(try await world.device("i1").state == .retired)
+            #expect(try await !world.hasWaitingDoubts())
+            #expect(try await world.feed().map(\.verdict) == [.suspected, .retired])
+        }
+    }
+
+    @Test("that was judged and not borne out is forgotten, and the next one opens a window of its own")
+    func nextWindow() async throws {
+        try await withStores { world in
+            let id = try await world.doubt(answered: 1_000, suspected: 500)
+            #expect(try await world.confirm(at: 3_600) == 0)
+            #expect(try await !world.hasWaitingDoubts())
             #expect(try await world.device("i1").state == .suspected)
+            try await world.doubtAll([id], answered: 1_000, suspected: 1, at: dawn + .seconds(50_000))
+            #expect(try await world.confirm(at: 53_599) == 0)
+            #expect(try await world.confirm(at: 53_600) == 1)
+            #expect(try await world.feed().map(\.verdict) == [.suspected, .retired])
+        }
+    }
+
+    @Test("that nothing came after in a week is forgotten, and its token stays suspected")
+    func week() async throws {
+        try await withStores { world in
+            _ = try await world.doubt(answered: 1)
+            let week: Int64 = 7 * 86_400
+            for second in [3_600, week - 60, week - 1] {
+                #expect(try await world.confirm(at: second) == 0)
+                #expect(try await world.hasWaitingDoubts())
+            }
+            #expect(try await world.confirm(at: week + 60) == 0)
+            #expect(try await !world.hasWaitingDoubts())
+            #expect(try await world.device("i1").state == .suspected)
+        }
+    }
+
+    @Test("that waits for its turn is looked at by nobody")
+    func inTurn() async throws {
+        try await withStores { world in
+            _ = try await world.doubt(answered: 1)
+            var looks: [Int] = []
+            for second in [Int64(0), 1, 3_599, 3_600, 3_601, 3_659, 3_660] {
+                let now = dawn + .seconds(second)
+                looks.append(try await world.stores.parcels.confirmSuspicions(rule, now: now).judged)
+            }
+            #expect(looks == [1, 0, 0, 1, 0, 0, 1])
         }
     }
 
@@ -209,7 +287,7 @@ struct SuspicionTests {
             #expect(cleared == VerdictReport(retired: 0, suspected: 0, cleared: 1))
             #expect(try await world.device("i1").state == .active)
             #expect(try await world.feed().map(\.verdict) == [.suspected, .cleared])
-            #expect(try await world.stores.parcels.confirmSuspicions(rule, now: dawn + .seconds(9_999)) == 0)
+            #expect(try await world.confirm(at: 9_999) == 0)
         }
     }
 
@@ -218,7 +296,7 @@ struct SuspicionTests {
         try await withStores { world in
             let id = try await world.doubt(answered: 1_000)
             try await world.register(1...1, at: dawn + .seconds(10))
-            #expect(try await world.stores.parcels.confirmSuspicions(rule, now: dawn + .seconds(9_999)) == 0)
+            #expect(try await world.confirm(at: 9_999) == 0)
             let doubt = try await world.verdict(.suspected(reason: "BadDeviceToken"), on: id, asOf: dawn + .seconds(9))
             #expect(try await world.apply([doubt]) == none)
             #expect(try await world.device("i1").state == .active)

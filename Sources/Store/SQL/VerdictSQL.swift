@@ -1,91 +1,117 @@
 import Postgres
 
-/// What providers say about tokens. Under `PlannerSQL.throughKeys`, but for `lockDue`.
+/// What providers say about tokens.
 enum VerdictSQL {
     /// $1 ids. Registering takes the same locks: what is judged afterwards is judged on what was committed before.
     static let lock = Statement(
         "verdict_lock", "SELECT id FROM registrations WHERE id = ANY ($1) ORDER BY id FOR NO KEY UPDATE")
 
-    // In: rows `judged` (a registration's columns after the change, with the reason). The doubts and the feedback that
-    // follow from it; then how many became retired, suspected, active.
-    private static let consequences = """
-        doubted AS (
-            INSERT INTO suspicions (registration_id, route_id, generation, reason, suspected_at)
-            SELECT id, route_id, generation, reason, coalesce($1, now()) FROM judged WHERE state = 2
-            ON CONFLICT (registration_id) DO UPDATE SET route_id = excluded.route_id,
-                generation = excluded.generation, reason = excluded.reason, suspected_at = excluded.suspected_at
-        ), forgotten AS (
-            DELETE FROM suspicions WHERE registration_id = ANY (ARRAY(SELECT id FROM judged WHERE state <> 2))
-        ), told AS (
+    // What `told` needs of the rows that were judged.
+    private static let judgedColumns =
+        "r.id, r.app_id, r.route_id, r.generation, r.installation, r.kind, r.provider, r.state"
+
+    // In: rows `judged` (a registration's columns after the change, with the reason).
+    private static let told = """
+        told AS (
             INSERT INTO feedback (app_id, registration_id, generation, installation, kind, provider, verdict, reason, at)
             SELECT app_id, id, generation, installation, kind, provider,
                 CASE state WHEN 3 THEN 1 WHEN 2 THEN 2 ELSE 6 END, reason, coalesce($1, clock_timestamp())
             FROM judged ORDER BY id
         )
-        SELECT count(*) FILTER (WHERE state = 3), count(*) FILTER (WHERE state = 2), count(*) FILTER (WHERE state = 1)
-        FROM judged
         """
 
-    /// $1 now, $2 ids, $3 generations, $4 the states that the verdicts lead to, $5 their times, $6 reasons.
-    /// The same rules as `TokenLifecycle.judge`.
+    /// $1 now, $2 ids, $3 generations, $4 the states that the verdicts lead to, $5 their times, $6 reasons. How many
+    /// became retired, suspected, active.
+    ///
+    /// The same rules as `TokenLifecycle.judge`. A doubt about a suspected token is kept where the first one waits, and
+    /// opens the next window where that was judged.
     static let judge = Statement(
         "verdict_judge",
         """
-        WITH judged AS (
-            UPDATE registrations r SET state = said.state
-            FROM unnest($2, $3, $4, $5, $6) AS said (id, generation, state, as_of, reason), registration_pulse p
-            WHERE r.id = said.id AND p.registration_id = r.id AND r.generation = said.generation
-                AND CASE said.state
-                    WHEN 3 THEN r.state < 3 AND p.registered_at <= said.as_of
-                    WHEN 2 THEN r.state = 1 AND p.registered_at <= said.as_of
-                    ELSE r.state = 2 END
-            RETURNING r.id, r.app_id, r.route_id, r.generation, r.installation, r.kind, r.provider, r.state, said.reason
-        ), \(consequences)
+        WITH said AS MATERIALIZED (
+            SELECT r.id, r.route_id, r.generation, r.state AS before, said.state, said.reason
+            FROM unnest($2, $3, $4, $5, $6) AS said (id, generation, state, as_of, reason)
+            JOIN registrations r ON r.id = said.id
+            JOIN registration_pulse p ON p.registration_id = r.id AND r.generation = said.generation
+            WHERE CASE said.state WHEN 1 THEN r.state = 2 ELSE r.state < 3 AND p.registered_at <= said.as_of END
+        ), judged AS (
+            UPDATE registrations r SET state = said.state FROM said
+            WHERE r.id = said.id AND said.before <> said.state
+            RETURNING \(judgedColumns), said.reason
+        ), doubted AS (
+            INSERT INTO suspicions (registration_id, route_id, generation, reason, suspected_at, look_at)
+            SELECT id, route_id, generation, reason, coalesce($1, now()), coalesce($1, now()) FROM said WHERE state = 2
+            ON CONFLICT (registration_id) DO UPDATE SET doubted_at = excluded.suspected_at
+        ), forgotten AS (
+            DELETE FROM suspicions WHERE registration_id = ANY (ARRAY(SELECT id FROM judged WHERE state <> 2))
+        ), \(told)
+        SELECT count(*) FILTER (WHERE state = 3), count(*) FILTER (WHERE state = 2), count(*) FILTER (WHERE state = 1)
+        FROM judged
         """)
 
-    /// $1 now, $2 window in microseconds, $3 sample at least, $4 share at most, $5 how many.
-    ///
-    /// A doubt's sample is what its route answered in the window that began with the doubt's minute: it holds the answers
-    /// among which the doubt arose, so that a whole batch of them speaks against itself, however good later days are.
-    /// Doubts and samples are joined all with all, as the planner likes; their registrations are looked up and locked one
-    /// after the other, by rising id.
+    /// $1 now, $2 how many. Doubts whose turn it is, by their registrations, locked.
     static let lockDue = Statement(
         "verdict_lock_due",
         """
-        WITH waiting AS MATERIALIZED (
-            SELECT registration_id, route_id, date_trunc('minute', suspected_at) AS since FROM suspicions
-            WHERE suspected_at <= coalesce($1, now()) - $2 * interval '1 microsecond'
-        ), passing AS MATERIALIZED (
-            SELECT asked.route_id, asked.since FROM (SELECT DISTINCT route_id, since FROM waiting) AS asked
-            CROSS JOIN LATERAL (
-                SELECT coalesce(sum(answered), 0)::float8 AS answered, coalesce(sum(suspected), 0)::float8 AS suspected
-                FROM route_minutes m WHERE m.route_id = asked.route_id AND m.minute >= asked.since
-                    AND m.minute <= asked.since + $2 * interval '1 microsecond'
-            ) AS heard
-            WHERE heard.answered >= $3 AND heard.suspected <= $4 * heard.answered
-        )
         SELECT r.id FROM (
-            SELECT registration_id FROM waiting JOIN passing USING (route_id, since) ORDER BY registration_id
-        ) AS doubt CROSS JOIN LATERAL (
-            SELECT id FROM registrations WHERE id = doubt.registration_id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
-        ) AS r LIMIT $5
+            SELECT registration_id FROM suspicions WHERE look_at <= coalesce($1, now())
+            ORDER BY look_at, registration_id LIMIT $2
+        ) AS due JOIN registrations r ON r.id = due.registration_id
+        ORDER BY r.id FOR NO KEY UPDATE OF r SKIP LOCKED
         """)
 
-    /// $1 now, $2 window in microseconds, $3 ids, locked.
+    // $2 window, $3 sample at least, $4 share at most, $5 longest window, $6 pause: `SuspicionRule.judge`.
+    private static let judgement = """
+        CASE WHEN due.age < $2 * interval '1 microsecond' THEN 'waits'
+            WHEN first_suspected > $4 * greatest(first_answered, $3) THEN 'dropped'
+            WHEN first_answered >= $3 THEN 'confirmed'
+            WHEN all_answered >= $3 AND all_suspected > $4 * all_answered THEN 'dropped'
+            WHEN all_answered >= $3 AND due.doubted_at >= due.suspected_at + $2 * interval '1 microsecond'
+                THEN 'confirmed'
+            WHEN due.age >= $5 * interval '1 microsecond' THEN 'dropped'
+            ELSE 'waits' END
+        """
+
+    /// $1 now, $2 to $6 the rule (durations in microseconds), $7 ids, locked. How many became retired.
+    ///
+    /// What a route answered is added up once for each minute in which doubts about its tokens began.
     static let confirm = Statement(
         "verdict_confirm",
         """
-        WITH judged AS (
+        WITH due AS MATERIALIZED (
+            SELECT registration_id, route_id, generation, reason, suspected_at, doubted_at,
+                date_trunc('minute', suspected_at) AS since, coalesce($1, now()) - suspected_at AS age
+            FROM suspicions WHERE registration_id = ANY ($7) AND look_at <= coalesce($1, now())
+        ), heard AS MATERIALIZED (
+            SELECT asked.route_id, asked.since, sums.*
+            FROM (SELECT DISTINCT route_id, since FROM due) AS asked CROSS JOIN LATERAL (
+                SELECT coalesce(sum(answered) FILTER (WHERE is_first), 0)::float8 AS first_answered,
+                    coalesce(sum(suspected) FILTER (WHERE is_first), 0)::float8 AS first_suspected,
+                    coalesce(sum(answered), 0)::float8 AS all_answered,
+                    coalesce(sum(suspected), 0)::float8 AS all_suspected
+                FROM (
+                    SELECT answered, suspected, m.minute <= asked.since + $2 * interval '1 microsecond' AS is_first
+                    FROM route_minutes m WHERE m.route_id = asked.route_id AND m.minute >= asked.since
+                        AND m.minute <= asked.since + $5 * interval '1 microsecond'
+                ) AS minutes
+            ) AS sums
+        ), decided AS MATERIALIZED (
+            SELECT due.*, \(judgement) AS judgement FROM due JOIN heard USING (route_id, since)
+        ), judged AS (
             UPDATE registrations r SET state = 3
-            FROM unnest($3) AS said (id) CROSS JOIN LATERAL (
-                SELECT generation, suspected_at, reason FROM suspicions WHERE registration_id = said.id LIMIT 1
-            ) AS s CROSS JOIN LATERAL (
-                SELECT registered_at FROM registration_pulse WHERE registration_id = said.id LIMIT 1
-            ) AS p
-            WHERE r.id = said.id AND r.state = 2 AND s.generation = r.generation
-                AND p.registered_at <= s.suspected_at
-                AND s.suspected_at <= coalesce($1, now()) - $2 * interval '1 microsecond'
-            RETURNING r.id, r.app_id, r.route_id, r.generation, r.installation, r.kind, r.provider, r.state, s.reason
-        ), \(consequences)
+            FROM decided JOIN registration_pulse p USING (registration_id)
+            WHERE r.id = decided.registration_id AND decided.judgement = 'confirmed' AND r.state = 2
+                AND r.generation = decided.generation AND p.registered_at <= decided.suspected_at
+            RETURNING \(judgedColumns), decided.reason
+        ), ended AS (
+            DELETE FROM suspicions s USING decided
+            WHERE s.registration_id = decided.registration_id AND decided.judgement <> 'waits'
+        ), waiting AS (
+            UPDATE suspicions s SET look_at = CASE
+                WHEN decided.age < $2 * interval '1 microsecond' THEN s.suspected_at + $2 * interval '1 microsecond'
+                ELSE coalesce($1, now()) + $6 * interval '1 microsecond' END
+            FROM decided WHERE s.registration_id = decided.registration_id AND decided.judgement = 'waits'
+        ), \(told)
+        SELECT count(*) FROM judged
         """)
 }
