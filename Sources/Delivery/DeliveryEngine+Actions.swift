@@ -43,9 +43,9 @@ extension DeliveryEngine {
             var last: RouteID?
             for _ in 0..<Self.pollPagesMax {
                 let page = try await stores.parcels.readyRoutes(after: last, limit: Self.routesPerPoll)
-                ready += page
-                last = page.last?.route
-                if page.count < Self.routesPerPoll { break }
+                ready += page.routes
+                last = page.last
+                if !page.isFull { break }
             }
             take(.polled(ready))
         } catch {

@@ -2,6 +2,16 @@ import DeliveryRules
 import Postgres
 import PushModel
 
+/// Some of the routes that have a due parcel.
+package struct ReadyRoutePage: Equatable, Sendable {
+    /// Rising. Without those of a provider that this program doesn't know: a newer one's processes lease for it.
+    package let routes: [ReadyRoute]
+    /// The last one that was looked at, known or not: where the next page goes on.
+    package let last: RouteID?
+    /// More may follow.
+    package let isFull: Bool
+}
+
 /// Parcels: the unit of leasing, retrying and settling.
 package struct ParcelStore: Sendable {
     let pool: PostgresPool
@@ -17,10 +27,10 @@ package struct ParcelStore: Sendable {
         self.steps = steps
     }
 
-    /// Routes that have a due parcel, by rising id; pass the last one to go on.
+    /// Routes that have a due parcel, by rising id; pass the last one that was looked at to go on.
     package func readyRoutes(
         after: RouteID? = nil, limit: Int = 256, now: WallInstant? = nil
-    ) async throws(StoreFault) -> [ReadyRoute] {
+    ) async throws(StoreFault) -> ReadyRoutePage {
         let query = Query(ParcelSQL.readyRoutes) {
             $0.int64(after?.value ?? 0)
             $0.int64(Int64(limit))
@@ -29,8 +39,9 @@ package struct ParcelStore: Sendable {
         let rows = try await translating { () throws(PostgresError) in try await pool.read(query) }
         do throws(PostgresError) {
             var routes: [ReadyRoute] = []
+            var last: RouteID?
             for row in 0..<rows.rowCount {
-                // A provider of a newer program: its own processes will lease for it.
+                last = RouteID(try rows.int64(row, 0))
                 guard let provider = Provider(rawValue: try rows.int16(row, 2)),
                     let environment = PushEnvironment(rawValue: try rows.int16(row, 3))
                 else { continue }
@@ -40,7 +51,7 @@ package struct ParcelStore: Sendable {
                         environment: environment, topic: try rows.text(row, 4), hasOrdinary: try rows.bool(row, 5),
                         hasLapsed: try rows.bool(row, 6)))
             }
-            return routes
+            return ReadyRoutePage(routes: routes, last: last, isFull: rows.rowCount == limit)
         } catch { throw StoreFault(error) }
     }
 

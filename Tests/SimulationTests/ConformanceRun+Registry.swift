@@ -80,7 +80,7 @@ extension ConformanceRun {
 
     mutating func look() async throws -> String? {
         let place = random.below(apps.count)
-        let ready = try await stores.parcels.readyRoutes(now: now)
+        let ready = try await stores.parcels.readyRoutes(now: now).routes
         if let difference = differ("ready routes", ready, simulated.readyRoutes(now: now)) { return difference }
         if let id = messages.last {
             let app = simulated.message(id)?.app ?? apps[0]
