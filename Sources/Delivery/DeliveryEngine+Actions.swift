@@ -87,6 +87,9 @@ extension DeliveryEngine {
                 parcelsOut[name] = ParcelOut(parcel: parcel, message: message, lane: lane, answersOutstanding: 0)
             }
             take(.leased(parcel, asked: request, message?.reading ?? .unread))
+        } catch .damaged(let place) {
+            log.error("A parcel can't be leased, and waits for its mending", metadata: ["place": "\(place)"])
+            take(.leaseFailed(request))
         } catch {
             // A lease that was written without our seeing it runs out, and is rescued.
             log.warning("Leasing waits for the database", metadata: ["fault": "\(error)"])

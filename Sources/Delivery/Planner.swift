@@ -38,9 +38,14 @@ actor Planner {
             let reply = try await store.planSlice(
                 idsMax: settings.sliceIDsMax, parcelMembersMax: settings.parcelMembersMax,
                 knownFormats: ParcelFormats.known)
-            guard case .planned(let slice) = reply else { return false }
-            steps?.reached(.sliceCommitted)
-            if !slice.routes.isEmpty { await parcelsWait() }
+            switch reply {
+            case .nothing: return false
+            case .planned(let slice):
+                steps?.reached(.sliceCommitted)
+                if !slice.routes.isEmpty { await parcelsWait() }
+            case .putAside(let fault):
+                log.error("A message can't be planned, and waits for its mending", metadata: ["fault": "\(fault)"])
+            }
             return true
         } catch {
             log.warning("Planning waits for the database", metadata: ["fault": "\(error)"])

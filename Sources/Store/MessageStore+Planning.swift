@@ -7,6 +7,9 @@ package enum PlanReply: Equatable, Sendable {
     /// No message waits for a planner, or another one is at work on each.
     case nothing
     case planned(PlannedSlice)
+    /// The message whose turn it was can't be planned as it is stored: it comes again later, the others go on. The
+    /// fault names it.
+    case putAside(StoreFault)
 }
 
 /// One slice of one message's audience, cut into parcels.
@@ -33,28 +36,45 @@ extension MessageStore {
     ) async throws(StoreFault) -> PlanReply {
         precondition(idsMax > 0 && parcelMembersMax > 0)
         let (pool, steps) = (pool, steps)
-        let reply = try await translating { () throws(PostgresError) in
-            try await pool.retryingConflicts { () throws(PostgresError) in
-                try await pool.transaction { transaction throws(PostgresError) -> Result<PlanReply, StoreFault> in
-                    let claim = [Query(PlannerSQL.throughKeys), Query(PlanSQL.claim) { $0.int16Array(knownFormats) }]
-                    let row = try await transaction.run(claim)[1]
-                    guard row.rowCount == 1 else { return .success(.nothing) }
-                    guard let turn = try PlanTurn(reading: row) else {
-                        await transaction.abandon()
-                        return .failure(.damaged("message_contents.audience"))
+        let atWork = RowAtWork<MessageID>()
+        do throws(StoreFault) {
+            let slice = try await translating { () throws(PostgresError) in
+                try await pool.retryingConflicts { () throws(PostgresError) in
+                    try await pool.transaction { transaction throws(PostgresError) -> PlannedSlice? in
+                        let claim = Query(PlanSQL.claim) {
+                            $0.int16Array(knownFormats)
+                            $0.instant(now)
+                        }
+                        let row = try await transaction.run([Query(PlannerSQL.throughKeys), claim])[1]
+                        atWork.note(row.rowCount == 1 ? MessageID(try row.uuid(0, 0)) : nil)
+                        guard row.rowCount == 1 else { return nil }
+                        let turn = try PlanTurn(reading: row)
+                        let found = try await turn.read(idsMax: idsMax, in: transaction)
+                        let cut = SliceCut(found, parcelMembersMax: parcelMembersMax)
+                        let answers = try await transaction.conclude(
+                            turn.writing(cut, now: now), announcing: .sliceWritten, to: steps)
+                        return try turn.slice(cut, counted: answers[0])
                     }
-                    let found = try await turn.read(idsMax: idsMax, in: transaction)
-                    let cut = SliceCut(found, parcelMembersMax: parcelMembersMax)
-                    let answers = try await transaction.conclude(
-                        turn.writing(cut, now: now), announcing: .sliceWritten, to: steps)
-                    return .success(.planned(try turn.slice(cut, counted: answers[0])))
                 }
             }
-        }.get()
-        if case .planned(let slice) = reply {
+            guard let slice else { return .nothing }
             if !slice.routes.isEmpty { bell.ring(.parcels) }
+            return .planned(slice)
+        } catch {
+            guard let message = atWork.blamed(for: error) else { throw error }
+            try await putAside(message, now: now)
+            return .putAside(error.about("plan of message \(message.value.text)"))
         }
-        return reply
+    }
+
+    private func putAside(_ message: MessageID, now: WallInstant?) async throws(StoreFault) {
+        let query = Query(PlanSQL.putAside) {
+            $0.uuid(message.value)
+            $0.instant(now)
+            $0.int64(putAsideFor.wholeMicroseconds)
+        }
+        let pool = pool
+        _ = try await translating { () throws(PostgresError) in try await pool.run(query) }
     }
 }
 
@@ -70,7 +90,7 @@ private struct PlanTurn: Sendable {
     let expiresAt: WallInstant
     let audience: Audience
 
-    init?(reading row: ResultSet) throws(PostgresError) {
+    init(reading row: ResultSet) throws(PostgresError) {
         message = try row.uuid(0, 0)
         plannedThrough = try row.int64(0, 1)
         app = try row.int64(0, 2)
@@ -79,7 +99,9 @@ private struct PlanTurn: Sendable {
         kind = try row.int16(0, 5)
         horizon = try row.int64(0, 6)
         expiresAt = try row.instant(0, 7)
-        guard let audience = AudienceText.decode(try row.bytes(0, 8)) else { return nil }
+        guard let stored = try row.bytesOrNil(0, 8), let audience = AudienceText.decode(stored) else {
+            throw .unexpectedShape(statement: "plan_claim", column: 8)
+        }
         self.audience = audience
     }
 

@@ -27,8 +27,24 @@ extension ParcelStore {
     /// Leases the route's next parcel; nil where none is due, or others are leasing each at this moment.
     ///
     /// One transaction: the claim, the badges of its first lease under the mark (P3), and the members' rows as they
-    /// stand.
+    /// stand. A parcel that can't be leased as it is stored is put aside, and the fault names it: the others go on.
     package func lease(_ order: LeaseOrder, now: WallInstant? = nil) async throws(StoreFault) -> LeasedParcel? {
+        let atWork = RowAtWork<ParcelID>()
+        do throws(StoreFault) { return try await leaseNext(order, now: now, noting: atWork) } catch {
+            guard let parcel = atWork.blamed(for: error) else { throw error }
+            let query = Query(ParcelSQL.putAside) {
+                $0.int64(parcel.value)
+                $0.instant(now)
+                $0.int64(putAsideFor.wholeMicroseconds)
+            }
+            _ = try await translating { () throws(PostgresError) in try await pool.run(query) }
+            throw error.about("parcel \(parcel.value)")
+        }
+    }
+
+    private func leaseNext(
+        _ order: LeaseOrder, now: WallInstant?, noting atWork: RowAtWork<ParcelID>
+    ) async throws(StoreFault) -> LeasedParcel? {
         let (pool, steps) = (pool, steps)
         return try await translating { () throws(PostgresError) in
             // 40P01: another lease, or a registration, took the same badges in another order after all.
@@ -36,6 +52,7 @@ extension ParcelStore {
                 try await pool.transaction { transaction throws(PostgresError) in
                     let claim = [Query(PlannerSQL.throughKeys), Query(order.scope.claim) { $0.claim(order, now: now) }]
                     let answer = try await transaction.run(claim)[1]
+                    atWork.note(answer.rowCount == 1 ? ParcelID(try answer.int64(0, 0)) : nil)
                     guard answer.rowCount == 1 else { return nil }
                     let claimed = try ClaimedParcel(reading: answer, route: order.route)
                     let rows = try await transaction.conclude(

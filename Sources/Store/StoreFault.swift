@@ -15,7 +15,8 @@ package enum StoreFault: Error, Equatable, Sendable {
     case invalid(constraint: String)
     /// The app is gone.
     case unknownApp
-    /// What is stored has no meaning for this program. Names the statement or column, never a value.
+    /// What is stored has no meaning for this program. Names the statement or column, and the message or parcel; never
+    /// what they hold.
     case damaged(String)
     /// The caller's task was cancelled while it waited for a connection. Nothing is written.
     case cancelled

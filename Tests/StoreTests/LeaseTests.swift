@@ -183,22 +183,31 @@ struct LeaseTests {
         }
     }
 
-    @Test("whose bytes make no sense is a fault and no crash")
+    @Test("whose bytes make no sense is put aside by its name, and those behind it go on")
     func damaged() async throws {
         try await withStores { world in
             try await world.register(1...1)
-            try await world.send(world.newMessage())
+            try await world.send(world.newMessage(1))
+            let members = try await world.pool.read(query("SELECT encode(members, 'hex') FROM parcels")).text(0, 0)
+            let bad = try await world.number("SELECT id FROM parcels")
             try await world.pool.script(#"UPDATE parcels SET members = '\xff'"#)
-            let route = try await world.route()
-            let found = await fault { () async throws(StoreFault) in
-                try await world.stores.parcels.lease(
-                    LeaseOrder(route: route, owner: StoreWorld.ann, leaseFor: .seconds(60), knownFormats: [1]))
-            }
-            guard case .damaged = found else {
-                Issue.record("\(String(describing: found))")
-                return
-            }
+            try await world.send(world.newMessage(2), at: dawn + .seconds(1))
+            let now = dawn + .seconds(1)
+            let found = await fault { () async throws(StoreFault) in try await lease(world, at: now) }
+            #expect(found == .damaged("parcel \(bad): parcel_claim, column 12"))
+            #expect(try await lease(world, at: now)?.message == StoreWorld.message(2))
+            #expect(try await lease(world, at: now) == nil)
+            let again = await fault { () async throws(StoreFault) in try await lease(world, at: now + .seconds(60)) }
+            #expect(again == found)
+            try await world.pool.script("UPDATE parcels SET members = '\\x\(members)' WHERE id = \(bad)")
+            #expect(try await lease(world, at: now + .seconds(120))?.message == StoreWorld.message(1))
         }
+    }
+
+    private func lease(_ world: StoreWorld, at now: WallInstant) async throws(StoreFault) -> LeasedParcel? {
+        let order = LeaseOrder(
+            route: RouteID(1), owner: StoreWorld.ann, leaseFor: .seconds(600), knownFormats: [1])
+        return try await world.stores.parcels.lease(order, now: now)
     }
 }
 

@@ -157,6 +157,34 @@ struct PlanTests {
         }
     }
 
+    @Test(
+        "though what it says can't be read is put aside by its name, and those behind it go on",
+        arguments: ["DELETE FROM message_contents", "UPDATE message_contents SET audience = 'nobody knows'"])
+    func unreadable(damage: String) async throws {
+        try await withStores { world in
+            try await world.register(1...2)
+            let messages = world.stores.messages
+            _ = try await messages.accept(world.newMessage(1, urgency: .transactional), now: dawn)
+            try await world.pool.script("CREATE TABLE kept AS TABLE message_contents; \(damage)")
+            _ = try await messages.accept(world.newMessage(2), now: dawn)
+            let name = StoreWorld.message(1).value.text
+            let fault = StoreFault.damaged("plan of message \(name): plan_claim, column 8")
+            #expect(try await messages.planSlice(knownFormats: [1], now: dawn) == .putAside(fault))
+            guard case .planned(let slice) = try await messages.planSlice(knownFormats: [1], now: dawn) else {
+                Issue.record("nothing planned")
+                return
+            }
+            #expect(slice.message == StoreWorld.message(2))
+            #expect(try await messages.planSlice(knownFormats: [1], now: dawn) == .nothing)
+            let later = dawn + .seconds(60)
+            #expect(try await messages.planSlice(knownFormats: [1], now: later) == .putAside(fault))
+            try await world.pool.script(
+                "DELETE FROM message_contents; INSERT INTO message_contents SELECT * FROM kept")
+            _ = try await messages.planSlice(knownFormats: [1], now: later + .seconds(60))
+            #expect(try await world.account().audience == 2)
+        }
+    }
+
     @Test("by many planners at once is cut once")
     func planners() async throws {
         try await withStores { world in

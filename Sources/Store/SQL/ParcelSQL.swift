@@ -86,6 +86,13 @@ enum ParcelSQL {
     static let claimLapsed = claim("parcel_claim_lapsed", where: isLapsed)
     static let claimExpired = claim("parcel_claim_expired", where: "p.expires_at <= coalesce($5, now())")
 
+    /// $1 parcel, $2 now, $3 microseconds.
+    static let putAside = Statement(
+        "parcel_put_aside",
+        """
+        UPDATE parcels SET due_at = coalesce($2, now()) + $3 * interval '1 microsecond' WHERE id = $1 AND state = 1
+        """)
+
     /// The members' rows, and their badges raised: $1 ids, $2 badge change, $3 badge value.
     ///
     /// Nested loops through the keys take the badges' row locks in the order of the ids.

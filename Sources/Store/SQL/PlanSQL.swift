@@ -2,7 +2,7 @@ import Postgres
 
 /// The planner's statements: one slice is one transaction of three round trips, under `PlannerSQL.throughKeys`.
 enum PlanSQL {
-    /// $1 known formats. Transactional first, then whoever waited longest.
+    /// $1 known formats, $2 now. Transactional first, then whoever waited longest; who was put aside waits for its time.
     ///
     /// Every column that changes comes from the locked row itself: a look at plans by its key beside it would see the
     /// statement's snapshot, and plan a slice twice.
@@ -10,12 +10,22 @@ enum PlanSQL {
         "plan_claim",
         """
         WITH turn AS MATERIALIZED (
-            SELECT message_id, planned_through FROM plans WHERE format = ANY ($1)
+            SELECT message_id, planned_through FROM plans
+            WHERE format = ANY ($1) AND (planned_at <= coalesce($2, clock_timestamp())) IS NOT FALSE
             ORDER BY priority, planned_at NULLS FIRST, message_id LIMIT 1 FOR UPDATE SKIP LOCKED
         )
         SELECT turn.message_id, turn.planned_through, m.app_id, m.format, m.priority, m.kind, m.horizon, m.expires_at,
             c.audience
-        FROM turn JOIN messages m ON m.id = turn.message_id JOIN message_contents c ON c.message_id = turn.message_id
+        FROM turn JOIN messages m ON m.id = turn.message_id
+        LEFT JOIN message_contents c ON c.message_id = turn.message_id
+        """)
+
+    /// $1 message, $2 now, $3 microseconds.
+    static let putAside = Statement(
+        "plan_put_aside",
+        """
+        UPDATE plans SET planned_at = coalesce($2, clock_timestamp()) + $3 * interval '1 microsecond'
+        WHERE message_id = $1
         """)
 
     /// $1 app, $2 kind, $3 above which id, $4 horizon, $5 how many.
