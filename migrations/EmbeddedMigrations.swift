@@ -5,5 +5,6 @@ package enum EmbeddedMigrations {
         ("0001_registry_and_queue", PackageResources._001_registry_and_queue_sql),
         ("0002_lapsed_parcels", PackageResources._002_lapsed_parcels_sql),
         ("0003_suspicions_in_turn", PackageResources._003_suspicions_in_turn_sql),
+        ("0004_routes_per_app", PackageResources._004_routes_per_app_sql),
     ]
 }

@@ -28,6 +28,11 @@ package enum StoreConflict: Equatable, Sendable {
 }
 
 extension StoreFault {
+    /// The constraint that bounds an app's routes, as `.invalid` names it: the app has too many topics.
+    package static let routesPerApp = "routes_per_app"
+    /// Far more topics than an app has, few enough that a poll of the routes stays one of milliseconds.
+    package static let routesPerAppMax = 1_000
+
     /// Whether the same call may pass later, and nothing of it stands now.
     package var isTransient: Bool {
         switch self {

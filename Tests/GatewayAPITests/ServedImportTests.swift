@@ -52,6 +52,30 @@ struct ServedImportTests {
         }
     }
 
+    @Test("names the lines of an app that names too many topics, and takes the others")
+    func tooManyTopics() async throws {
+        try await withGateway { world in
+            let app = try await world.makeApp()
+            try await world.pool.script(
+                """
+                INSERT INTO routes (app_id, provider, environment, topic, number)
+                SELECT apps.id, 1, 1, 't' || n, n FROM apps, generate_series(1, 1000) AS n
+                """)
+            let lines = ["t1", "t1001", "t1000"].enumerated().map { number, topic in
+                #"{"installation": "i\#(number)", "provider": "apns", "topic": "\#(topic)", "token": "\#(GatewayWorld.token(number))"}"#
+            }
+            let reply = try await world.expect(200, "POST", app + "/devices/import", lines.joined(separator: "\n"))
+            let answers = try Self.answers(reply.body)
+            let refused = answers.filter { $0["line"] != nil }
+            #expect(refused.compactMap { $0["line"]?.integer } == [2])
+            #expect(refused.compactMap { $0["code"]?.string } == ["too_many_topics"])
+            #expect(refused.compactMap { $0["pointer"]?.string } == ["/topic"])
+            #expect(answers.last?["accepted"] == 2)
+            let one = #"{"provider": "apns", "topic": "t1001", "token": "\#(GatewayWorld.token(9))"}"#
+            try await world.refuse(.tooManyTopics, "PUT", app + "/devices/i9", one)
+        }
+    }
+
     @Test("answers while it is being sent")
     func streams() async throws {
         try await withGateway { world in

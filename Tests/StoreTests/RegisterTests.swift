@@ -321,3 +321,36 @@ struct RegisterRaceTests {
         }
     }
 }
+
+@Suite("An app that names more and more topics")
+struct TopicBoundTests {
+    private func registration(_ number: Int, topic: String) -> DeviceRegistration {
+        DeviceRegistration(
+            installation: "i\(number)", provider: .apns, environment: .production, topic: topic,
+            token: StoreWorld.token(number))
+    }
+
+    @Test("is refused what would make a route too many, and nothing else, nor is anybody else")
+    func bounded() async throws {
+        try await withStores { world in
+            try await world.pool.script(
+                """
+                INSERT INTO routes (app_id, provider, environment, topic, number)
+                SELECT \(world.app.value), 1, 1, 't' || n, n FROM generate_series(1, \(StoreFault.routesPerAppMax - 1)) AS n
+                """)
+            let batch = [
+                registration(1, topic: "last"), registration(2, topic: "one too many"), registration(3, topic: "t7"),
+            ]
+            let answers = await world.stores.registry.register(batch, app: world.app)
+            #expect((try? answers[0].get()) != nil && (try? answers[2].get()) != nil)
+            #expect(answers[1] == .failure(.invalid(constraint: StoreFault.routesPerApp)))
+            // A process that has not seen the route yet.
+            let other = Stores(pool: world.pool).registry
+            let known = await other.register([registration(4, topic: "last")], app: world.app)
+            #expect((try? known[0].get()) != nil)
+            let app = try await world.stores.registry.createApp(slug: "belfry", name: "Belfry").id
+            let neighbour = await world.stores.registry.register([registration(5, topic: "new")], app: app)
+            #expect((try? neighbour[0].get()) != nil)
+        }
+    }
+}

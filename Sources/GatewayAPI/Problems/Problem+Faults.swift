@@ -115,6 +115,12 @@ extension Problem {
             self.init(
                 .conflict, "What is stored already forbids this. Read it, and change the request.",
                 cause: "constraint \(constraint)")
+        case .invalid(StoreFault.routesPerApp):
+            self.init(
+                .tooManyTopics,
+                "The app has \(StoreFault.routesPerAppMax) combinations of topic and environment already. A topic is the "
+                    + "bundle id of an app, perhaps with a suffix for its kind of push: register under those that exist.",
+                at: .root / "topic")
         case .invalid(let constraint):
             self.init(
                 .invalidValue,

@@ -30,6 +30,7 @@ package enum ProblemCode: String, CaseIterable, Sendable {
     case valueTooLong = "value_too_long"
     case invalidToken = "invalid_token"
     case notSupported = "not_supported"
+    case tooManyTopics = "too_many_topics"
     case slugTaken = "slug_taken"
     case conflict = "conflict"
     case idempotencyMismatch = "idempotency_mismatch"
@@ -79,7 +80,8 @@ extension ProblemCode {
         case .slugTaken, .conflict: 409
         case .bodyTooLarge, .lineTooLong: 413
         case .missingMember, .unknownMember, .wrongType, .invalidValue, .valueTooLong, .invalidToken, .notSupported,
-            .idempotencyMismatch, .payloadTooLarge, .invalidCollapseID, .priorityNotAllowed, .reservedKey,
+            .tooManyTopics, .idempotencyMismatch, .payloadTooLarge, .invalidCollapseID, .priorityNotAllowed,
+            .reservedKey,
             .notForBackground, .nothingToShow, .badgeTwice, .keyIDMalformed, .teamIDMalformed, .keyUnreadable,
             .certificateUnreadable, .passwordWrong, .keyDoesNotMatchCertificate, .certificateExpired,
             .certificateNotYetValid, .environmentNotCovered, .topicNotCovered, .certificateNamesNoTopic:
@@ -118,6 +120,7 @@ extension ProblemCode {
         case .valueTooLong: "A value is too long"
         case .invalidToken: "The device token is malformed"
         case .notSupported: "This is not offered"
+        case .tooManyTopics: "The app has too many topics"
         case .slugTaken: "The slug is taken"
         case .conflict: "What is stored forbids this"
         case .idempotencyMismatch: "The Idempotency-Key came with another request before"
