@@ -6,11 +6,15 @@ package struct GroupCommitSettings: Equatable, Sendable {
     package var batchMax: Int
     /// Registrations that wait, over all apps; beyond them the database is the bottleneck, and the caller is told.
     package var waitingMax: Int
+    /// Registrations of one app that wait. Its share, so that one whose rows are locked, or that sends more than its one
+    /// transaction at a time carries, leaves room for the others (P7).
+    package var appWaitingMax: Int
 
-    package init(batchMax: Int = 1_000, waitingMax: Int = 20_000) {
-        precondition(batchMax > 0 && waitingMax >= batchMax)
+    package init(batchMax: Int = 1_000, waitingMax: Int = 20_000, appWaitingMax: Int = 5_000) {
+        precondition(batchMax > 0 && appWaitingMax >= batchMax && waitingMax >= appWaitingMax)
         self.batchMax = batchMax
         self.waitingMax = waitingMax
+        self.appWaitingMax = appWaitingMax
     }
 }
 
@@ -29,7 +33,7 @@ package actor GroupCommitter {
         self.settings = settings
     }
 
-    /// `.unavailable` where too many wait already: nothing is written, later.
+    /// `.unavailable` where too many wait already, over all or of this app: nothing is written, later.
     package func register(
         _ registration: DeviceRegistration, app: AppID
     ) async -> Result<RegisteredDevice, StoreFault> {
@@ -41,13 +45,15 @@ package actor GroupCommitter {
         _ registrations: [DeviceRegistration], app: AppID
     ) async -> [Result<RegisteredDevice, StoreFault>] {
         if registrations.isEmpty { return [] }
-        guard waiting + registrations.count <= settings.waitingMax else {
+        let ofApp = (queues[app]?.waiting ?? 0) + registrations.count
+        guard waiting + registrations.count <= settings.waitingMax, ofApp <= settings.appWaitingMax else {
             return registrations.map { _ in .failure(.unavailable) }
         }
         waiting += registrations.count
         return await withCheckedContinuation { continuation in
             let caller = Caller(count: registrations.count, continuation)
             var queue = queues[app] ?? AppQueue()
+            queue.waiting = ofApp
             for (place, registration) in registrations.enumerated() {
                 queue.entries.append(Entry(registration: registration, caller: caller, place: place))
             }
@@ -64,6 +70,7 @@ package actor GroupCommitter {
         while let batch = queues[app]?.takeBatch(atMost: settings.batchMax), !batch.isEmpty {
             let answers = await registry.register(batch.map(\.registration), app: app)
             waiting -= batch.count
+            queues[app]?.waiting -= batch.count
             for (entry, answer) in zip(batch, answers) { entry.caller.answer(answer, at: entry.place) }
         }
         queues[app] = nil
@@ -73,6 +80,8 @@ package actor GroupCommitter {
 /// What one app's registrations wait in.
 private struct AppQueue {
     var entries: [Entry] = []
+    /// Entries, and those that are on their way.
+    var waiting = 0
     var isCommitting = false
 
     /// The first ones that don't meet each other: at most one an installation and kind, and one a token. Whoever has a

@@ -1,3 +1,4 @@
+import Postgres
 import PushModel
 import Store
 import Testing
@@ -44,13 +45,41 @@ struct GroupCommitterTests {
     @Test("turns away what its queue can't hold")
     func bounded() async throws {
         try await withStores { world in
-            let settings = GroupCommitSettings(batchMax: 10, waitingMax: 20)
+            let settings = GroupCommitSettings(batchMax: 10, waitingMax: 20, appWaitingMax: 20)
             let committer = GroupCommitter(registry: world.stores.registry, settings: settings)
             let said = (1...21).map { StoreWorld.registration("i\($0)", token: $0) }
             let refused = await committer.register(said, app: world.app)
             #expect(refused.allSatisfy { $0 == .failure(.unavailable) })
             let taken = await committer.register(Array(said.dropLast()), app: world.app)
             #expect(taken.allSatisfy { (try? $0.get()) != nil })
+        }
+    }
+
+    @Test("gives an app whose rows are locked its share of the queue, and the others theirs")
+    func shared() async throws {
+        try await withStores { world in
+            let settings = GroupCommitSettings(batchMax: 10, waitingMax: 30, appWaitingMax: 20)
+            let committer = GroupCommitter(registry: world.stores.registry, settings: settings)
+            let other = try await world.stores.registry.createApp(slug: "belfry", name: "Belfry").id
+            let said = (1...30).map { StoreWorld.registration("i\($0)", token: $0) }
+            try await world.register(1...20)
+            let stuck = try await world.pool.transaction { transaction throws(PostgresError) in
+                _ = try await transaction.run(query("SELECT id FROM registrations FOR UPDATE"))
+                let stuck = Task { await committer.register(Array(said[..<20]), app: world.app) }
+                let isWaiting = """
+                    SELECT EXISTS (SELECT FROM pg_stat_activity
+                        WHERE datname = current_database() AND wait_event_type = 'Lock')
+                    """
+                while try await world.pool.read(query(isWaiting)).bool(0, 0) == false { await Task.yield() }
+                let more = await committer.register(Array(said[20...]), app: world.app)
+                #expect(more.allSatisfy { $0 == .failure(.unavailable) })
+                let neighbours = await committer.register(Array(said[20...]), app: other)
+                #expect(neighbours.allSatisfy { (try? $0.get()) != nil })
+                return stuck
+            }
+            _ = await stuck.value
+            let later = await committer.register(Array(said[..<20]), app: world.app)
+            #expect(later.allSatisfy { (try? $0.get()) != nil }, "its share is its own again")
         }
     }
 }
