@@ -64,6 +64,7 @@ let package = Package(
                 .embedInCode("0001_registry_and_queue.sql"), .embedInCode("0002_lapsed_parcels.sql"),
                 .embedInCode("0003_suspicions_in_turn.sql"),
                 .embedInCode("0004_routes_per_app.sql"),
+                .embedInCode("0005_feedback_numbers.sql"),
             ], swiftSettings: house),
         room("Store", ["PushModel", "JSON", "Encodings", "DeliveryRules", "Postgres", "Reactor", "Migrations"]),
 

@@ -6,5 +6,6 @@ package enum EmbeddedMigrations {
         ("0002_lapsed_parcels", PackageResources._002_lapsed_parcels_sql),
         ("0003_suspicions_in_turn", PackageResources._003_suspicions_in_turn_sql),
         ("0004_routes_per_app", PackageResources._004_routes_per_app_sql),
+        ("0005_feedback_numbers", PackageResources._005_feedback_numbers_sql),
     ]
 }

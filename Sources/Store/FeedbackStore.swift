@@ -7,29 +7,46 @@ package struct FeedbackStore: Sendable {
     private let pool: PostgresPool
     package init(pool: PostgresPool) { self.pool = pool }
 
+    /// Rows that one call numbers. Who has more to read asks again anyway.
+    static let numberedMax: Int64 = 5_000
+
     /// What follows a cursor, oldest first.
     ///
-    /// Ordered by transaction, and served only below the oldest one that still runs: whoever commits late stands behind
-    /// every cursor handed out so far, and none skips it.
+    /// Ordered by numbers that are given to committed rows, one reader of the app at a time: whoever commits late gets a
+    /// later number, behind every cursor handed out so far, and none skips it. A reader numbers what it finds unnumbered.
     package func page(
         app: AppID, after cursor: FeedbackCursor? = nil, limit: Int
     ) async throws(StoreFault) -> FeedbackPage {
-        let query = Query(FeedbackSQL.page) {
+        let page = Query(FeedbackSQL.page) {
             $0.int64(app.value)
-            $0.text(String(cursor?.transaction ?? 0))
-            $0.int64(cursor?.id ?? 0)
+            $0.int64(cursor?.number ?? 0)
             $0.int64(Int64(limit))
         }
+        let unnumbered = Query(FeedbackSQL.unnumbered) { $0.int64(app.value) }
         return try await translating { () throws(PostgresError) in
-            let rows = try await pool.read(query)
+            if try await pool.read(unnumbered).bool(0, 0) { try await number(app) }
+            let rows = try await pool.read(page)
             var items: [FeedbackItem] = []
             var next = cursor
             for row in 0..<rows.rowCount {
                 items.append(try FeedbackItem(reading: rows, row: row))
-                guard let transaction = UInt64(try rows.text(row, 1)) else { throw FeedbackItem.shape }
-                next = FeedbackCursor(transaction: transaction, id: try rows.int64(row, 0))
+                next = FeedbackCursor(number: try rows.int64(row, 1))
             }
             return FeedbackPage(items: items, next: next)
+        }
+    }
+
+    private func number(_ app: AppID) async throws(PostgresError) {
+        let statements = [
+            Query(FeedbackSQL.lock) { $0.int64(app.value) },
+            Query(FeedbackSQL.number) {
+                $0.int64(app.value)
+                $0.int64(Self.numberedMax)
+            },
+        ]
+        let pool = pool
+        _ = try await pool.retryingConflicts { () throws(PostgresError) in
+            try await pool.run(statements, transaction: TransactionOptions())
         }
     }
 }
@@ -42,25 +59,19 @@ package struct FeedbackPage: Equatable, Sendable {
 
 /// A place in an app's feed. Opaque to whoever holds it.
 package struct FeedbackCursor: Equatable, Sendable {
-    let transaction: UInt64
-    let id: Int64
+    let number: Int64
 
-    init(transaction: UInt64, id: Int64) {
-        self.transaction = transaction
-        self.id = id
-    }
+    init(number: Int64) { self.number = number }
 
     /// nil: not one of ours.
     package init?(text: String) {
-        guard text.utf8.count == 32, let bytes = Hexadecimal.decode(text) else { return nil }
-        transaction = bytes[..<8].reduce(0) { $0 << 8 | UInt64($1) }
-        id = Int64(bitPattern: bytes[8...].reduce(0) { $0 << 8 | UInt64($1) })
+        guard text.utf8.count == 16, let bytes = Hexadecimal.decode(text) else { return nil }
+        number = Int64(bitPattern: bytes.reduce(0) { $0 << 8 | UInt64($1) })
     }
 
     package var text: String {
         var bytes: [UInt8] = []
-        Hexadecimal.append(transaction, to: &bytes)
-        Hexadecimal.append(UInt64(bitPattern: id), to: &bytes)
+        Hexadecimal.append(UInt64(bitPattern: number), to: &bytes)
         return String(decoding: bytes, as: UTF8.self)
     }
 }
@@ -80,14 +91,40 @@ extension FeedbackItem {
 }
 
 enum FeedbackSQL {
-    /// $1 app, $2 transaction and $3 id of the cursor, $4 how many.
+    /// $1 app.
+    static let unnumbered = Statement(
+        "feedback_unnumbered", "SELECT EXISTS (SELECT FROM feedback WHERE app_id = $1 AND number IS NULL)")
+
+    /// $1 app. Held to the end of the transaction; the first number is "feed" in ASCII. In a statement of its own: the
+    /// next one sees what was committed while this one waited.
+    static let lock = Statement(
+        "feedback_lock", "SELECT pg_advisory_xact_lock(x'66656564'::integer, hashint8($1))")
+
+    /// $1 app, $2 how many.
     ///
-    /// The text has a name of its own: `ORDER BY xact` would sort by it, and 10 stands before 9 there.
+    /// By id: what one transaction did because of another has a higher one. Numbers rise with the clock, so that those
+    /// given after a restore from a backup lie above all that were read before it; where the clock goes back they rise by
+    /// one.
+    static let number = Statement(
+        "feedback_number",
+        """
+        WITH base AS MATERIALIZED (
+            SELECT greatest(
+                coalesce((SELECT max(number) FROM feedback WHERE app_id = $1 AND number IS NOT NULL), 0),
+                (extract(epoch FROM clock_timestamp()) * 1000000)::bigint) AS last
+        ), found AS MATERIALIZED (
+            SELECT id FROM feedback WHERE app_id = $1 AND number IS NULL ORDER BY app_id, id LIMIT $2
+        )
+        UPDATE feedback SET number = base.last + found.place
+        FROM base, (SELECT id, row_number() OVER (ORDER BY id) AS place FROM found) AS found
+        WHERE feedback.id = found.id
+        """)
+
+    /// $1 app, $2 number of the cursor, $3 how many.
     static let page = Statement(
         "feedback_page",
         """
-        SELECT id, xact::text AS xact_text, installation, kind, provider, verdict, reason, at FROM feedback
-        WHERE app_id = $1 AND (xact, id) > ($2::text::xid8, $3) AND xact < pg_snapshot_xmin(pg_current_snapshot())
-        ORDER BY xact, id LIMIT $4
+        SELECT id, number, installation, kind, provider, verdict, reason, at FROM feedback
+        WHERE app_id = $1 AND number > $2 ORDER BY number LIMIT $3
         """)
 }

@@ -34,56 +34,101 @@ struct FeedbackTests {
                 INSERT INTO feedback (app_id, registration_id, generation, installation, kind, provider, verdict, reason)
                 VALUES (\(world.app.value), \(ids[0].value), 1, 'late', 1, 1, 1, 'Unregistered')
                 """
-            var cursor: FeedbackCursor?
-            var names: [String] = []
-            try await world.pool.transaction { transaction throws(PostgresError) in
+            let early = try await world.pool.transaction { transaction throws(PostgresError) -> FeedbackPage? in
                 _ = try await transaction.run(query(row))
                 // Begun later, committed earlier.
                 _ = try await world.pool.run(query(row.replacing("'late'", with: "'early'")))
-                let page: FeedbackPage
-                do throws(StoreFault) { page = try await world.stores.feedback.page(app: world.app, limit: 9) } catch {
-                    Issue.record("\(error)")
-                    return
-                }
-                #expect(page.items.isEmpty, "the row before it may still come")
+                return try? await world.stores.feedback.page(app: world.app, limit: 9)
             }
-            while names.count < 2 {
-                let page = try await world.stores.feedback.page(app: world.app, after: cursor, limit: 1)
-                names += page.items.map(\.installation)
-                cursor = page.next
-            }
-            #expect(names == ["late", "early"])
+            #expect(early?.items.map(\.installation) == ["early"])
+            let late = try await world.stores.feedback.page(app: world.app, after: early?.next, limit: 9)
+            #expect(late.items.map(\.installation) == ["late"])
         }
     }
 
-    @Test("keeps its order where the transactions' numbers grow a digit")
-    func digits() async throws {
+    /// Names of what a client reads that goes on where it stopped, until nothing comes.
+    private func read(_ world: StoreWorld, after cursor: inout FeedbackCursor?) async throws -> [String] {
+        var names: [String] = []
+        while true {
+            let page = try await world.stores.feedback.page(app: world.app, after: cursor, limit: 2)
+            if page.items.isEmpty { return names }
+            names += page.items.map(\.installation)
+            cursor = page.next
+        }
+    }
+
+    private func tell(_ world: StoreWorld, _ names: [String]) async throws {
+        for name in names {
+            let row = """
+                INSERT INTO feedback (app_id, registration_id, generation, installation, kind, provider, verdict, reason)
+                VALUES (\(world.app.value), 1, 1, '\(name)', 1, 1, 1, 'Unregistered')
+                """
+            _ = try await world.pool.run(query(row))
+        }
+    }
+
+    @Test("survives a dump and a restore into another cluster: nothing is hidden, and nothing is skipped")
+    func restored() async throws {
         try await withStores { world in
-            for number in [9, 10, 99, 100] {
-                let row = """
-                    INSERT INTO feedback (xact, app_id, registration_id, generation, installation, kind, provider,
-                        verdict, reason)
-                    VALUES ('\(number)', \(world.app.value), 1, 1, 'of \(number)', 1, 1, 1, 'Unregistered')
-                    """
-                _ = try await world.pool.run(query(row))
-            }
             var cursor: FeedbackCursor?
-            var names: [String] = []
-            for _ in 0..<5 {
-                let page = try await world.stores.feedback.page(app: world.app, after: cursor, limit: 1)
-                names += page.items.map(\.installation)
-                cursor = page.next
+            try await tell(world, ["a", "b", "c"])
+            #expect(try await read(world, after: &cursor) == ["a", "b", "c"])
+            try await tell(world, ["d", "e"])
+            // What the rows bring along from a cluster that has seen many more transactions.
+            try await world.pool.script("UPDATE feedback SET xact = '9000000000000000'")
+            try await tell(world, ["f"])
+            #expect(try await read(world, after: &cursor) == ["d", "e", "f"])
+            var another: FeedbackCursor?
+            #expect(try await read(world, after: &another) == ["a", "b", "c", "d", "e", "f"])
+        }
+    }
+
+    @Test("goes on behind every cursor after an older state was restored")
+    func olderState() async throws {
+        try await withStores { world in
+            var cursor: FeedbackCursor?
+            try await tell(world, ["a", "b"])
+            _ = try await read(world, after: &cursor)
+            try await tell(world, ["c", "lost"])
+            #expect(try await read(world, after: &cursor) == ["c", "lost"])
+            try await world.pool.script("DELETE FROM feedback WHERE installation IN ('c', 'lost')")
+            try await tell(world, ["d"])
+            #expect(try await read(world, after: &cursor) == ["d"])
+        }
+    }
+
+    @Test("is the same for readers that number it at once, and each row comes once")
+    func manyReaders() async throws {
+        try await withStores { world in
+            let names = (1...60).map { "n\($0)" }
+            try await withThrowingTaskGroup(of: [String].self) { group in
+                for part in stride(from: 0, to: 60, by: 20) {
+                    group.addTask {
+                        try await tell(world, Array(names[part..<part + 20]))
+                        return []
+                    }
+                }
+                for _ in 0..<4 {
+                    group.addTask {
+                        var cursor: FeedbackCursor?
+                        var read: [String] = []
+                        while read.count < 60 { read += try await self.read(world, after: &cursor) }
+                        return read
+                    }
+                }
+                for try await read in group where !read.isEmpty {
+                    #expect(read.count == 60 && Set(read) == Set(names))
+                }
             }
-            #expect(names == ["of 9", "of 10", "of 99", "of 100"])
         }
     }
 
     @Test("gives no meaning to a cursor that is not its own")
     func cursors() {
-        for text in ["", "12", String(repeating: "z", count: 32), String(repeating: "0", count: 31)] {
+        for text in ["", "12", String(repeating: "z", count: 16), String(repeating: "0", count: 32)] {
             #expect(FeedbackCursor(text: text) == nil)
         }
-        let text = "00000000000003e8000000000000002a"
+        let text = "00061f2b9c3e802a"
         #expect(FeedbackCursor(text: text)?.text == text)
     }
 }

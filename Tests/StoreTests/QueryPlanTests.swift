@@ -33,8 +33,8 @@ struct QueryPlanTests {
         FROM generate_series(1, 5000);
         INSERT INTO suspicions SELECT id, route_id, 1, 'BadDeviceToken', timestamptz '2026-01-01'
             + id * interval '1 hour' FROM registrations WHERE id % 3 = 0;
-        INSERT INTO feedback (app_id, registration_id, generation, installation, kind, provider, verdict, reason)
-        SELECT 1, id, 1, installation, 1, 1, 1, 'Unregistered' FROM registrations LIMIT 5000;
+        INSERT INTO feedback (app_id, registration_id, generation, installation, kind, provider, verdict, reason, number)
+        SELECT 1, id, 1, installation, 1, 1, 1, 'Unregistered', nullif(id, id / 50 * 50) FROM registrations LIMIT 5000;
         INSERT INTO idempotency_keys (app_id, operation, key, body_sha256, answer)
         SELECT 1, 'POST', 'k' || n, sha256(''), '' FROM generate_series(1, 5000) AS n;
         ANALYZE
@@ -139,7 +139,10 @@ struct QueryPlanTests {
                 ("plan_live", "Index Only Scan using registrations_planning"),
                 ("plan_claim", "using plans_in_turn on plans"),
                 ("registration_lock", "registrations_live_token"),
-                ("feedback_page", "Limit\n  ->  Index Scan using feedback_in_order on feedback"),
+                ("feedback_page", "Limit\n  ->  Index Scan using feedback_numbered on feedback"),
+                ("feedback_unnumbered", "using feedback_unnumbered on feedback"),
+                ("feedback_number", "Index Only Scan using feedback_unnumbered on feedback"),
+                ("feedback_number", "Index Only Scan Backward using feedback_numbered on feedback"),
                 ("message_open_count", "using messages_open on messages"),
             ]
             for (name, index) in expected {
