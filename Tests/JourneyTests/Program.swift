@@ -3,9 +3,11 @@ import Synchronization
 
 /// A gateway as a process of its own: what it says, what it takes, and its end by our hand. Never outlives its owner.
 final class Program: Sendable {
-    private let notes: Notes
+    private let told: Told
     let processID: Int32
     private let errorLog: URL
+    /// A file, since a pipe would be read by callbacks of Foundation's, which race with its closing.
+    private let output: URL
 
     enum Ending: Equatable {
         case exited(Int32)
@@ -22,28 +24,26 @@ final class Program: Sendable {
 
     /// - Parameter settings: names without the prefix `CARILLON_`.
     init(_ arguments: [String], settings: [String: String], logs: URL) throws {
-        errorLog = logs.appending(path: "carillon-\(UUID().uuidString.prefix(8)).log")
-        _ = FileManager.default.createFile(atPath: errorLog.path(percentEncoded: false), contents: nil)
+        let name = "carillon-\(UUID().uuidString.prefix(8))"
+        errorLog = logs.appending(path: name + ".log")
+        output = logs.appending(path: name + ".out")
+        for file in [errorLog, output] {
+            _ = FileManager.default.createFile(atPath: file.path(percentEncoded: false), contents: nil)
+        }
         let process = Process()
         process.executableURL = Self.executable
         process.arguments = arguments
         var environment = Self.inherited
         for (name, value) in settings { environment["CARILLON_" + name] = value }
         process.environment = environment
-        let output = Pipe()
-        process.standardOutput = output
+        process.standardOutput = try FileHandle(forWritingTo: output)
         process.standardError = try FileHandle(forWritingTo: errorLog)
         process.standardInput = FileHandle.nullDevice
-        let notes = Notes()
-        self.notes = notes
-        output.fileHandleForReading.readabilityHandler = { handle in
-            let bytes = handle.availableData
-            if bytes.isEmpty { handle.readabilityHandler = nil }
-            notes.append(bytes)
-        }
+        let told = Told()
+        self.told = told
         process.terminationHandler = { process in
             let status = process.terminationStatus
-            notes.end(process.terminationReason == .exit ? .exited(status) : .killed(signal: status))
+            told.end(process.terminationReason == .exit ? .exited(status) : .killed(signal: status))
         }
         try process.run()
         processID = process.processIdentifier
@@ -51,7 +51,13 @@ final class Program: Sendable {
 
     deinit { kill(SIGKILL) }
 
-    var isAlive: Bool { notes.ending == nil }
+    var isAlive: Bool { told.ending == nil }
+
+    /// Whole ones only.
+    private var lines: [String] {
+        let text = (try? String(contentsOf: output, encoding: .utf8)) ?? ""
+        return text.split(separator: "\n", omittingEmptySubsequences: false).dropLast().map(String.init)
+    }
 
     /// The signal goes to this one process, by its id.
     func kill(_ signal: Int32) {
@@ -61,14 +67,14 @@ final class Program: Sendable {
 
     func line(beginningWith prefix: String) async throws -> String {
         try await foundEventually("a line \"\(prefix)...\" of the gateway; its log: \(loggedLast)") {
-            if let line = notes.lines.first(where: { $0.hasPrefix(prefix) }) { return line }
+            if let line = lines.first(where: { $0.hasPrefix(prefix) }) { return line }
             guard isAlive else { throw TookTooLong(description: "the gateway ended: \(loggedLast)") }
             return nil
         }
     }
 
     func end() async throws -> Ending {
-        try await foundEventually("the gateway to end") { notes.ending }
+        try await foundEventually("the gateway to end") { told.ending }
     }
 
     /// The most memory that it ever held.
@@ -90,21 +96,10 @@ final class Program: Sendable {
     }
 }
 
-/// What Foundation's callbacks hear of a process.
-private final class Notes: Sendable {
-    private struct State {
-        var output = Data()
-        var ending: Program.Ending?
-    }
-    private let state = Mutex(State())
+/// What Foundation's callback hears of a process.
+private final class Told: Sendable {
+    private let state = Mutex<Program.Ending?>(nil)
 
-    func append(_ bytes: Data) { state.withLock { $0.output += bytes } }
-    func end(_ ending: Program.Ending) { state.withLock { $0.ending = ending } }
-
-    var ending: Program.Ending? { state.withLock { $0.ending } }
-    /// Whole ones only.
-    var lines: [String] {
-        let text = state.withLock { String(decoding: $0.output, as: UTF8.self) }
-        return text.split(separator: "\n", omittingEmptySubsequences: false).dropLast().map(String.init)
-    }
+    func end(_ ending: Program.Ending) { state.withLock { $0 = ending } }
+    var ending: Program.Ending? { state.withLock { $0 } }
 }

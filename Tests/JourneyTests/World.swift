@@ -44,7 +44,8 @@ final class World: Sendable {
             await world.sandbox.simulator.stop()
             await world.stopGatewaysServer()
             try outcome.get()
-            #expect(try world.toldSecrets() == [], "the gateways' logs tell nobody's secrets")
+            let secrets = try world.toldSecrets()
+            #expect(secrets == [], "the gateways' logs tell nobody's secrets")
         }
     }
 
@@ -103,12 +104,12 @@ final class World: Sendable {
         }
     }
 
-    /// P9: whatever of tokens, payloads and keys stands in a log. Empty.
+    /// P9: whatever of tokens (which have long rows of zeros), payloads and keys stands in a log. Empty.
     private func toldSecrets() throws -> [String] {
         let key = String(decoding: try signingKey.privatePEM(), as: UTF8.self)
         let secrets =
             key.split(separator: "\n").filter { !$0.hasPrefix("---") }.map(String.init)
-            + [adminKey, "Twelve o'clock", "a11e0000", "dead0"]
+            + [adminKey, "Twelve o'clock", "0000000000000000"]
         let logs = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
             .filter { $0.pathExtension == "log" }
         return try logs.flatMap { log in

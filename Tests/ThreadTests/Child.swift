@@ -3,17 +3,13 @@ import Synchronization
 
 /// A program that a test started: its lines, its end, and its end by our hand. Never outlives its owner.
 final class Child: Sendable {
-    private let state = Mutex(State())
+    private let told = Mutex<Ending?>(nil)
     private let process: Locked<Process>
     let name: String
     /// Where its standard error goes, for whoever reads a failure.
     let errorLog: URL
-
-    private struct State {
-        var lines: [String] = []
-        var partial: [UInt8] = []
-        var ending: Ending?
-    }
+    /// A file, since a pipe would be read by callbacks of Foundation's, which race with its closing.
+    private let output: URL
 
     enum Ending: Equatable {
         case exited(Int32)
@@ -22,23 +18,21 @@ final class Child: Sendable {
 
     init(_ name: String, _ executable: URL, _ arguments: [String], environment: [String: String], logs: URL) throws {
         self.name = name
-        errorLog = logs.appending(path: "\(name)-\(UUID().uuidString.prefix(8)).log")
-        _ = FileManager.default.createFile(atPath: errorLog.path(percentEncoded: false), contents: nil)
+        let file = "\(name)-\(UUID().uuidString.prefix(8))"
+        errorLog = logs.appending(path: file + ".log")
+        output = logs.appending(path: file + ".out")
+        for file in [errorLog, output] {
+            _ = FileManager.default.createFile(atPath: file.path(percentEncoded: false), contents: nil)
+        }
         let process = Process()
         self.process = Locked(process)
         process.executableURL = executable
         process.arguments = arguments
         process.environment = environment
-        let output = Pipe()
-        process.standardOutput = output
+        process.standardOutput = try FileHandle(forWritingTo: output)
         process.standardError = try FileHandle(forWritingTo: errorLog)
         // Children that ask for it end when this pipe does: when the test dies, however it dies.
         process.standardInput = Pipe()
-        output.fileHandleForReading.readabilityHandler = { [weak self] handle in
-            let bytes = handle.availableData
-            if bytes.isEmpty { handle.readabilityHandler = nil }
-            self?.take(Array(bytes))
-        }
         process.terminationHandler = { [weak self] process in
             let status = process.terminationStatus
             self?.ended(process.terminationReason == .exit ? .exited(status) : .killed(signal: status))
@@ -47,13 +41,17 @@ final class Child: Sendable {
     }
 
     deinit {
-        if state.withLock({ $0.ending == nil }) { kill(SIGKILL) }
+        if isAlive { kill(SIGKILL) }
     }
 
     var processID: Int32 { process.withLock { $0.processIdentifier } }
-    var ending: Ending? { state.withLock { $0.ending } }
+    var ending: Ending? { told.withLock { $0 } }
     var isAlive: Bool { ending == nil }
-    var lines: [String] { state.withLock { $0.lines } }
+    /// Whole ones only.
+    var lines: [String] {
+        let text = (try? String(contentsOf: output, encoding: .utf8)) ?? ""
+        return text.split(separator: "\n", omittingEmptySubsequences: false).dropLast().map(String.init)
+    }
 
     /// The signal goes to this one process, by its id.
     func kill(_ signal: Int32) {
@@ -88,17 +86,7 @@ final class Child: Sendable {
     private var summary: String { "wrote to \(errorLog.path(percentEncoded: false))" }
     private func hasLine(_ prefix: String) -> Bool { lines.contains { $0.hasPrefix(prefix) } }
 
-    private func take(_ bytes: [UInt8]) {
-        state.withLock { state in
-            state.partial += bytes
-            while let end = state.partial.firstIndex(of: UInt8(ascii: "\n")) {
-                state.lines.append(String(decoding: state.partial[..<end], as: UTF8.self))
-                state.partial.removeSubrange(...end)
-            }
-        }
-    }
-
-    private func ended(_ ending: Ending) { state.withLock { $0.ending = ending } }
+    private func ended(_ ending: Ending) { told.withLock { $0 = ending } }
 }
 
 /// Foundation's Process is no Sendable; only one of its methods at a time is called here.
