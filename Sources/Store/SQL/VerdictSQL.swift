@@ -49,15 +49,18 @@ enum VerdictSQL {
         FROM judged
         """)
 
-    /// $1 now, $2 how many. Doubts whose turn it is, by their registrations, locked.
+    /// $1 now, $2 how many. Doubts whose turn it is, by their registrations, looked up and locked one after the other.
     static let lockDue = Statement(
         "verdict_lock_due",
         """
         SELECT r.id FROM (
-            SELECT registration_id FROM suspicions WHERE look_at <= coalesce($1, now())
-            ORDER BY look_at, registration_id LIMIT $2
-        ) AS due JOIN registrations r ON r.id = due.registration_id
-        ORDER BY r.id FOR NO KEY UPDATE OF r SKIP LOCKED
+            SELECT registration_id FROM (
+                SELECT registration_id FROM suspicions WHERE look_at <= coalesce($1, now())
+                ORDER BY look_at, registration_id LIMIT $2
+            ) AS next ORDER BY registration_id
+        ) AS due CROSS JOIN LATERAL (
+            SELECT id FROM registrations WHERE id = due.registration_id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
+        ) AS r
         """)
 
     // $2 window, $3 sample at least, $4 share at most, $5 longest window, $6 pause: `SuspicionRule.judge`.
@@ -99,13 +102,15 @@ enum VerdictSQL {
             SELECT due.*, \(judgement) AS judgement FROM due JOIN heard USING (route_id, since)
         ), judged AS (
             UPDATE registrations r SET state = 3
-            FROM decided JOIN registration_pulse p USING (registration_id)
+            FROM decided CROSS JOIN LATERAL (
+                SELECT registered_at FROM registration_pulse WHERE registration_id = decided.registration_id LIMIT 1
+            ) AS p
             WHERE r.id = decided.registration_id AND decided.judgement = 'confirmed' AND r.state = 2
                 AND r.generation = decided.generation AND p.registered_at <= decided.suspected_at
             RETURNING \(judgedColumns), decided.reason
         ), ended AS (
-            DELETE FROM suspicions s USING decided
-            WHERE s.registration_id = decided.registration_id AND decided.judgement <> 'waits'
+            DELETE FROM suspicions WHERE registration_id = ANY (ARRAY(
+                SELECT registration_id FROM decided WHERE judgement <> 'waits'))
         ), waiting AS (
             UPDATE suspicions s SET look_at = CASE
                 WHEN decided.age < $2 * interval '1 microsecond' THEN s.suspected_at + $2 * interval '1 microsecond'
