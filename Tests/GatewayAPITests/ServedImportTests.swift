@@ -72,7 +72,7 @@ struct ServedImportTests {
             #expect(refused.compactMap { $0["pointer"]?.string } == ["/topic"])
             #expect(answers.last?["accepted"] == 2)
             let one = #"{"provider": "apns", "topic": "t1001", "token": "\#(GatewayWorld.token(9))"}"#
-            try await world.refuse(.tooManyTopics, "PUT", app + "/devices/i9", one)
+            try await world.refuse(.tooManyTopics, "PUT", app + "/devices/i9", one, pointer: "/topic")
         }
     }
 

@@ -48,13 +48,13 @@ extension SimulatedStore {
             registrations.append(
                 RegistrationRow(
                     id: RegistrationID(lastRegistration), app: app, stored: row, badge: max(said.badge ?? 0, 0),
-                    registeredAt: now, createdAt: now))
+                    registeredAt: said.learned(at: now), createdAt: now))
             return
         }
         if decision.replacedGeneration != nil { tell(.replaced, "replaced", of: registrations[place], now) }
         if decision.liftsSuspicion { forgetSuspicion(registrations[place].id) }
         registrations[place].stored = decision.row
-        registrations[place].registeredAt = max(registrations[place].registeredAt, now)
+        registrations[place].registeredAt = max(registrations[place].registeredAt, said.learned(at: now))
     }
 
     func placeOfDevice(app: AppID, installation: String, kind: TokenKind) -> Int? {
@@ -103,4 +103,9 @@ extension SimulatedStore {
         let items = Array(feedback.filter { $0.app == app && $0.id > cursor }.prefix(limit))
         return (items, items.last?.id ?? cursor)
     }
+}
+
+extension DeviceRegistration {
+    /// What is handed in late counts from when it was learned.
+    fileprivate func learned(at now: WallInstant) -> WallInstant { min(asOf ?? now, now) }
 }

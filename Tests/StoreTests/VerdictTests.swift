@@ -86,6 +86,20 @@ struct UnregisteredTests {
         }
     }
 
+    @Test("counts against a token that was handed in late from when that was learned, not from its import")
+    func importedLate() async throws {
+        try await withStores { world in
+            var said = StoreWorld.registration("i1", token: 1)
+            said.asOf = dawn + .seconds(-100)
+            for time in [dawn, dawn + .seconds(50)] { try await world.register(said, at: time) }
+            let id = try await world.device("i1").id
+            let before = TokenVerdict.unregistered(since: dawn + .seconds(-101), reason: "Unregistered")
+            #expect(try await world.apply([try await world.verdict(before, on: id)]) == none)
+            let after = TokenVerdict.unregistered(since: dawn + .seconds(-99), reason: "Unregistered")
+            #expect(try await world.apply([try await world.verdict(after, on: id)]).retired == 1)
+        }
+    }
+
     @Test("from before the device's last registration retires nobody")
     func older() async throws {
         try await withStores { world in

@@ -106,14 +106,15 @@ enum RegistrationSQL {
             FROM said
         )
         INSERT INTO registration_pulse (registration_id, badge, registered_at, as_of)
-        SELECT id, badge, coalesce($15, clock_timestamp()), as_of FROM said
+        SELECT id, badge, least(as_of, coalesce($15, clock_timestamp())), as_of FROM said
         """)
 
     /// $1 ids, rising, $2 as of, $3 now.
     static let beat = Statement(
         "registration_beat",
         """
-        UPDATE registration_pulse p SET registered_at = greatest(p.registered_at, coalesce($3, clock_timestamp())),
+        UPDATE registration_pulse p
+        SET registered_at = greatest(p.registered_at, least(said.as_of, coalesce($3, clock_timestamp()))),
             as_of = coalesce(said.as_of, p.as_of)
         FROM unnest($1, $2) AS said (id, as_of) WHERE p.registration_id = said.id
         """)
