@@ -32,7 +32,7 @@ extension DeliveryEngine {
         Task { await resolve() }
     }
 
-    /// Routes a poll may report at once; the next poll goes on behind the last.
+    /// Routes that a page of a poll may report.
     private static let routesPerPoll = 256
     private static let pollPagesMax = 64
 
@@ -40,12 +40,15 @@ extension DeliveryEngine {
         do {
             _ = try await stores.parcels.rescue()
             var ready: [ReadyRoute] = []
-            var last: RouteID?
-            for _ in 0..<Self.pollPagesMax {
+            var last = pollFrom
+            pollFrom = nil
+            for turn in 1...Self.pollPagesMax {
                 let page = try await stores.parcels.readyRoutes(after: last, limit: Self.routesPerPoll)
                 ready += page.routes
                 last = page.last
                 if !page.isFull { break }
+                // Beyond the limit the next poll goes on, so that nobody's routes hide another's for good.
+                if turn == Self.pollPagesMax { pollFrom = last }
             }
             take(.polled(ready))
         } catch {

@@ -19,6 +19,8 @@ package actor DeliveryEngine {
     private var dispatcher: Dispatcher
     /// Parcels whose pushes are out, by their lease; looked up, never walked.
     var parcelsOut: [LeaseName: ParcelOut] = [:]
+    /// Where the next poll begins; nil: at the first route.
+    var pollFrom: RouteID?
     var routesToResolve: [ReadyRoute] = []
     var routesQueued: Set<RouteID> = []
     var reasonWords = ReasonWords()
