@@ -23,6 +23,8 @@ package struct SimulatorSummary: Equatable, Sendable {
     /// Left without any answer.
     package var unanswered = 0
     package var goAways = 0
+    /// Misbehaviours of the script.
+    package var faults = 0
     /// Distinct tokens that received something.
     package var tokens = 0
     /// Pushes accepted a second time under the same `apns-id` for the same token.
@@ -47,6 +49,7 @@ package struct SimulatorSummary: Equatable, Sendable {
         writer.beginObject()
         writer.member("connections_opened", connectionsOpened)
         writer.member("connections_open", connectionsOpen)
+        writer.member("faults", faults)
         writer.member("handshakes_failed", handshakesFailed)
         writer.member("requests", requests)
         writer.member("accepted", accepted)

@@ -162,7 +162,7 @@ struct Misbehaviour: Sendable, CustomTestStringConvertible, CustomStringConverti
             $0.connectionsOpened > 3
         },
         Misbehaviour("huge headers", ScriptedFault(.hugeHeader, at: 90, every: 200, times: 8), connectionsLost: 8) {
-            $0.requests > 100
+            $0.faults >= 4
         },
         Misbehaviour("every 97th stream reset", ScriptedFault(.reset(.internalError), at: 97, every: 97)) {
             $0.reset > 5
@@ -170,7 +170,7 @@ struct Misbehaviour: Sendable, CustomTestStringConvertible, CustomStringConverti
         Misbehaviour(
             "GOAWAY every 150", ScriptedFault(.goAway(ScriptedGoAway(reason: "Shutdown")), at: 150)
         ) { $0.goAways > 5 },
-        Misbehaviour("SETTINGS drop to 1", ScriptedFault(.streamLimit(1), at: 150)) { $0.requests > 150 },
+        Misbehaviour("SETTINGS drop to 1", ScriptedFault(.streamLimit(1), at: 150)) { $0.faults > 0 },
         Misbehaviour("stalls", ScriptedFault(.stall, at: 120, times: 3), connectionsLost: 3) {
             $0.connectionsOpened > 1
         },
