@@ -69,9 +69,14 @@ struct StandIn {
     }
 
     /// Until so many requests have arrived.
-    func waitForRequests(_ count: Int) async throws {
+    func waitForRequests(_ count: Int) async throws { try await wait { $0.requests >= count } }
+
+    /// Until no connection is open.
+    func waitForEmptiness() async throws { try await wait { $0.connectionsOpen == 0 } }
+
+    private func wait(until isReached: (SimulatorSummary) -> Bool) async throws {
         let deadline = Clocks.monotonicNow() + Provider.patience
-        while await simulator.summary().requests < count {
+        while !isReached(await simulator.summary()) {
             guard Clocks.monotonicNow() < deadline else { throw OutOfPatience() }
         }
     }

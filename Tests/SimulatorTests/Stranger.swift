@@ -45,7 +45,11 @@ final class Stranger {
         }
     }
 
-    func waitForClose() throws { try turn(until: { self.isClosed }) }
+    /// Then closes too: whoever said goodbye waits for that.
+    func waitForClose() throws {
+        try turn(until: { self.isClosed })
+        socket.close()
+    }
 
     private func turn(until isDone: () -> Bool) throws {
         let deadline = Clocks.monotonicNow() + Provider.patience
