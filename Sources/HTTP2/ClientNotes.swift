@@ -45,14 +45,19 @@ import Glibc
         unsafe events.reserveCapacity(64)
     }
 
-    mutating func begin(tag: UInt64, _ headers: HeaderList, body: Span<UInt8>) -> Int {
+    /// The body follows with `appendBody`.
+    mutating func begin(tag: UInt64, _ headers: HeaderList) -> Int {
         let place = unsafe slots.take()
         let slot = unsafe slots.base + place
         unsafe slot.pointee.tag = tag
         unsafe headers.bytes.withUnsafeBufferPointer { unsafe slot.pointee.header.append($0.baseAddress, $0.count) }
         unsafe slot.pointee.fields.append(contentsOf: headers.fields)
-        unsafe body.withUnsafeBufferPointer { unsafe slot.pointee.request.append($0.baseAddress, $0.count) }
         return place
+    }
+
+    mutating func appendBody(_ place: Int, _ piece: Span<UInt8>) {
+        let slot = unsafe slots.base + place
+        unsafe piece.withUnsafeBufferPointer { unsafe slot.pointee.request.append($0.baseAddress, $0.count) }
     }
 
     /// For a request that was submitted but not sent, of which nghttp2 has made no stream yet.

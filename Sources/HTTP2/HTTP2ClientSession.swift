@@ -61,12 +61,23 @@ import CNGHTTP2
     /// Copies everything; `tag` comes back with the request's end.
     @discardableResult
     package func submitRequest(_ headers: HeaderList, body: Span<UInt8>, tag: UInt64) throws(HTTP2Fault) -> Int32 {
+        try submitRequest(headers, prefix: Span(), body: body, suffix: Span(), tag: tag)
+    }
+
+    /// The same with a body in three pieces, of which the outer ones are other requests' too.
+    package func submitRequest(
+        _ headers: HeaderList, prefix: Span<UInt8>, body: Span<UInt8>, suffix: Span<UInt8>, tag: UInt64
+    ) throws(HTTP2Fault) -> Int32 {
         guard mayOpen else {
             throw unsafe native.isBroken || isLeaving || notes.pointee.goAwayReceived || streamIDsLeft == 0
                 ? .requestsNotAllowed : .streamLimitReached
         }
         guard headers.blockBytesMax <= HTTP2ClientSession.headerBlockBytesMax else { throw .headersTooLong }
-        let place = unsafe notes.pointee.begin(tag: tag, headers, body: body)
+        let place = unsafe notes.pointee.begin(tag: tag, headers)
+        unsafe notes.pointee.appendBody(place, prefix)
+        unsafe notes.pointee.appendBody(place, body)
+        unsafe notes.pointee.appendBody(place, suffix)
+        let isEmpty = prefix.isEmpty && body.isEmpty && suffix.isEmpty
         var provider = unsafe nghttp2_data_provider()
         unsafe provider.source.fd = Int32(place)
         unsafe provider.read_callback = ClientCallbacks.readBody
@@ -74,7 +85,7 @@ import CNGHTTP2
         let streamID = unsafe StandIn.withField { field in
             unsafe withUnsafePointer(to: &provider) { provider in
                 unsafe nghttp2_submit_request(
-                    native.pointer, nil, field, 1, body.isEmpty ? nil : provider, SlotMark.pointer(place))
+                    native.pointer, nil, field, 1, isEmpty ? nil : provider, SlotMark.pointer(place))
             }
         }
         guard streamID > 0 else {

@@ -19,13 +19,16 @@ extension LaneConnection {
     }
 
     /// False where the request could not be put on a stream.
-    func open(_ flight: Flight, _ headers: RequestHeaders, _ body: Span<UInt8>, _ authorization: UInt64?) -> Bool {
+    func open(_ flight: Flight, _ headers: RequestHeaders, of batch: PushBatch, _ authorization: UInt64?) -> Bool {
         guard let session else { return false }
         var flight = flight
         flight.authorization = authorization
         let place = streams.open(flight, core.loop.now)
         do throws(HTTP2Fault) {
-            let streamID = try session.submitRequest(headers.fields, body: body, tag: UInt64(place))
+            let streamID = try session.submitRequest(
+                headers.fields, prefix: batch.bodyPrefix.span,
+                body: batch.bytes.span.extracting(batch.requests[Int(flight.request)].body.range),
+                suffix: batch.bodySuffix.span, tag: UInt64(place))
             streams.name(place, streamID: streamID)
         } catch {
             // There was room: the session itself is of no use any more.

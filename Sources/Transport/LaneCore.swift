@@ -250,10 +250,8 @@ extension LaneCore {
         let room = min(count, connection.room)
         var sent = 0
         while sent < room, let flight = queue.take(run) {
-            let request = batch.requests[Int(flight.request)]
-            headers.write(request, of: batch)
-            let body = batch.bytes.span.extracting(request.body.range)
-            guard connection.open(flight, headers, body, authorization?.generation) else {
+            headers.write(batch.requests[Int(flight.request)], of: batch)
+            guard connection.open(flight, headers, of: batch, authorization?.generation) else {
                 queue.giveBack(flight)
                 break
             }

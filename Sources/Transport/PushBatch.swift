@@ -3,8 +3,8 @@ import PushModel
 
 /// Requests that leave together on one lane: one parcel's pushes, or a part of them.
 ///
-/// Flat on purpose: shared header fields once, then one byte array with every path, id and body, and where each lies.
-/// Immutable; any thread.
+/// Flat on purpose: shared header fields and the shared ends of the bodies once, then one byte array with every path,
+/// id and what is each body's own, and where each lies. Immutable; any thread.
 package struct PushBatch: Sendable {
     /// A header field that all requests of the batch carry.
     package struct SharedField: Sendable {
@@ -26,6 +26,7 @@ package struct PushBatch: Sendable {
         package let path: ByteRange
         /// The value of the provider's id header (`apns-id`); empty where there is none.
         package let id: ByteRange
+        /// What stands between the batch's `bodyPrefix` and `bodySuffix`.
         package let body: ByteRange
 
         @inlinable package init(tag: Int32, path: ByteRange, id: ByteRange, body: ByteRange) {
@@ -40,17 +41,23 @@ package struct PushBatch: Sendable {
     package let idHeader: [UInt8]
     package let sharedFields: [SharedField]
     package let bytes: [UInt8]
+    /// What every body begins with.
+    package let bodyPrefix: [UInt8]
+    /// What every body ends with.
+    package let bodySuffix: [UInt8]
     package let requests: [Request]
     /// No stream is opened later than this: what has none by then is answered `.withdrawn`. `Lane.extend` moves it.
     package let noStreamAfter: MonotonicInstant
 
     package init(
-        idHeader: [UInt8], sharedFields: [SharedField], bytes: [UInt8], requests: [Request],
-        noStreamAfter: MonotonicInstant
+        idHeader: [UInt8], sharedFields: [SharedField], bytes: [UInt8], bodyPrefix: [UInt8] = [],
+        bodySuffix: [UInt8] = [], requests: [Request], noStreamAfter: MonotonicInstant
     ) {
         self.idHeader = idHeader
         self.sharedFields = sharedFields
         self.bytes = bytes
+        self.bodyPrefix = bodyPrefix
+        self.bodySuffix = bodySuffix
         self.requests = requests
         self.noStreamAfter = noStreamAfter
     }

@@ -52,6 +52,26 @@ struct RequestTests {
         #expect(wire.answers.first?.apnsID == (isAsked ? "abc" : ""))
     }
 
+    @Test("with a body in pieces arrives with the whole of it, and with nothing of the one before")
+    func pieces() throws {
+        let wire = try Wire()
+        let pieces: [[String]] = [
+            ["{", "1", "}"], ["", "2", "}"], ["{", "", "}"], ["{", "4", ""], ["", "", "}"], ["", "", ""],
+            [String(repeating: "a", count: 20_000), "7", String(repeating: "b", count: 20_000)],
+        ]
+        try wire.exchange()
+        for (tag, piece) in pieces.enumerated() {
+            let (prefix, body, suffix) = (Array(piece[0].utf8), Array(piece[1].utf8), Array(piece[2].utf8))
+            _ = try wire.client.submitRequest(
+                Wire.pushHeaders(tag: UInt64(tag)), prefix: prefix.span, body: body.span, suffix: suffix.span,
+                tag: UInt64(tag))
+            try wire.exchange()
+        }
+        #expect(wire.requests.map(\.bodyBytes) == pieces.map { $0.joined().utf8.count })
+        #expect(wire.requests.prefix(6).map { text($0.body) } == pieces.prefix(6).map { $0.joined() })
+        #expect(wire.answers.count == pieces.count)
+    }
+
     @Test("without a body ends with its headers")
     func noBody() throws {
         let wire = try Wire()

@@ -1,5 +1,6 @@
 import PushModel
 import Reactor
+import Synchronization
 import Testing
 import Transport
 
@@ -13,6 +14,31 @@ struct LaneDeliveryTests {
         let answers = await bench.sink.answers(5_000)
         #expect(answers.count(of: .accepted) == 5_000)
         #expect(peer.log.paths.sorted() == (0..<5_000).map { "/3/device/\($0)" }.sorted())
+        await bench.finish()
+        peer.stop()
+    }
+
+    @Test("puts what the batch's bodies share around what is each one's own")
+    func sharedBody() async throws {
+        let bodies = Mutex<[String: String]>([:])
+        var script = PeerScript()
+        script.onRequest = { request in
+            bodies.withLock { $0[request.path] = String(decoding: request.body, as: UTF8.self) }
+            return [.respond(status: 200)]
+        }
+        let peer = try await Peer(script)
+        let bench = try Bench(peer)
+        let plain = Bench.batch(0..<1_000, noStreamAfter: Clocks.monotonicNow() + .seconds(60))
+        let batch = PushBatch(
+            idHeader: plain.idHeader, sharedFields: plain.sharedFields, bytes: plain.bytes,
+            bodyPrefix: Array(#"{"before":"#.utf8), bodySuffix: Array(#","after":1}"#.utf8), requests: plain.requests,
+            noStreamAfter: plain.noStreamAfter)
+        bench.lane.submit(batch, ticket: BatchTicket(1), sink: bench.sink)
+        #expect(await bench.sink.answers(1_000).count(of: .accepted) == 1_000)
+        let expected = (0..<1_000).map { tag in
+            ("/3/device/\(tag)", #"{"before":{"aps":{"alert":"Twelve o'clock","badge":\#(tag)}},"after":1}"#)
+        }
+        #expect(bodies.withLock { $0 } == Dictionary(uniqueKeysWithValues: expected))
         await bench.finish()
         peer.stop()
     }

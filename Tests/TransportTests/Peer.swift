@@ -32,6 +32,7 @@ struct PeerRequest: Sendable {
     /// Streams open on the connection, this one included.
     let openStreams: Int
     let authorization: String
+    let body: [UInt8]
 }
 
 struct PeerScript: Sendable {

@@ -79,7 +79,8 @@ final class PeerConnection: ReadinessHandler {
                 }
                 let seen = PeerRequest(
                     connection: number, number: requests, streamID: request.streamID, path: text(":path"),
-                    openStreams: session.openStreams, authorization: text("authorization"))
+                    openStreams: session.openStreams, authorization: text("authorization"),
+                    body: session.bytes(request.body))
                 log.received(seen)
                 for act in script.onRequest(seen) { try perform(act, streamID: request.streamID) }
             case .goAway: log.saidGoodbye()
