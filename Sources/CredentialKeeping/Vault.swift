@@ -12,18 +12,18 @@ package struct Vault: Sendable, CustomStringConvertible {
     private static let tagBytes = 16
     private static let format: UInt8 = 1
 
-    private let masterKey: [UInt8]
+    private let masterKey: Secret<[UInt8]>
 
     package init(masterKey: [UInt8]) throws(VaultError) {
         guard masterKey.count == Vault.keyBytes else { throw .keyHasWrongSize(bytes: masterKey.count) }
-        self.masterKey = masterKey
+        self.masterKey = Secret(masterKey)
     }
 
     package func seal(_ plaintext: [UInt8], purpose: String) throws(VaultError) -> [UInt8] {
         let nonce = Entropy.bytes(Vault.nonceBytes)
         do {
             let sealed = try AESGCM.seal(
-                plaintext, key: masterKey, nonce: nonce, context: Array(purpose.utf8))
+                plaintext, key: masterKey.revealed, nonce: nonce, context: Array(purpose.utf8))
             return [Vault.format] + nonce + sealed
         } catch {
             throw .sealingFailed
@@ -36,7 +36,7 @@ package struct Vault: Sendable, CustomStringConvertible {
         guard sealed.count >= bodyStart + Vault.tagBytes, sealed[0] == Vault.format else { throw .doesNotOpen }
         do {
             return try AESGCM.open(
-                Array(sealed[bodyStart...]), key: masterKey, nonce: Array(sealed[1..<bodyStart]),
+                Array(sealed[bodyStart...]), key: masterKey.revealed, nonce: Array(sealed[1..<bodyStart]),
                 context: Array(purpose.utf8))
         } catch {
             throw .doesNotOpen

@@ -6,8 +6,12 @@ import PushModel
 import ServiceLifecycle
 import Store
 
+/// One of the services that start and end together. Their names are logged, and would be everything that they hold.
+protocol NamedService: Service, CustomStringConvertible {}
+
 /// The HTTP API as one of the services that start and end together.
-struct APIService: Service {
+struct APIService: NamedService {
+    let description = "HTTP API"
     let server: GatewayServer
     let listen: ListenAddress
     let adminKeyFile: String?
@@ -26,7 +30,8 @@ struct APIService: Service {
 }
 
 /// The private PostgreSQL, kept alive until everything that uses it has ended.
-struct DatabaseKeeping: Service {
+struct DatabaseKeeping: NamedService {
+    let description = "database"
     let ground: Ground
 
     func run() async throws {
@@ -35,7 +40,8 @@ struct DatabaseKeeping: Service {
 }
 
 /// Delivery, asked to drain when the program ends.
-struct DrainingDelivery: Service {
+struct DrainingDelivery: NamedService {
+    let description = "delivery"
     let delivery: DeliveryService
 
     func run() async throws {
@@ -48,7 +54,8 @@ struct DrainingDelivery: Service {
 }
 
 /// The private PostgreSQL, started again whenever it dies.
-struct GuardedServer: Service {
+struct GuardedServer: NamedService {
+    let description = "private PostgreSQL"
     let server: PrivateServer
 
     func run() async throws {
@@ -57,7 +64,8 @@ struct GuardedServer: Service {
 }
 
 /// Hears what other processes announce, and passes it on.
-struct NewsService: Service {
+struct NewsService: NamedService {
+    let description = "news of other processes"
     let listener: PostgresListener
     let delivery: DeliveryService
     let credentials: CredentialLanes

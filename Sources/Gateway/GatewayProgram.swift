@@ -61,7 +61,7 @@ package struct GatewayProgram: Sendable {
 
     private func serve(on ground: Ground, trust: TLSTrust) async throws {
         let stores = Stores(pool: ground.pool, steps: steps)
-        let keeper = CredentialKeeper(store: stores.credentials, vault: try Vault(masterKey: ground.masterKey))
+        let keeper = CredentialKeeper(store: stores.credentials, vault: try Vault(masterKey: ground.masterKey.revealed))
         do { try await keeper.proveMasterKey() } catch .vault(.doesNotOpen) {
             throw StartFault(
                 "CARILLON_MASTER_KEY_FILE: this is not the master key that sealed this database's secrets"
@@ -109,7 +109,7 @@ package struct GatewayProgram: Sendable {
         limits.bodyBytesMax = settings.limits.bodyBytes
         return GatewayServices(
             registry: RegistryKeeper(stores: stores, committer: GroupCommitter(registry: stores.registry)),
-            messages: desk, credentials: keeper, adminKeySHA256: Hashes.sha256(Array(ground.adminKey.utf8)),
+            messages: desk, credentials: keeper, adminKeySHA256: Hashes.sha256(Array(ground.adminKey.revealed.utf8)),
             readiness: Readings(pool: ground.pool).readiness, clock: { Clocks.wallNow() }, limits: limits, log: log,
             steps: steps)
     }

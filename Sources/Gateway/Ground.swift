@@ -1,6 +1,7 @@
 import Foundation
 import Logging
 import Postgres
+import PushModel
 import Reactor
 import Store
 
@@ -10,8 +11,8 @@ struct Ground: Sendable {
     let pool: PostgresPool
     /// The loop of everything that speaks to the database.
     let loop: ReactorLoop
-    let masterKey: [UInt8]
-    let adminKey: String
+    let masterKey: Secret<[UInt8]>
+    let adminKey: Secret<String>
     /// Where the admin key was put, if it was made here: what a newcomer has to be told.
     let adminKeyFile: String?
     /// nil where the database is the operator's.
@@ -32,7 +33,8 @@ struct Ground: Sendable {
         let pool = PostgresPool(database, loop: loop)
         try await migrate(pool, log)
         return Ground(
-            database: database, pool: pool, loop: loop, masterKey: masterKey, adminKey: adminKey, adminKeyFile: nil,
+            database: database, pool: pool, loop: loop, masterKey: Secret(masterKey), adminKey: adminKey,
+            adminKeyFile: nil,
             privateServer: nil)
     }
 
@@ -46,11 +48,11 @@ struct Ground: Sendable {
             if settings.masterKeyFile == nil { _ = try KeyFiles.secretLine(at: masterKeyFile) }
             let masterKey = try KeyFiles.masterKey(at: masterKeyFile)
             let adminKeyFile = settings.adminKey == nil ? folder + "/admin-key" : nil
-            let adminKey = try settings.adminKey ?? KeyFiles.secretLine(at: folder + "/admin-key")
+            let adminKey = try settings.adminKey ?? Secret(KeyFiles.secretLine(at: folder + "/admin-key"))
             let pool = PostgresPool(database, loop: loop)
             try await migrate(pool, log)
             return Ground(
-                database: database, pool: pool, loop: loop, masterKey: masterKey, adminKey: adminKey,
+                database: database, pool: pool, loop: loop, masterKey: Secret(masterKey), adminKey: adminKey,
                 adminKeyFile: adminKeyFile, privateServer: server)
         } catch {
             await server.stop()

@@ -13,7 +13,7 @@ package struct Settings: Sendable {
     /// nil: made in `dataFolder`, where the database is the program's own.
     package var masterKeyFile: String?
     /// nil: made in `dataFolder`, where the database is the program's own.
-    package var adminKey: String?
+    package var adminKey: Secret<String>?
     package var logLevel = Logger.Level.info
     package var apnsProduction = Endpoint(host: "api.push.apple.com", port: 443)
     package var apnsSandbox = Endpoint(host: "api.sandbox.push.apple.com", port: 443)
@@ -74,17 +74,17 @@ package struct Endpoint: Equatable, Sendable, CustomStringConvertible {
 /// A proxy, and what it is told of us. Its description holds nothing secret.
 package struct ProxyAddress: Equatable, Sendable, CustomStringConvertible {
     package let endpoint: Endpoint
-    /// The value of `proxy-authorization`, a secret; nil where the proxy asks for none.
-    let authorization: [UInt8]?
+    /// The value of `proxy-authorization`; nil where the proxy asks for none.
+    let authorization: Secret<[UInt8]>?
 
     package init(endpoint: Endpoint, authorization: [UInt8]? = nil) {
         self.endpoint = endpoint
-        self.authorization = authorization
+        self.authorization = authorization.map(Secret.init)
     }
 
     /// As lanes take it.
     package var forLanes: ProxySettings {
-        ProxySettings(host: endpoint.host, port: endpoint.port, authorization: authorization)
+        ProxySettings(host: endpoint.host, port: endpoint.port, authorization: authorization?.revealed)
     }
 
     package var description: String { endpoint.description }

@@ -1,3 +1,4 @@
+import PushModel
 /// One setting: what it is called, what it is when nobody says anything, and what it means.
 package struct Setting: Sendable {
     /// Without the prefix `CARILLON_`, which only the environment needs.
@@ -66,7 +67,7 @@ package enum SettingsTable {
             guard text.utf8.count >= 32, text.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) else {
                 throw SettingComplaint("must be at least 32 characters without spaces")
             }
-            settings.adminKey = text
+            settings.adminKey = Secret(text)
         },
         Setting("LOG_LEVEL", default: "info", "trace, debug, info, notice, warning, error or critical.") {
             text, settings throws(SettingComplaint) in settings.logLevel = try SettingText.logLevel(text)

@@ -42,7 +42,7 @@ extension LaneConnection {
         guard let proxy = core.settings.proxy else { return }
         tunnel = ProxyTunnel()
         unsent += ProxyTunnel.request(
-            host: core.settings.host, port: core.settings.port, authorization: proxy.authorization)
+            host: core.settings.host, port: core.settings.port, authorization: proxy.authorization?.revealed)
         writeUnsent()
     }
 

@@ -68,13 +68,13 @@ package struct SystemResolver: HostResolver {
 package struct ProxySettings: Sendable {
     package let host: String
     package let port: UInt16
-    /// The value of `proxy-authorization`, a secret.
-    package let authorization: [UInt8]?
+    /// The value of `proxy-authorization`.
+    package let authorization: Secret<[UInt8]>?
 
     package init(host: String, port: UInt16, authorization: [UInt8]? = nil) {
         self.host = host
         self.port = port
-        self.authorization = authorization
+        self.authorization = authorization.map(Secret.init)
     }
 }
 

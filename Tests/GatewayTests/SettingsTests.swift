@@ -112,7 +112,7 @@ struct SettingsTests {
         let proxy = try #require(try read(environment).providerProxy)
         #expect(proxy.forLanes.host == "proxy" && proxy.forLanes.port == 3128)
         let expected = userinfo.map { "Basic " + Data($0.utf8).base64EncodedString() }
-        #expect(proxy.forLanes.authorization == expected.map { Array($0.utf8) })
+        #expect(proxy.forLanes.authorization?.revealed == expected.map { Array($0.utf8) })
         #expect("\(proxy)" == "proxy:3128")
         let listing = SettingsListing.lines(try SettingsReader(environment: environment)).joined(separator: "\n")
         #expect(listing.contains("proxy:3128  [environment]"))

@@ -1,0 +1,23 @@
+import PushModel
+import Testing
+
+@Suite("A secret")
+struct SecretTests {
+    private struct Holder {
+        let key: Secret<String>
+        let bytes: Secret<[UInt8]>?
+        let list: [Secret<String>]
+    }
+
+    @Test("is shown by nothing that holds it, however that is printed")
+    func hides() {
+        let holder = Holder(key: Secret("hush-hush"), bytes: Secret([217, 218]), list: [Secret("hush-hush")])
+        var dumped = ""
+        dump(holder, to: &dumped)
+        for text in ["\(holder)", String(reflecting: holder), dumped] {
+            #expect(!text.contains("hush") && !text.contains("217"), "\(text)")
+            #expect(text.contains("secret") || text.contains("Secret"))
+        }
+        #expect(holder.key.revealed == "hush-hush")
+    }
+}
