@@ -4,10 +4,12 @@ import HTTP2
 import PushModel
 import Transport
 
-/// Turns leased members into requests: a path, an id and a body each, in one flat array.
+/// Turns leased members into requests: a path, an id and a badge each, in one flat array; the payload once.
 struct ParcelEncoder {
     /// Encoding goes on for milliseconds; other work on the pool gets its turn this often.
     private static let pushesBetweenYields = 512
+    /// A path with a token of 64 digits, an id and a badge.
+    private static let bytesPerPushUsually = 144
 
     let parcel: LeasedParcel
     let notification: APNsNotification
@@ -17,7 +19,7 @@ struct ParcelEncoder {
         var bytes: [UInt8] = []
         var requests: [PushBatch.Request] = []
         requests.reserveCapacity(positions.count)
-        bytes.reserveCapacity(positions.count * (160 + notification.payload.bytesMax))
+        bytes.reserveCapacity(positions.count * Self.bytesPerPushUsually)
         for (turn, position) in positions.enumerated() {
             if turn % Self.pushesBetweenYields == Self.pushesBetweenYields - 1 { await Task.yield() }
             requests.append(request(position, &bytes))
@@ -27,7 +29,8 @@ struct ParcelEncoder {
             PushBatch.SharedField(name: header.name, value: header.value, isIndexed: header.isIndexed)
         }
         return PushBatch(
-            idHeader: APNsRequest.idHeader, sharedFields: shared, bytes: bytes, requests: requests,
+            idHeader: APNsRequest.idHeader, sharedFields: shared, bytes: bytes,
+            bodyPrefix: notification.payload.head, bodySuffix: notification.payload.tail, requests: requests,
             noStreamAfter: noStreamAfter)
     }
 
@@ -40,7 +43,7 @@ struct ParcelEncoder {
         let idStart = bytes.count
         APNsRequest.appendID(message: parcel.message, registration: member.registration, to: &bytes)
         let bodyStart = bytes.count
-        notification.payload.append(badge: member.badge, to: &bytes)
+        notification.payload.appendHole(badge: member.badge, to: &bytes)
         return PushBatch.Request(
             tag: position, path: ByteRange(start: pathStart, count: idStart - pathStart),
             id: ByteRange(start: idStart, count: bodyStart - idStart),

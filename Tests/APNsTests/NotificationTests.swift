@@ -13,7 +13,10 @@ private func compile(_ content: MessageContent) throws(APNsContentFault) -> APNs
 
 private func payload(_ content: MessageContent, badge: Int32? = nil) throws -> String {
     var bytes: [UInt8] = []
-    try compile(content).payload.append(badge: badge, to: &bytes)
+    let payload = try compile(content).payload
+    bytes += payload.head
+    payload.appendHole(badge: badge, to: &bytes)
+    bytes += payload.tail
     return String(decoding: bytes, as: UTF8.self)
 }
 

@@ -74,14 +74,12 @@ package struct CompiledAPNsPayload: Equatable, Sendable {
         head.count + tail.count + (hasBadgeHole ? badgeLead.count + APNsLimits.badgeDigitsMax : 0)
     }
 
-    /// Without a badge the member is left out whole. A payload without a hole takes no badge.
-    package func append(badge: Int32?, to buffer: inout [UInt8]) {
-        buffer.append(contentsOf: head)
-        if let badge, hasBadgeHole {
-            buffer.append(contentsOf: badgeLead)
-            Self.append(max(0, badge), to: &buffer)
-        }
-        buffer.append(contentsOf: tail)
+    /// What a push has of its own, between `head` and `tail`. Without a badge the member is left out whole; a payload
+    /// without a hole takes no badge.
+    package func appendHole(badge: Int32?, to buffer: inout [UInt8]) {
+        guard let badge, hasBadgeHole else { return }
+        buffer.append(contentsOf: badgeLead)
+        Self.append(max(0, badge), to: &buffer)
     }
 
     /// Decimal digits without a String between.
