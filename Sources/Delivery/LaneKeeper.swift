@@ -46,7 +46,8 @@ package actor LaneKeeper {
     private var waitingRoutes: Set<RouteID> = []
     private static let waitingRoutesMax = 16_384
     /// Routes whose topic the provider refused, or that need one and name none: until when nothing is leased for them.
-    private var pausedRoutes: [RouteID: MonotonicInstant] = [:]
+    /// Another credential ends it.
+    private var pausedRoutes: [RouteID: (key: LaneKey, until: MonotonicInstant)] = [:]
     /// Looked up from any thread; changed on this actor only.
     private let open = Mutex<[LaneKey: OpenLane]>([:])
     private var laneChanged: (@Sendable (LaneKey, Bool) async -> Void)?
@@ -87,16 +88,16 @@ package actor LaneKeeper {
     }
 
     func lane(for route: ReadyRoute) async -> LaneKey? {
-        if let until = pausedRoutes[route.route] {
-            guard until <= Clocks.monotonicNow() else { return nil }
-            pausedRoutes[route.route] = nil
-        }
         guard let credential = await credentials.credential(for: route) else {
             noteWaiting(route)
             return nil
         }
         waitingRoutes.remove(route.route)
         let key = LaneKey(credential.id)
+        if let pause = pausedRoutes[route.route] {
+            guard pause.key != key || pause.until <= Clocks.monotonicNow() else { return nil }
+            pausedRoutes[route.route] = nil
+        }
         guard let topic = route.topic.isEmpty ? credential.onlyTopic : route.topic else {
             pause(route.route, key, "the registrations name no topic, and the credential has several")
             return nil
@@ -189,7 +190,7 @@ package actor LaneKeeper {
     }
 
     private func pause(_ route: RouteID, _ key: LaneKey, _ reason: String) {
-        pausedRoutes[route] = Clocks.monotonicNow() + credentialBlock
+        pausedRoutes[route] = (key, Clocks.monotonicNow() + credentialBlock)
         log.error(
             "A route's pushes wait",
             metadata: [
