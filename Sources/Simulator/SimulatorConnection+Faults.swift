@@ -5,7 +5,6 @@ import Reactor
 /// The script's misbehaviours, and Apple's own way with clients that fail too often.
 extension SimulatorConnection {
     func misbehave(_ fault: ScriptedFault.Kind, streamID: Int32) {
-        world.summary.faults += 1
         switch fault {
         case .goAway(let goAway): sayGoAway(goAway, lastStreamID: max(0, streamID - 2))
         case .reset(let code): if streamID > 0 { resetStream(streamID, code) }

@@ -23,7 +23,7 @@ package struct SimulatorSummary: Equatable, Sendable {
     /// Left without any answer.
     package var unanswered = 0
     package var goAways = 0
-    /// Misbehaviours of the script.
+    /// Misbehaviours of the script, each time that one hit.
     package var faults = 0
     /// Distinct tokens that received something.
     package var tokens = 0

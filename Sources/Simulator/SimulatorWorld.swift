@@ -43,6 +43,7 @@ final class SimulatorWorld {
         for (place, fault) in script.faults.enumerated() where fault.hits(request: number) {
             if let times = fault.times, faultHits[place] >= times { continue }
             faultHits[place] += 1
+            summary.faults += 1
             return fault.kind
         }
         return nil

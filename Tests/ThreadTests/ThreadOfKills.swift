@@ -36,16 +36,20 @@ struct ThreadOfKills {
         try await client.sendUntilAnswered(through: gateway)
         let account = try await client.finished(through: gateway)
         try await gateway.stopGently()
-        let repeats = fired.count { Self.mayRepeat(after: $0.step) }
+        let repeats = fired.indices.count { Self.mayRepeat(after: fired[$0].step, fired[..<$0]) }
         let evidence = try await world.evidence(
             answered: client.answered, account: account, repeatsAllowed: repeats)
         return Outcome(evidence: evidence, fired: fired)
     }
 
     /// Pushes may be repeated where their answers could have come, and were not settled. With one parcel, nothing is
-    /// out before it is submitted, nor after its settle.
-    private static func mayRepeat(after step: Step) -> Bool {
-        step.rawValue >= Step.batchSubmitted.rawValue && step.rawValue <= Step.settleWritten.rawValue
+    /// out before it is submitted, nor after its settle. But a message that an earlier life committed is on its way
+    /// from the start of the next one, and the repeated request may meet its end at any moment of that.
+    private static func mayRepeat(after step: Step, _ earlier: ArraySlice<Fault>) -> Bool {
+        if step.rawValue <= Step.messageAnswered.rawValue {
+            return earlier.contains { $0.step.rawValue >= Step.messageCommitted.rawValue }
+        }
+        return step.rawValue >= Step.batchSubmitted.rawValue && step.rawValue <= Step.settleWritten.rawValue
     }
 
     /// Waits until the gateway has died by its own hand; false where the message came to its end before.
