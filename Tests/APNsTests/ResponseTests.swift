@@ -54,6 +54,46 @@ struct ResponseTests {
         #expect("\(verdict.connection)" == connection)
     }
 
+    @Test(
+        "says when to try again at the earliest, in seconds",
+        arguments: [
+            (429, "TooManyProviderTokenUpdates", 60), (429, "TooManyRequests", 60), (429, "", 10),
+            (500, "InternalServerError", 10), (503, "ServiceUnavailable", 10), (503, "Service Unavailable", 10),
+            (502, "", 10), (503, "Shutdown", nil), (400, "IdleTimeout", nil), (408, "", nil),
+            (403, "ExpiredProviderToken", nil), (403, "UnrelatedKeyIdInToken", nil), (403, "InvalidProviderToken", nil),
+            (400, "TopicDisallowed", nil), (400, "MissingTopic", nil), (403, "", nil),
+        ] as [(Int, String, Int64?)])
+    func again(status: Int, reason: String, seconds: Int64?) {
+        let body = reason.isEmpty ? "" : #"{"reason":"\#(reason)"}"#
+        guard case .deferred(let after, _) = verdict(status, body).outcome else {
+            Issue.record("\(status) \(reason) does not wait")
+            return
+        }
+        #expect(after == seconds.map { .seconds($0) })
+        // What APNs asks for counts where it is later, and only there.
+        guard case .deferred(let asked, _) = verdict(status, body, retryAfter: .seconds(30)).outcome else { return }
+        #expect(asked == .seconds(max(30, seconds ?? 30)))
+    }
+
+    @Test(
+        "names what a person should look into",
+        arguments: [
+            (400, "BadTopic", .credential), (400, "TopicDisallowed", .credential), (400, "MissingTopic", .credential),
+            (403, "BadCertificate", .credential), (403, "BadCertificateEnvironment", .credential),
+            (403, "Forbidden", .credential), (403, "InvalidProviderToken", .credential),
+            (403, "BadEnvironmentKeyIdInToken", .credential), (403, "BadEnvironmentKeyInToken", .credential),
+            (403, "", .credential), (403, "ExpiredProviderToken", .clock), (429, "TooManyProviderTokenUpdates", .clock),
+            (400, "BadMessageId", .ourRequest), (400, "DuplicateHeaders", .ourRequest),
+            (400, "MissingDeviceToken", .ourRequest), (400, "PayloadEmpty", .ourRequest),
+            (404, "BadPath", .ourRequest), (405, "MethodNotAllowed", .ourRequest),
+            (403, "MissingProviderToken", .ourRequest), (410, "Unregistered", nil), (400, "BadDeviceToken", nil),
+            (413, "PayloadTooLarge", nil), (429, "TooManyRequests", nil), (503, "Shutdown", nil),
+            (500, "InternalServerError", nil), (403, "UnrelatedKeyIdInToken", nil), (200, "", nil),
+        ] as [(Int, String, APNsAlarm?)])
+    func alarms(status: Int, reason: String, alarm: APNsAlarm?) {
+        #expect(verdict(status, reason.isEmpty ? "" : #"{"reason":"\#(reason)"}"#).alarm == alarm)
+    }
+
     @Test("with 200 is accepted, without a look at its body")
     func accepted() {
         #expect(verdict(200).outcome == .accepted)
