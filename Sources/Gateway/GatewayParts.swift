@@ -15,17 +15,51 @@ struct APIService: NamedService {
     let server: GatewayServer
     let listen: ListenAddress
     let adminKeyFile: String?
+    let log: Logger
+
+    /// How long requests may take to end once the program was asked to. A client that sends slowly must not hold up
+    /// those whose work it is that ends here.
+    private static let lastAnswers: Duration = .seconds(5)
 
     func run() async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await serve() }
+            group.addTask {
+                try await gracefulShutdown()
+                try await Task.sleep(for: Self.lastAnswers)
+                log.notice("Requests that have not ended are cut off")
+            }
+            try await group.next()
+            group.cancelAll()
+            while let result = await group.nextResult() {
+                if case .failure(let fault as StartFault) = result { throw fault }
+            }
+        }
+    }
+
+    private func serve() async throws {
         do {
             try await server.run { port in
                 if let adminKeyFile { Console.say("The admin key is in \(adminKeyFile)") }
                 let address = ListenAddress(host: listen.host, port: UInt16(clamping: port))
                 Console.say("carillon is ready on http://\(address)")
             }
+        } catch is CancellationError {
+            return
         } catch {
             throw StartFault("CARILLON_LISTEN: \(listen) can't be listened on: \(error)")
         }
+    }
+}
+
+/// The first to be asked to end: delivery begins to drain at once, while the doors close one after the other.
+struct DrainsAtOnce: NamedService {
+    let description = "drain"
+    let delivery: DeliveryService
+
+    func run() async throws {
+        try await gracefulShutdown()
+        Task { await delivery.drain() }
     }
 }
 
@@ -50,6 +84,8 @@ struct DrainingDelivery: NamedService {
         } onGracefulShutdown: {
             Task { await delivery.drain() }
         }
+        // Drained before its turn: whoever ends out of turn would end the others at once.
+        try? await gracefulShutdown()
     }
 }
 

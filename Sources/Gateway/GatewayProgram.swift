@@ -87,13 +87,13 @@ package struct GatewayProgram: Sendable {
             server: GatewayServer(
                 host: settings.listen.host, port: Int(settings.listen.port),
                 services: services(ground, stores, keeper, delivery)),
-            listen: settings.listen, adminKeyFile: ground.adminKeyFile)
+            listen: settings.listen, adminKeyFile: ground.adminKeyFile, log: log)
 
-        // Ended from the last to the first: no new request, then no news, then delivery drains.
+        // Ended from the last to the first: delivery begins to drain, no new request, no news, delivery has drained.
         var group = ServiceGroupConfiguration(
             services: [
                 .init(service: DatabaseKeeping(ground: ground)), .init(service: DrainingDelivery(delivery: delivery)),
-                .init(service: news), .init(service: api),
+                .init(service: news), .init(service: api), .init(service: DrainsAtOnce(delivery: delivery)),
             ], gracefulShutdownSignals: [.sigterm, .sigint], logger: log)
         group.maximumGracefulShutdownDuration = settings.limits.requestDeadline + Self.drainSlack
         try await ServiceGroup(configuration: group).run()
