@@ -44,13 +44,13 @@ struct Ground: Sendable {
         do { database = try await server.start() } catch { throw StartFault(error.description) }
         do {
             let folder = settings.dataFolder
+            let pool = PostgresPool(database, loop: loop)
+            try await migrate(pool, log)
             let masterKeyFile = settings.masterKeyFile ?? folder + "/master-key"
-            if settings.masterKeyFile == nil { _ = try KeyFiles.secretLine(at: masterKeyFile) }
+            if settings.masterKeyFile == nil { try await makeMasterKey(masterKeyFile, pool) }
             let masterKey = try KeyFiles.masterKey(at: masterKeyFile)
             let adminKeyFile = settings.adminKey == nil ? folder + "/admin-key" : nil
             let adminKey = try settings.adminKey ?? Secret(KeyFiles.secretLine(at: folder + "/admin-key"))
-            let pool = PostgresPool(database, loop: loop)
-            try await migrate(pool, log)
             return Ground(
                 database: database, pool: pool, loop: loop, masterKey: Secret(masterKey), adminKey: adminKey,
                 adminKeyFile: adminKeyFile, privateServer: server)
@@ -58,6 +58,21 @@ struct Ground: Sendable {
             await server.stop()
             throw error
         }
+    }
+
+    /// Where there is none, unless the database was sealed with one: that one is missing, and a new one in its place
+    /// would be taken for it, by people and by backups.
+    private static func makeMasterKey(_ path: String, _ pool: PostgresPool) async throws {
+        if !FileManager.default.fileExists(atPath: path) {
+            let proof: [UInt8]?
+            do { proof = try await Stores(pool: pool).credentials.masterKeyProof() } catch {
+                throw StartFault("the database can't be asked whether it was sealed: \(error)")
+            }
+            guard proof == nil else {
+                throw StartFault("\(path) is missing, and this database's secrets are sealed with it: restore it")
+            }
+        }
+        _ = try KeyFiles.secretLine(at: path)
     }
 
     private static func migrate(_ pool: PostgresPool, _ log: Logger) async throws {
