@@ -110,7 +110,7 @@ struct ServedDoorTests {
     func budget() async throws {
         var limits = GatewayLimits()
         limits.bodyBytesMax = 1_000
-        limits.bodiesInFlightBytesMax = 1_500
+        limits.bodiesInFlightBytesMax = 1_400
         try await withGateway(limits: limits) { world in
             let slow = try Wire(port: world.port)
             let body = #"{"slug": "slow", "name": "Slow"}"# + String(repeating: " ", count: 968)
@@ -127,6 +127,26 @@ struct ServedDoorTests {
             try await slow.send(String(request.suffix(500)))
             #expect(try await slow.reply().status == 201)
             try await world.expect(201, "POST", "/v1/apps", #"{"slug": "next", "name": "Next"}"#)
+        }
+    }
+
+    @Test("keeps no room for what was only announced, and hangs up on a body that trickles")
+    func trickle() async throws {
+        var limits = GatewayLimits()
+        limits.bodyBytesMax = 1_000
+        limits.bodiesInFlightBytesMax = 1_400
+        limits.bodyTimeout = .milliseconds(200)
+        try await withGateway(limits: limits) { world in
+            let request = GatewayWorld.request("POST", "/v1/apps", String(repeating: " ", count: 1_000))
+            var slow: [Wire] = []
+            for _ in 0..<20 {
+                let wire = try Wire(port: world.port)
+                try await wire.send(String(request.dropLast(999)))
+                slow.append(wire)
+            }
+            try await world.expect(201, "POST", "/v1/apps", #"{"slug": "next", "name": "Next"}"#)
+            for wire in slow { #expect(await wire.isEnded()) }
+            try await world.expect(201, "POST", "/v1/apps", #"{"slug": "last", "name": "Last"}"#)
         }
     }
 

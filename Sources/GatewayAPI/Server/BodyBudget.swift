@@ -64,11 +64,14 @@ enum BodyReader {
     }
 
     /// Throws a `Problem`, or what the connection failed with.
-    static func read(_ request: Request, bytesMax: Int) async throws -> [UInt8] {
+    ///
+    /// - Parameter hold: told of each piece before it is kept; throws where there is no room for it.
+    static func read(_ request: Request, bytesMax: Int, _ hold: (Int) throws -> Void) async throws -> [UInt8] {
         if let declared = declaredBytes(request), declared > bytesMax { throw tooLarge(bytesMax: bytesMax) }
         var bytes: [UInt8] = []
         for try await chunk in request.body {
             guard bytes.count + chunk.readableBytes <= bytesMax else { throw tooLarge(bytesMax: bytesMax) }
+            try hold(chunk.readableBytes)
             bytes.append(contentsOf: chunk.readableBytesView)
         }
         return bytes

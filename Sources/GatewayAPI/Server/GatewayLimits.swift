@@ -18,6 +18,8 @@ package struct GatewayLimits: Sendable {
     package var connectionsMax = 4_096
     /// Of a connection on which nothing is asked, or on which a request stops halfway.
     package var idleTimeout: Duration = .seconds(75)
+    /// Of one body, from its first byte to its last, an import apart: whoever trickles holds what others need.
+    package var bodyTimeout: Duration = .seconds(60)
     /// How long a client that still sends what nobody will read is heard after its answer. At once would be a reset,
     /// which takes the answer away that it is just reading.
     package var lingerTime: Duration = .seconds(5)

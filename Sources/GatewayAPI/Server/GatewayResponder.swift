@@ -60,11 +60,16 @@ package struct GatewayResponder: HTTPResponder {
         if match.route == .importDevices { return try await importDevices(call([]), incoming) }
         guard match.route.takesBody else { return Response(try await answer(call([]))) }
         let bytesMax = services.limits.bodyBytesMax
-        // Without a declared length it may turn out as large as allowed.
-        let share = min(BodyReader.declaredBytes(request) ?? bytesMax, bytesMax)
-        guard budget.take(share) else { throw Problem.tooManyBodies }
-        defer { budget.giveBack(share) }
-        let body = try await BodyReader.read(request, bytesMax: bytesMax)
+        // Counted as it comes: who declares much and sends little takes no room from the others.
+        var held = 0
+        defer { budget.giveBack(held) }
+        let tooSlow = incoming.hangUp(after: services.limits.bodyTimeout)
+        defer { tooSlow.cancel() }
+        let body = try await BodyReader.read(request, bytesMax: bytesMax) { bytes in
+            guard budget.take(bytes) else { throw Problem.tooManyBodies }
+            held += bytes
+        }
+        tooSlow.cancel()
         incoming.isBodyRead = true
         let answer = try await answer(call(body))
         guard match.route == .sendMessage, let steps = services.steps else { return Response(answer) }
@@ -162,6 +167,11 @@ private final class Incoming {
     init(request: Request, channel: any Channel) {
         self.request = request
         self.channel = channel
+    }
+
+    /// Unless it is cancelled before.
+    func hangUp(after time: Duration) -> Scheduled<Void> {
+        channel.eventLoop.scheduleTask(in: TimeAmount(time)) { [channel] in channel.close(promise: nil) }
     }
 }
 
