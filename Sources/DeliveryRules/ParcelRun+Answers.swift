@@ -30,8 +30,9 @@ extension ParcelRun {
         sample.answered += 1
         switch rejection.fault {
         case .tokenUnregistered:
-            let verdict = TokenVerdict.unregistered(since: rejection.invalidSince, reason: rejection.reason)
-            judge(position, verdict, asOf: rejection.invalidSince ?? parcel.leasedAt)
+            let since = rejection.invalidSince.map { min($0, wall(at: now) + Self.clockSkewMax) }
+            judge(
+                position, .unregistered(since: since, reason: rejection.reason), asOf: since ?? parcel.leasedAt)
             end(position, Ending(.unregistered, rejection.reason))
         case .tokenSuspect:
             sample.suspected += 1
@@ -46,6 +47,9 @@ extension ParcelRun {
             postpone(position, after: nil, .credentialRefused, now)
         }
     }
+
+    /// A provider's clock may be ahead of ours by so much; a time beyond that would outrank registrations still to come.
+    private static let clockSkewMax: Duration = .seconds(60)
 
     private mutating func recordUnsent(_ fault: TransportFault, _ position: Int, _ now: MonotonicInstant) {
         switch fault {

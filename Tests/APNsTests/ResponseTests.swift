@@ -133,7 +133,7 @@ struct ResponseTests {
             (400, "message"), (401, "credentialRefused"), (403, "credentialRefused"), (404, "ours"), (405, "ours"),
             (410, "tokenUnregistered"), (413, "message"), (418, "message"), (429, "laneThrottled"),
             (500, "providerBusy"),
-            (502, "providerBusy"), (599, "providerBusy"), (302, "ours"),
+            (502, "providerBusy"), (599, "providerBusy"), (302, "providerBusy"),
         ])
     func unknownReason(status: Int, meaning: String) {
         switch verdict(status, #"{"reason":"InventedTomorrow"}"#).outcome {

@@ -78,6 +78,16 @@ struct ParcelRunVerdictTests {
         #expect(pending?.verdicts.first?.registration == RegistrationID(101))
     }
 
+    @Test("a 410 whose time is yet to come is no more than a minute ahead of us")
+    func goneInTheFuture() {
+        var run = ParcelRunSamples.run()
+        let since = ParcelRunSamples.leasedAt + .seconds(1_000_000_000)
+        let answered = ParcelRunSamples.start + .seconds(5)
+        run.record(
+            ParcelRunSamples.rejection(.tokenUnregistered, "Unregistered", since: since), for: 0, now: answered)
+        #expect(run.takeSettlement()?.verdicts.first?.asOf == ParcelRunSamples.leasedAt + .seconds(65))
+    }
+
     @Test("a 410 without a time judges as of the lease")
     func goneWithoutTime() {
         var run = ParcelRunSamples.run()

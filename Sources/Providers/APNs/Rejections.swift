@@ -142,7 +142,8 @@ enum APNsRejections {
         case 429: waits(status, "", .laneThrottled, after: busyFloor)
         case 400..<500: refused(status, "", .message)
         case 500..<600: waits(status, "", .providerBusy, after: busyFloor)
-        default: refused(status, "", .ours, alarm: .ourRequest)
+        // No answer of APNs: a redirect, say, of somebody in between.
+        default: waits(status, "", .providerBusy, after: busyFloor)
         }
     }
 
