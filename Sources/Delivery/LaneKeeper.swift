@@ -176,7 +176,7 @@ package actor LaneKeeper {
     }
 
     /// How the lane stands now, whatever words of it are still on their way.
-    nonisolated func canSend(_ key: LaneKey) -> Bool? { opened(key)?.lane.census.canSend }
+    nonisolated func canSend(_ key: LaneKey) -> Bool? { opened(key)?.lane.canSend }
 
     private func noteWaiting(_ route: ReadyRoute) {
         if waitingRoutes.count >= Self.waitingRoutesMax { waitingRoutes = [] }
@@ -212,7 +212,8 @@ package actor LaneKeeper {
         log.info(
             canSend ? "A lane can send" : "A lane can't send",
             metadata: ["credential": "\(key.credential.value)", "event": "\(event)"])
-        await laneChanged?(key, canSend)
+        // Words may overtake each other on their way here; the lane knows.
+        await laneChanged?(key, self.canSend(key) ?? canSend)
     }
 
     func note(_ key: LaneKey, _ event: LaneEvent) async {
