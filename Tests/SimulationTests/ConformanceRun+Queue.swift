@@ -10,9 +10,13 @@ extension ConformanceRun {
 
     mutating func lease() async throws -> String? {
         guard !simulated.routes.isEmpty else { return nil }
-        let route = random.pick(simulated.routes.map(\.id))
+        let due = simulated.parcels.filter { $0.lease == nil && $0.dueAt <= now }
+        // Mostly for what is there: what nobody gets says little.
+        let wanted = due.isEmpty || random.happens(perMille: 150) ? nil : random.pick(due)
+        let route = wanted?.route ?? random.pick(simulated.routes.map(\.id))
         let owner = random.pick(Self.owners)
-        let scope = random.pick([LeaseScope.ordinary, .ordinary, .ordinary, .lapsed, .expired])
+        let fitting: LeaseScope = wanted?.travelsAlone == true ? .lapsed : .ordinary
+        let scope = random.happens(perMille: 800) ? fitting : random.pick([.ordinary, .lapsed, .expired])
         story.append("lease route \(route.value), \(scope)")
         let order = LeaseOrder(
             route: route, owner: owner, leaseFor: Self.leaseFor, knownFormats: [1], scope: scope)

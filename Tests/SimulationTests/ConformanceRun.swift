@@ -70,9 +70,9 @@ struct ConformanceRun {
         case 64..<78: try await answerAndSettle()
         case 78..<82: try await settleAgain()
         case 82..<85: try await renew()
-        case 85..<88: try await rescue()
-        case 88..<92: try await judge()
-        case 92..<95: try await confirm()
+        case 85..<90: try await rescue()
+        case 90..<93: try await judge()
+        case 93..<95: try await confirm()
         default: try await look()
         }
     }
