@@ -206,3 +206,18 @@ struct DispatcherDrainTests {
 extension [DispatchAction] {
     fileprivate var isEmptyOfRenewals: Bool { !contains(.renew(DispatcherBench.name)) }
 }
+
+@Suite("A parcel that is leased here again")
+struct DispatcherSecondLeaseTests {
+    @Test("hears nothing of what is answered to its earlier lease")
+    func stranger() {
+        var bench = DispatcherBench()
+        for request in bench.lease().leaseRequests { bench.tell(.leasedNothing(request)) }
+        bench.pass(.seconds(60))
+        bench.lease(ParcelRunSamples.parcel(epoch: 2))
+        #expect(bench.dispatcher.runningLeases == [LeaseName(parcel: ParcelID(1), epoch: 2)])
+        #expect(bench.accept([0, 1, 2], of: DispatcherBench.name).settles.isEmpty)
+        let own = bench.accept([0, 1, 2], of: LeaseName(parcel: ParcelID(1), epoch: 2)).settles
+        #expect(own.map(\.name.epoch) == [2])
+    }
+}
