@@ -15,7 +15,7 @@ package enum LaneConsequence: Equatable, Sendable {
     case connectionEnds(ConnectionID)
     /// The credential is good, but not for this route's topic.
     case topicRefused
-    case alarm(APNsAlarm)
+    case alarm(ProviderAlarm)
 }
 
 /// One delivery of answers, sorted: the plain 200s by position, the others as outcomes.
@@ -47,7 +47,7 @@ package struct AnswerReading {
         }
     }
 
-    private mutating func note(_ verdict: APNsVerdict, _ origin: AnswerOrigin?) {
+    private mutating func note(_ verdict: ProviderVerdict, _ origin: AnswerOrigin?) {
         switch verdict.outcome {
         case .deferred(_, .providerTokenExpired):
             guard verdict.alarm == .clock else {

@@ -1,4 +1,5 @@
 import DeliveryRules
+import JSON
 import PushModel
 import Reactor
 import Store
@@ -77,7 +78,7 @@ extension DeliveryEngine {
     private func lease(_ request: LeaseRequest) async {
         let order = LeaseOrder(
             route: request.route, owner: process, leaseFor: settings.dispatcher.leaseLength,
-            knownFormats: ParcelFormats.known, scope: request.scope)
+            knownFormats: StoredContent.knownFormats, scope: request.scope)
         do {
             guard let parcel = try await stores.parcels.lease(order) else {
                 take(.leasedNothing(request))

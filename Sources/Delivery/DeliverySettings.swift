@@ -30,9 +30,3 @@ package struct DeliverySettings: Sendable {
         self.credentialBlock = credentialBlock
     }
 }
-
-package enum ParcelFormats {
-    /// What this program writes into parcels and messages, and what it can read. A process leases no other.
-    package static let current: Int16 = 1
-    package static let known: [Int16] = [1]
-}

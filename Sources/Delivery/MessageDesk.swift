@@ -48,7 +48,7 @@ package struct MessageDesk: Sendable {
         let notification: APNsNotification
         do { notification = try APNsNotification.compile(content, message: id) } catch { return .refused(error) }
         let message = NewMessage(
-            id: id, app: app, format: ParcelFormats.current, urgency: urgency(of: audience),
+            id: id, app: app, format: StoredContent.format(of: content), urgency: urgency(of: audience),
             kind: notification.tokenKind, badge: content.badge, lifetime: content.options.lifetime,
             content: StoredContent.encode(content), audience: audience,
             idempotency: idempotency.map { IdempotentAnswer(claim: $0, answer: answer(id)) })

@@ -1,3 +1,4 @@
+import JSON
 import Logging
 import PushModel
 import Store
@@ -37,7 +38,7 @@ actor Planner {
         do {
             let reply = try await store.planSlice(
                 idsMax: settings.sliceIDsMax, parcelMembersMax: settings.parcelMembersMax,
-                knownFormats: ParcelFormats.known)
+                knownFormats: StoredContent.knownFormats)
             switch reply {
             case .nothing: return false
             case .planned(let slice):

@@ -5,10 +5,15 @@ import PushModel
 /// A process works only on messages whose format it knows, so that version N-1 runs beside N. A member added here
 /// that N-1 may not overlook asks for a new format; one that it may overlook does not.
 package enum StoredContent {
-    /// What `encode` writes.
-    package static let format: Int16 = 1
-    /// What `decode` reads. Rising.
-    package static let knownFormats: [Int16] = [1]
+    /// What `decode` reads. Rising. 2: localizations, an `fcm` object, dry runs.
+    package static let knownFormats: [Int16] = [1, 2]
+
+    /// What `encode` writes for this content: the oldest that can hold it, so that program N-1 goes on sending all that
+    /// it understands.
+    package static func format(of content: MessageContent) -> Int16 {
+        let isPlain = content.localizations.isEmpty && content.fcm == nil && !content.options.isDryRun
+        return isPlain ? 1 : 2
+    }
 
     package static func encode(_ content: MessageContent) -> [UInt8] {
         var writer = JSONWriter(capacity: 512)
@@ -16,10 +21,15 @@ package enum StoredContent {
         writer.member("push_type", content.options.pushType.rawValue)
         if let notification = content.notification {
             writer.name("notification")
+            write(notification, to: &writer)
+        }
+        if !content.localizations.isEmpty {
+            writer.name("localizations")
             writer.beginObject()
-            writer.optionalMember("title", notification.title)
-            writer.optionalMember("subtitle", notification.subtitle)
-            writer.optionalMember("body", notification.body)
+            for localization in content.localizations {
+                writer.name(localization.locale)
+                write(localization.text, to: &writer)
+            }
             writer.endObject()
         }
         switch content.badge {
@@ -44,8 +54,21 @@ package enum StoredContent {
             writer.name("apns")
             writer.raw(apns.bytes)
         }
+        if let fcm = content.fcm {
+            writer.name("fcm")
+            writer.raw(fcm.bytes)
+        }
+        if content.options.isDryRun { writer.member("dry_run", true) }
         writer.endObject()
         return writer.bytes
+    }
+
+    private static func write(_ text: NotificationText, to writer: inout JSONWriter) {
+        writer.beginObject()
+        writer.optionalMember("title", text.title)
+        writer.optionalMember("subtitle", text.subtitle)
+        writer.optionalMember("body", text.body)
+        writer.endObject()
     }
 
     /// Throws on a format that is not known, and on bytes that `encode` did not write.
@@ -60,11 +83,22 @@ package enum StoredContent {
         options.collapseID = stored["collapse_id"]?.string
         options.priority = stored["priority"]?.integer.flatMap(Int16.init(exactly:)).flatMap(PushPriority.init)
         options.ttlSeconds = stored["ttl_seconds"]?.integer.flatMap(Int32.init(exactly:))
+        options.isDryRun = stored["dry_run"]?.bool ?? false
         return MessageContent(
             notification: stored["notification"]?.object.map(notification),
+            localizations: try localizations(stored["localizations"]),
             badge: badge(stored["badge"]), sound: stored["sound"]?.string,
             data: stored["data"]?.object?.members.map { DataMember(name: $0.name, json: JSONText($0.value)) } ?? [],
-            options: options, apns: stored["apns"].map { JSONText($0) })
+            options: options, apns: stored["apns"].map { JSONText($0) }, fcm: stored["fcm"].map { JSONText($0) })
+    }
+
+    private static func localizations(_ stored: JSONValue?) throws(StoredContentFault) -> [Localization] {
+        var localizations: [Localization] = []
+        for member in stored?.object?.members ?? [] {
+            guard let text = member.value.object else { throw .damaged }
+            localizations.append(Localization(locale: member.name, text: notification(text)))
+        }
+        return localizations
     }
 
     private static func notification(_ stored: JSONObject) -> NotificationText {

@@ -3,6 +3,8 @@
 /// Who gets it (the audience) and when stand beside it, in the message's row.
 package struct MessageContent: Equatable, Sendable {
     package var notification: NotificationText?
+    /// The same text in other languages, each locale once; each says only what it changes.
+    package var localizations: [Localization]
     package var badge: BadgeChange
     /// A sound's file name, or "default".
     package var sound: String?
@@ -11,17 +13,34 @@ package struct MessageContent: Equatable, Sendable {
     package var options: MessageOptions
     /// The sender's `apns` object: overrides the common part key by key.
     package var apns: JSONText?
+    /// The sender's `fcm` object: likewise.
+    package var fcm: JSONText?
 
     package init(
-        notification: NotificationText? = nil, badge: BadgeChange = .none, sound: String? = nil,
-        data: [DataMember] = [], options: MessageOptions = MessageOptions(), apns: JSONText? = nil
+        notification: NotificationText? = nil, localizations: [Localization] = [], badge: BadgeChange = .none,
+        sound: String? = nil, data: [DataMember] = [], options: MessageOptions = MessageOptions(),
+        apns: JSONText? = nil, fcm: JSONText? = nil
     ) {
         self.notification = notification
+        self.localizations = localizations
         self.badge = badge
         self.sound = sound
         self.data = data
         self.options = options
         self.apns = apns
+        self.fcm = fcm
+    }
+}
+
+/// What a locale's people read instead; a member that it does not have is the common one's.
+package struct Localization: Equatable, Sendable {
+    /// A BCP 47 tag as the sender wrote it: "fr", "fr-CA", "zh-Hant-TW".
+    package let locale: String
+    package let text: NotificationText
+
+    package init(locale: String, text: NotificationText) {
+        self.locale = locale
+        self.text = text
     }
 }
 
@@ -95,15 +114,18 @@ package struct MessageOptions: Equatable, Sendable {
     /// nil: made from the message id, so that a repeat is shown once (P4).
     package var collapseID: String?
     package var pushType: PushType
+    /// Everything but the delivery: APNs pushes are built and checked, FCM's are sent with `validate_only`.
+    package var isDryRun: Bool
 
     package init(
         priority: PushPriority? = nil, ttlSeconds: Int32? = nil, collapseID: String? = nil,
-        pushType: PushType = .alert
+        pushType: PushType = .alert, isDryRun: Bool = false
     ) {
         self.priority = priority
         self.ttlSeconds = ttlSeconds
         self.collapseID = collapseID
         self.pushType = pushType
+        self.isDryRun = isDryRun
     }
 
     /// A push without a time to live is worth a day.

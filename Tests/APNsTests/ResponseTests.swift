@@ -2,15 +2,15 @@ import APNs
 import PushModel
 import Testing
 
-private func verdict(_ status: Int, _ body: String = "", retryAfter: Duration? = nil) -> APNsVerdict {
+private func verdict(_ status: Int, _ body: String = "", retryAfter: Duration? = nil) -> ProviderVerdict {
     verdict(status, Array(body.utf8), retryAfter: retryAfter)
 }
 
-private func verdict(_ status: Int, _ body: [UInt8], retryAfter: Duration? = nil) -> APNsVerdict {
+private func verdict(_ status: Int, _ body: [UInt8], retryAfter: Duration? = nil) -> ProviderVerdict {
     APNsResponse.classify(status: status, body: body.span, retryAfter: retryAfter)
 }
 
-private func fault(_ verdict: APNsVerdict) -> RejectionFault? {
+private func fault(_ verdict: ProviderVerdict) -> RejectionFault? {
     if case .rejected(let rejection) = verdict.outcome { rejection.fault } else { nil }
 }
 
@@ -89,8 +89,8 @@ struct ResponseTests {
             (403, "MissingProviderToken", .ourRequest), (410, "Unregistered", nil), (400, "BadDeviceToken", nil),
             (413, "PayloadTooLarge", nil), (429, "TooManyRequests", nil), (503, "Shutdown", nil),
             (500, "InternalServerError", nil), (403, "UnrelatedKeyIdInToken", nil), (200, "", nil),
-        ] as [(Int, String, APNsAlarm?)])
-    func alarms(status: Int, reason: String, alarm: APNsAlarm?) {
+        ] as [(Int, String, ProviderAlarm?)])
+    func alarms(status: Int, reason: String, alarm: ProviderAlarm?) {
         #expect(verdict(status, reason.isEmpty ? "" : #"{"reason":"\#(reason)"}"#).alarm == alarm)
     }
 

@@ -19,16 +19,34 @@ struct StoredContentTests {
             badge: .value(0), options: MessageOptions(priority: .normal, ttlSeconds: 0, pushType: .background)),
         MessageContent(notification: NotificationText(), badge: .value(.max)),
     ]
+    /// What only format 2 can say.
+    private static let laterContents: [MessageContent] = [
+        MessageContent(
+            notification: NotificationText(title: "Carillon", body: "Twelve o'clock"),
+            localizations: [
+                Localization(locale: "fr", text: NotificationText(body: "Midi")),
+                Localization(locale: "de-AT", text: NotificationText(title: "Glockenspiel", body: "")),
+            ]),
+        MessageContent(fcm: JSONText(["android": ["notification": ["channel_id": "news"]]])),
+        MessageContent(sound: "default", options: MessageOptions(isDryRun: true)),
+    ]
 
-    @Test("comes back as it was", arguments: contents)
+    @Test("comes back as it was", arguments: contents + laterContents)
     func roundTrip(content: MessageContent) throws {
-        #expect(try StoredContent.decode(StoredContent.encode(content), format: StoredContent.format) == content)
+        let format = StoredContent.format(of: content)
+        #expect(try StoredContent.decode(StoredContent.encode(content), format: format) == content)
+    }
+
+    @Test("has the oldest format that can hold it, so that the program before this one goes on sending it")
+    func oldestFormat() {
+        for content in Self.contents { #expect(StoredContent.format(of: content) == 1) }
+        for content in Self.laterContents { #expect(StoredContent.format(of: content) == 2) }
     }
 
     @Test("is left alone where its format is of a later version")
     func laterFormat() {
-        #expect(throws: StoredContentFault.unknownFormat(2)) {
-            try StoredContent.decode(StoredContent.encode(MessageContent()), format: 2)
+        #expect(throws: StoredContentFault.unknownFormat(3)) {
+            try StoredContent.decode(StoredContent.encode(MessageContent()), format: 3)
         }
     }
 

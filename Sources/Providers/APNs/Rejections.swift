@@ -1,45 +1,5 @@
 import PushModel
 
-/// What one answer of APNs means: for the push, the connection that it came on, and for the people who run us.
-package struct APNsVerdict: Equatable, Sendable {
-    package let outcome: Outcome
-    package let connection: ConnectionAdvice
-    package let alarm: APNsAlarm?
-    /// APNs' word for it; empty where it said yes.
-    package let reason: String
-    /// It is one of the table's own words.
-    package let isDocumented: Bool
-
-    init(
-        outcome: Outcome, connection: ConnectionAdvice, alarm: APNsAlarm?, reason: String = "",
-        isDocumented: Bool = true
-    ) {
-        self.outcome = outcome
-        self.connection = connection
-        self.alarm = alarm
-        self.reason = reason
-        self.isDocumented = isDocumented
-    }
-}
-
-package enum ConnectionAdvice: Equatable, Sendable {
-    case keep
-    /// Open no more streams here; answers may still come.
-    case replace
-    /// No good any more: close it, and connect anew.
-    case close
-}
-
-/// What a person should look into.
-package enum APNsAlarm: Equatable, Sendable {
-    /// A certificate, key, topic or team is set up wrongly, revoked, or expired.
-    case credential
-    /// APNs holds our token for too old, or our refreshes for too frequent: look at the clock.
-    case clock
-    /// We built a request that no setting of a customer's can have caused.
-    case ourRequest
-}
-
 /// One documented answer.
 struct APNsReasonRow: Equatable, Sendable {
     enum Meaning: Equatable, Sendable {
@@ -53,7 +13,7 @@ struct APNsReasonRow: Equatable, Sendable {
     /// Not sooner than this after the answer; nil leaves it to the retry policy.
     let after: Duration?
     let connection: ConnectionAdvice
-    let alarm: APNsAlarm?
+    let alarm: ProviderAlarm?
 }
 
 /// The one table of APNs' answers. Source: "Handling notification responses from APNs", and what operators saw.
@@ -148,7 +108,7 @@ enum APNsRejections {
     }
 
     private static func refused(
-        _ status: Int, _ reason: String, _ fault: RejectionFault, alarm: APNsAlarm? = nil
+        _ status: Int, _ reason: String, _ fault: RejectionFault, alarm: ProviderAlarm? = nil
     ) -> APNsReasonRow {
         APNsReasonRow(
             status: status, reason: reason, meaning: .rejected(fault), after: nil, connection: .keep, alarm: alarm)
@@ -156,7 +116,7 @@ enum APNsRejections {
 
     private static func waits(
         _ status: Int, _ reason: String, _ why: DeferralReason, after: Duration? = nil,
-        connection: ConnectionAdvice = .keep, alarm: APNsAlarm? = nil
+        connection: ConnectionAdvice = .keep, alarm: ProviderAlarm? = nil
     ) -> APNsReasonRow {
         APNsReasonRow(
             status: status, reason: reason, meaning: .deferred(why), after: after, connection: connection, alarm: alarm)

@@ -6,19 +6,19 @@ package enum APNsResponse {
     package static let bodyBytesMax = 1_024
 
     /// `retryAfter`: the header of that name, where there was one.
-    package static func classify(status: Int, body: Span<UInt8>, retryAfter: Duration? = nil) -> APNsVerdict {
+    package static func classify(status: Int, body: Span<UInt8>, retryAfter: Duration? = nil) -> ProviderVerdict {
         // The common path: nothing to read.
         if (200..<300).contains(status) {
-            return APNsVerdict(outcome: .accepted, connection: .keep, alarm: nil)
+            return ProviderVerdict(outcome: .accepted, connection: .keep, alarm: nil)
         }
         guard (100..<600).contains(status) else {
-            return APNsVerdict(outcome: .unknown(.protocolViolation), connection: .close, alarm: nil)
+            return ProviderVerdict(outcome: .unknown(.protocolViolation), connection: .close, alarm: nil)
         }
         let error = APNsErrorBody(reading: body)
         let word = error.reasonBytes.flatMap { knownRow(status, body.extracting($0)) }
         let row = word ?? APNsRejections.row(forStatus: status, hasReason: error.reasonBytes != nil)
         let reason = word?.reason ?? unknownReason(status, body, error.reasonBytes)
-        return APNsVerdict(
+        return ProviderVerdict(
             outcome: outcome(row, reason, since: status == 410 ? error.timestamp : nil, retryAfter),
             connection: row.connection, alarm: row.alarm, reason: reason, isDocumented: word != nil)
     }
