@@ -51,6 +51,7 @@ package struct MessageDesk: Sendable {
             id: id, app: app, format: StoredContent.format(of: content), urgency: urgency(of: audience),
             kind: notification.tokenKind, badge: content.badge, lifetime: content.options.lifetime,
             content: StoredContent.encode(content), audience: audience,
+            readsLocale: !content.localizations.isEmpty,
             idempotency: idempotency.map { IdempotentAnswer(claim: $0, answer: answer(id)) })
         let outcome: AcceptReply
         if try await store.openMessages(of: app, atMost: backlogMax) >= backlogMax {

@@ -29,13 +29,16 @@ package struct LeasedParcel: Equatable, Sendable {
     /// Those that are still owed something, in frozen order.
     package let members: [LeasedMember]
     package let tokens: [UInt8]
+    /// The members' locales as they registered them, likewise in one array. Empty where the message has no words that
+    /// depend on them.
+    package let locales: [UInt8]
     /// The bitmap as it stands: bit `index` is set where the member is settled or handed over. Empty: none.
     package let settledBits: [UInt8]
 
     package init(
         id: ParcelID, message: MessageID, app: AppID, route: RouteID, epoch: Int32, settles: Int32, attempt: Int16,
         lapses: Int16, retrySpent: Duration, answerLost: Bool, expiresAt: WallInstant, leasedAt: WallInstant,
-        memberCount: Int, members: [LeasedMember], tokens: [UInt8], settledBits: [UInt8]
+        memberCount: Int, members: [LeasedMember], tokens: [UInt8], locales: [UInt8] = [], settledBits: [UInt8]
     ) {
         self.id = id
         self.message = message
@@ -52,6 +55,7 @@ package struct LeasedParcel: Equatable, Sendable {
         self.memberCount = memberCount
         self.members = members
         self.tokens = tokens
+        self.locales = locales
         self.settledBits = settledBits
     }
 }
@@ -69,10 +73,13 @@ package struct LeasedMember: Equatable, Sendable {
     package let tokenCount: Int32
     /// A 200 for it lifts a suspicion.
     package let isSuspected: Bool
+    /// Of `LeasedParcel.locales`. 0 bytes: none is known, or nobody asks.
+    package let localeStart: Int32
+    package let localeCount: Int32
 
     package init(
         index: Int32, registration: RegistrationID, standing: MemberStanding, generation: TokenGeneration, badge: Int32,
-        tokenStart: Int32, tokenCount: Int32, isSuspected: Bool
+        tokenStart: Int32, tokenCount: Int32, isSuspected: Bool, localeStart: Int32 = 0, localeCount: Int32 = 0
     ) {
         self.index = index
         self.registration = registration
@@ -82,6 +89,8 @@ package struct LeasedMember: Equatable, Sendable {
         self.tokenStart = tokenStart
         self.tokenCount = tokenCount
         self.isSuspected = isSuspected
+        self.localeStart = localeStart
+        self.localeCount = localeCount
     }
 }
 

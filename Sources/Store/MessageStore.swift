@@ -53,6 +53,7 @@ package struct MessageStore: Sendable {
         parameters.bytes(message.content)
         parameters.bytes(AudienceText.encode(message.audience))
         parameters.instant(now)
+        parameters.bool(message.readsLocale)
         guard let once = message.idempotency else { return [Query(MessageSQL.accept, parameters)] }
         parameters.text(once.claim.operation)
         parameters.text(once.claim.key)
@@ -77,11 +78,14 @@ package struct NewMessage: Equatable, Sendable {
     package var lifetime: Duration
     package var content: [UInt8]
     package var audience: Audience
+    /// It has words that depend on a member's locale.
+    package var readsLocale: Bool
     package var idempotency: IdempotentAnswer?
 
     package init(
         id: MessageID, app: AppID, format: Int16, urgency: MessageUrgency, kind: TokenKind, badge: BadgeChange,
-        lifetime: Duration, content: [UInt8], audience: Audience, idempotency: IdempotentAnswer? = nil
+        lifetime: Duration, content: [UInt8], audience: Audience, readsLocale: Bool = false,
+        idempotency: IdempotentAnswer? = nil
     ) {
         self.id = id
         self.app = app
@@ -92,6 +96,7 @@ package struct NewMessage: Equatable, Sendable {
         self.lifetime = lifetime
         self.content = content
         self.audience = audience
+        self.readsLocale = readsLocale
         self.idempotency = idempotency
     }
 }

@@ -121,14 +121,14 @@ private struct ClaimedParcel: Sendable {
         get throws(PostgresError) {
             let badgeChange = try row.int16(0, 14)
             let isFirstLease = try row.bool(0, 16)
-            if badgeChange == BadgeChange.none.column { return Query(ParcelSQL.read) { $0.int64Array(ids) } }
-            guard isFirstLease else { return Query(ParcelSQL.readWithBadges) { $0.int64Array(ids) } }
-            let badgeValue = try row.int32(0, 15)
-            return Query(ParcelSQL.raiseAndRead) {
-                $0.int64Array(ids)
-                $0.int16(badgeChange)
-                $0.int32(badgeValue)
-            }
+            var parameters = Parameters()
+            parameters.int64Array(ids)
+            parameters.bool(try row.bool(0, 17))
+            if badgeChange == BadgeChange.none.column { return Query(ParcelSQL.read, parameters) }
+            guard isFirstLease else { return Query(ParcelSQL.readWithBadges, parameters) }
+            parameters.int16(badgeChange)
+            parameters.int32(try row.int32(0, 15))
+            return Query(ParcelSQL.raiseAndRead, parameters)
         }
     }
 
@@ -138,13 +138,19 @@ private struct ClaimedParcel: Sendable {
         members.reserveCapacity(ids.count)
         var tokens: [UInt8] = []
         tokens.reserveCapacity(ids.count * 32)
+        var locales: [UInt8] = []
         var next = 0
         for (place, id) in ids.enumerated() {
             guard next < rows.rowCount, try rows.int64(next, 0) == id else {
                 members.append(.deleted(index: indices[place], id: id))
                 continue
             }
-            members.append(try member(index: indices[place], id: id, in: rows, at: next, tokens: &tokens))
+            let start = locales.count
+            let count = try rows.append(next, 6, to: &locales)
+            members.append(
+                try member(
+                    index: indices[place], id: id, in: rows, at: next, tokens: &tokens,
+                    locale: (Int32(start), Int32(count))))
             next += 1
         }
         return LeasedParcel(
@@ -152,11 +158,12 @@ private struct ClaimedParcel: Sendable {
             route: route, epoch: try row.int32(0, 3), settles: try row.int32(0, 4), attempt: try row.int16(0, 5),
             lapses: try row.int16(0, 6), retrySpent: .microseconds(try row.int64(0, 7)),
             answerLost: try row.bool(0, 8), expiresAt: try row.instant(0, 9), leasedAt: try row.instant(0, 10),
-            memberCount: memberCount, members: members, tokens: tokens, settledBits: settledBits)
+            memberCount: memberCount, members: members, tokens: tokens, locales: locales, settledBits: settledBits)
     }
 
     private func member(
-        index: Int32, id: Int64, in rows: ResultSet, at place: Int, tokens: inout [UInt8]
+        index: Int32, id: Int64, in rows: ResultSet, at place: Int, tokens: inout [UInt8],
+        locale: (start: Int32, count: Int32)
     ) throws(PostgresError) -> LeasedMember {
         let state = try rows.int16(place, 2)
         let home = try rows.int64(place, 1)
@@ -172,7 +179,8 @@ private struct ClaimedParcel: Sendable {
             index: index, registration: RegistrationID(id), standing: standing,
             generation: TokenGeneration(try rows.int32(place, 3)), badge: try rows.int32(place, 4),
             tokenStart: Int32(start), tokenCount: Int32(count),
-            isSuspected: state == RegistrationState.suspected.rawValue)
+            isSuspected: state == RegistrationState.suspected.rawValue, localeStart: locale.start,
+            localeCount: locale.count)
     }
 }
 

@@ -78,7 +78,7 @@ enum ParcelSQL {
             WHERE p.id = next.id AND m.id = p.message_id
             RETURNING p.id, p.message_id, p.app_id, p.epoch, p.settles, p.attempt, p.lapses, p.retry_spent,
                 p.answer_lost, p.expires_at, coalesce($5, now()), p.member_count, p.members, p.settled, m.badge_change,
-                m.badge_value, p.badge_marked AND NOT next.badge_marked
+                m.badge_value, p.badge_marked AND NOT next.badge_marked, m.reads_locale
             """)
     }
 
@@ -93,7 +93,10 @@ enum ParcelSQL {
         UPDATE parcels SET due_at = coalesce($2, now()) + $3 * interval '1 microsecond' WHERE id = $1 AND state = 1
         """)
 
-    /// The members' rows, and their badges raised: $1 ids, $2 badge change, $3 badge value.
+    // $1 ids, $2 does the message ask for locales: whoever doesn't gets empty ones.
+    private static let locale = "CASE WHEN $2 THEN coalesce(locale, '') ELSE '' END AS locale"
+
+    /// The members' rows, and their badges raised: $1 ids, $2 locales too, $3 badge change, $4 badge value.
     ///
     /// Nested loops through the keys take the badges' row locks in the order of the ids.
     ///
@@ -104,29 +107,31 @@ enum ParcelSQL {
         "parcel_raise_and_read",
         """
         WITH found AS MATERIALIZED (
-            SELECT id, route_id, state, generation, token FROM registrations WHERE id = ANY ($1) ORDER BY id
+            SELECT id, route_id, state, generation, token, \(locale) FROM registrations
+            WHERE id = ANY ($1) ORDER BY id
         ), raised AS (
             UPDATE registration_pulse p
-            SET badge = CASE WHEN $2 = 2 THEN $3 ELSE p.badge + (p.badge < 2147483647)::integer END
+            SET badge = CASE WHEN $3 = 2 THEN $4 ELSE p.badge + (p.badge < 2147483647)::integer END
             FROM found WHERE p.registration_id = found.id
-            RETURNING found.id, found.route_id, found.state, found.generation, p.badge, found.token
+            RETURNING found.id, found.route_id, found.state, found.generation, p.badge, found.token, found.locale
         )
-        SELECT id, route_id, state, generation, badge, token FROM raised ORDER BY id
+        SELECT id, route_id, state, generation, badge, token, locale FROM raised ORDER BY id
         """)
 
-    /// The members' rows with the badges as they stand: $1 ids.
+    /// The members' rows with the badges as they stand: $1 ids, $2 locales too.
     static let readWithBadges = Statement(
         "parcel_read_with_badges",
         """
-        SELECT r.id, r.route_id, r.state, r.generation, p.badge, r.token
+        SELECT r.id, r.route_id, r.state, r.generation, p.badge, r.token, \(locale)
         FROM registrations r JOIN registration_pulse p ON p.registration_id = r.id WHERE r.id = ANY ($1) ORDER BY r.id
         """)
 
-    /// The members' rows for a message that changes no badge: $1 ids.
+    /// The members' rows for a message that changes no badge: $1 ids, $2 locales too.
     static let read = Statement(
         "parcel_read",
         """
-        SELECT id, route_id, state, generation, 0::integer, token FROM registrations WHERE id = ANY ($1) ORDER BY id
+        SELECT id, route_id, state, generation, 0::integer, token, \(locale) FROM registrations
+        WHERE id = ANY ($1) ORDER BY id
         """)
 
     /// $1 parcel, $2 epoch, $3 owner, $4 microseconds, $5 now. Never shortens.
