@@ -4,8 +4,8 @@ import PushModel
 /// Why a message's content has no form that APNs would take. The sender's to change.
 package enum APNsContentFault: Error, Equatable, Sendable {
     case pushTypeNotOffered(PushType)
-    /// Counted with the widest badge.
-    case payloadTooLarge(bytes: Int, bytesMax: Int)
+    /// Counted with the widest badge. `locale`: only this localization is too long, and it is the longest.
+    case payloadTooLarge(bytes: Int, bytesMax: Int, locale: String? = nil)
     case badCollapseID(bytes: Int)
     case priorityNotAllowed(PushType)
     case reservedKey(JSONPointer)
@@ -33,7 +33,8 @@ package enum APNsContentFault: Error, Equatable, Sendable {
     package var pointer: JSONPointer {
         switch self {
         case .pushTypeNotOffered: .root / "options" / "push_type"
-        case .payloadTooLarge, .nothingToShow: .root
+        case .payloadTooLarge(_, _, let locale?): .root / "notification" / "localizations" / locale
+        case .payloadTooLarge(_, _, nil), .nothingToShow: .root
         case .badCollapseID: .root / "options" / "collapse_id"
         case .priorityNotAllowed: .root / "options" / "priority"
         case .badgeTwice: .root / "apns" / "aps" / "badge"
@@ -45,7 +46,7 @@ package enum APNsContentFault: Error, Equatable, Sendable {
     package var detail: String {
         switch self {
         case .pushTypeNotOffered(let type): "Push type \(type.name) is not offered yet."
-        case .payloadTooLarge(let bytes, let bytesMax):
+        case .payloadTooLarge(let bytes, let bytesMax, _):
             "The APNs payload would have \(bytes) bytes; APNs takes at most \(bytesMax)."
         case .badCollapseID(let bytes):
             "A collapse id has 1 to \(APNsLimits.collapseIDBytesMax) bytes, no control characters, and no blanks at "

@@ -2,7 +2,7 @@ import Encodings
 import JSON
 import PushModel
 
-/// A message in APNs' form, compiled once: what is left is one number and one path a push.
+/// A message in APNs' form, compiled once: what is left is one text of several, one number and one path a push.
 package struct APNsNotification: Equatable, Sendable {
     package let pushType: PushType
     /// The value of `apns-priority`.
@@ -16,7 +16,10 @@ package struct APNsNotification: Equatable, Sendable {
     package let mayRepeat: Bool
     /// Which of an installation's tokens it goes to.
     package let tokenKind: TokenKind
-    package let payload: CompiledAPNsPayload
+    /// 0: with the common text. i: with that of the content's i-th localization (`LocaleTable.variant`).
+    package let payloads: [CompiledAPNsPayload]
+    /// The common text's.
+    package var payload: CompiledAPNsPayload { payloads[0] }
 
     /// Throws what the sender has to change. The same content compiles the same at every attempt.
     package static func compile(
@@ -24,13 +27,13 @@ package struct APNsNotification: Equatable, Sendable {
     ) throws(APNsContentFault) -> APNsNotification {
         let row = APNsPushTypes.row(for: content.options.pushType)
         guard row.isOffered else { throw .pushTypeNotOffered(row.type) }
-        let (payload, isActivityStart) = try APNsPayloadCompiler.compile(content, row)
+        let (payloads, isActivityStart) = try APNsPayloadCompiler.compile(content, row)
         return APNsNotification(
             pushType: row.type, priority: try priority(content.options.priority, row),
             collapseID: try collapseID(content.options.collapseID, message),
             isNowOrNever: content.options.ttlSeconds == 0,
             mayRepeat: row.repeats == .always || (row.repeats == .unlessActivityStart && !isActivityStart),
-            tokenKind: row.tokenKind, payload: payload)
+            tokenKind: row.tokenKind, payloads: payloads)
     }
 
     private static func priority(
@@ -61,10 +64,11 @@ package struct APNsNotification: Equatable, Sendable {
 
 /// A payload's bytes around the one number that differs from device to device.
 package struct CompiledAPNsPayload: Equatable, Sendable {
-    /// The whole payload where there is no hole; else up to where the badge stands.
+    /// Up to the end of what `aps` has, where the badge goes.
     package let head: [UInt8]
     /// The comma, if one is due, and the badge's name. Empty: no hole.
     package let badgeLead: [UInt8]
+    /// One array for all localizations of a message.
     package let tail: [UInt8]
 
     package var hasBadgeHole: Bool { !badgeLead.isEmpty }

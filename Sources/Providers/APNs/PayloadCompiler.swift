@@ -1,71 +1,62 @@
 import JSON
 import PushModel
 
-/// From a message's content to the JSON that APNs reads.
+/// From a message's content to the JSON that APNs reads: one payload for the common text, one for each localization.
 ///
 /// The common part is built first; the sender's `apns` object is then a merge patch (RFC 7396) over it: member by
 /// member, null takes a member away. What comes out is checked, wherever it came from.
-enum APNsPayloadCompiler {
+struct APNsPayloadCompiler {
     /// More than this cannot shrink to a payload: not worth merging.
     private static let contentBytesMax = 4 * APNsLimits.voipPayloadBytesMax
 
+    private let content: MessageContent
+    private let row: APNsPushTypeRow
+    /// What the sender's `apns` object says about `aps`.
+    private let apsPatch: JSONObject
+    /// What stands beside `aps`, the patch applied: no text of ours, so the same for all localizations.
+    private let neighbours: JSONObject
+
+    /// Index 0 is the common text's, i that of `content.localizations[i - 1]`.
     static func compile(
         _ content: MessageContent, _ row: APNsPushTypeRow
-    ) throws(APNsContentFault) -> (CompiledAPNsPayload, isActivityStart: Bool) {
-        var contentBytes = content.apns?.bytes.count ?? 0
-        for member in content.data { contentBytes += member.name.utf8.count + member.json.bytes.count }
-        guard contentBytes <= contentBytesMax else {
-            throw .payloadTooLarge(bytes: contentBytes, bytesMax: row.payloadBytesMax)
-        }
-        let merged = JSONValue.object(try commonPart(content, row)).mergePatched(with: try overrides(content))
-        guard let root = merged.object, let aps = root["aps"]?.object else {
-            throw .wrongValue(.root / "apns" / "aps", expected: "an object")
-        }
-        try APNsPayloadKeys.check(aps, row.type)
-        if row.type == .background { try checkBackground(aps) }
-        if row.type == .alert, aps["alert"] == nil, aps["sound"] == nil, aps["badge"] == nil, content.badge == .none {
-            throw .nothingToShow
-        }
-        let payload = write(root, aps, badge: content.badge)
-        guard payload.bytesMax <= row.payloadBytesMax else {
-            throw .payloadTooLarge(bytes: payload.bytesMax, bytesMax: row.payloadBytesMax)
-        }
-        return (payload, aps["event"]?.string == "start")
+    ) throws(APNsContentFault) -> (payloads: [CompiledAPNsPayload], isActivityStart: Bool) {
+        let compiler = try APNsPayloadCompiler(content, row)
+        let texts = [content.notification] + content.localizations.map { $0.text.over(content.notification) }
+        var all: [JSONObject] = []
+        for text in texts { all.append(try compiler.aps(text)) }
+        let tail = compiler.tail()
+        let payloads = all.map { compiler.payload($0, tail) }
+        try compiler.checkSizes(payloads)
+        return (payloads, all[0]["event"]?.string == "start")
     }
 
-    private static func commonPart(
-        _ content: MessageContent, _ row: APNsPushTypeRow
-    ) throws(APNsContentFault) -> JSONObject {
-        var aps = JSONObject()
-        if row.type == .background {
-            if content.notification != nil { throw .notForBackground(.root / "notification") }
-            if content.badge != .none { throw .notForBackground(.root / "badge") }
-            if content.sound != nil { throw .notForBackground(.root / "sound") }
-            aps["content-available"] = 1
+    private init(_ content: MessageContent, _ row: APNsPushTypeRow) throws(APNsContentFault) {
+        self.content = content
+        self.row = row
+        var contentBytes = content.apns?.bytes.count ?? 0
+        for member in content.data { contentBytes += member.name.utf8.count + member.json.bytes.count }
+        guard contentBytes <= Self.contentBytesMax else {
+            throw .payloadTooLarge(bytes: contentBytes, bytesMax: row.payloadBytesMax)
         }
-        if let notification = content.notification {
-            var alert = JSONObject()
-            alert["title"] = notification.title.map { .string($0) }
-            alert["subtitle"] = notification.subtitle.map { .string($0) }
-            alert["body"] = notification.body.map { .string($0) }
-            if !alert.isEmpty { aps["alert"] = .object(alert) }
-        }
-        aps["sound"] = content.sound.map { .string($0) }
-        var members = [JSONMember("aps", .object(aps))]
+        var patch = try Self.patch(content)
+        apsPatch = patch["aps"]?.object ?? JSONObject()
+        patch["aps"] = nil
+        var members: [JSONMember] = []
         for member in content.data {
             let pointer = JSONPointer.root / "data" / member.name
             if member.name == "aps" { throw .reservedKey(pointer) }
-            members.append(JSONMember(member.name, try value(of: member.json, at: pointer)))
+            members.append(JSONMember(member.name, try Self.value(of: member.json, at: pointer)))
         }
-        return JSONObject(members)
+        neighbours = JSONValue.object(JSONObject(members)).mergePatched(with: .object(patch)).object ?? JSONObject()
     }
 
-    private static func overrides(_ content: MessageContent) throws(APNsContentFault) -> JSONValue {
+    private static func patch(_ content: MessageContent) throws(APNsContentFault) -> JSONObject {
         let pointer = JSONPointer.root / "apns"
-        guard let text = content.apns else { return .object(JSONObject()) }
-        let patch = try value(of: text, at: pointer)
-        guard let object = patch.object else { throw .wrongValue(pointer, expected: "an object") }
-        if let aps = object["aps"] {
+        guard let text = content.apns else { return JSONObject() }
+        guard let patch = try value(of: text, at: pointer).object else {
+            throw .wrongValue(pointer, expected: "an object")
+        }
+        if let aps = patch["aps"] {
             guard let members = aps.object else { throw .wrongValue(pointer / "aps", expected: "an object") }
             // The registry keeps the badge's count; a number that it never hears of would turn the phone back later.
             if content.badge != .none, members["badge"] != nil { throw .badgeTwice }
@@ -77,8 +68,38 @@ enum APNsPayloadCompiler {
         do throws(JSONError) { return try text.value() } catch { throw .wrongValue(pointer, expected: "JSON") }
     }
 
+    private func aps(_ text: NotificationText?) throws(APNsContentFault) -> JSONObject {
+        let common = JSONValue.object(try commonPart(text))
+        let aps = common.mergePatched(with: .object(apsPatch)).object ?? JSONObject()
+        try APNsPayloadKeys.check(aps, row.type)
+        if row.type == .background { try checkBackground(aps) }
+        if row.type == .alert, aps["alert"] == nil, aps["sound"] == nil, aps["badge"] == nil, content.badge == .none {
+            throw .nothingToShow
+        }
+        return aps
+    }
+
+    private func commonPart(_ text: NotificationText?) throws(APNsContentFault) -> JSONObject {
+        var aps = JSONObject()
+        if row.type == .background {
+            if text != nil { throw .notForBackground(.root / "notification") }
+            if content.badge != .none { throw .notForBackground(.root / "badge") }
+            if content.sound != nil { throw .notForBackground(.root / "sound") }
+            aps["content-available"] = 1
+        }
+        if let text {
+            var alert = JSONObject()
+            alert["title"] = text.title.map { .string($0) }
+            alert["subtitle"] = text.subtitle.map { .string($0) }
+            alert["body"] = text.body.map { .string($0) }
+            if !alert.isEmpty { aps["alert"] = .object(alert) }
+        }
+        aps["sound"] = content.sound.map { .string($0) }
+        return aps
+    }
+
     /// APNs refuses, delays or silently drops a background push that has more than its one flag.
-    private static func checkBackground(_ aps: JSONObject) throws(APNsContentFault) {
+    private func checkBackground(_ aps: JSONObject) throws(APNsContentFault) {
         let pointer = JSONPointer.root / "apns" / "aps"
         for member in aps.members where member.name != "content-available" {
             throw .notForBackground(pointer / member.name)
@@ -86,22 +107,48 @@ enum APNsPayloadCompiler {
         guard aps["content-available"] == 1 else { throw .wrongValue(pointer / "content-available", expected: "1") }
     }
 
+    /// The largest is told, so that the sender knows how much has to go.
+    private func checkSizes(_ payloads: [CompiledAPNsPayload]) throws(APNsContentFault) {
+        let sizes = payloads.map(\.bytesMax)
+        let largest = sizes.indices.reduce(0) { sizes[$1] > sizes[$0] ? $1 : $0 }
+        guard sizes[largest] > row.payloadBytesMax else { return }
+        // Where the common text is too long itself, a localization is not what is wrong.
+        let isCommon = sizes[0] > row.payloadBytesMax
+        throw .payloadTooLarge(
+            bytes: isCommon ? sizes[0] : sizes[largest], bytesMax: row.payloadBytesMax,
+            locale: isCommon ? nil : content.localizations[largest - 1].locale)
+    }
+}
+
+// Writing.
+extension APNsPayloadCompiler {
     /// The badge goes last in `aps`, so that one comma decides.
-    private static func write(_ root: JSONObject, _ aps: JSONObject, badge: BadgeChange) -> CompiledAPNsPayload {
+    private func payload(_ aps: JSONObject, _ tail: [UInt8]) -> CompiledAPNsPayload {
         var head = JSONWriter(capacity: 512)
         head.beginObject()
         head.name("aps")
         head.beginObject()
         for member in aps.members { head.member(member.name, member.value) }
-        var tail = JSONWriter(capacity: 512)
-        tail.beginObject()
-        tail.member("aps", true)
-        for member in root.members where member.name != "aps" { tail.member(member.name, member.value) }
-        tail.endObject()
-        // The tail's own writer placed the commas behind a stand-in for `aps`, whose bytes are not wanted.
-        let rest = [UInt8(ascii: "}")] + tail.bytes.dropFirst(#"{"aps":true"#.utf8.count)
-        guard badge != .none else { return CompiledAPNsPayload(head: head.bytes + rest, badgeLead: [], tail: []) }
-        let lead = aps.isEmpty ? #""badge":"# : #","badge":"#
-        return CompiledAPNsPayload(head: head.bytes, badgeLead: Array(lead.utf8), tail: rest)
+        let lead = content.badge == .none ? "" : aps.isEmpty ? #""badge":"# : #","badge":"#
+        return CompiledAPNsPayload(head: head.bytes, badgeLead: Array(lead.utf8), tail: tail)
+    }
+
+    /// From the end of `aps` on: one array that all localizations share.
+    private func tail() -> [UInt8] {
+        var writer = JSONWriter(capacity: 512)
+        writer.beginObject()
+        writer.member("aps", true)
+        for member in neighbours.members { writer.member(member.name, member.value) }
+        writer.endObject()
+        // The writer placed the commas behind a stand-in for `aps`, whose bytes are not wanted.
+        return [UInt8(ascii: "}")] + writer.bytes.dropFirst(#"{"aps":true"#.utf8.count)
+    }
+}
+
+extension NotificationText {
+    /// A member that this text does not have is the other's.
+    fileprivate func over(_ common: NotificationText?) -> NotificationText {
+        NotificationText(
+            title: title ?? common?.title, subtitle: subtitle ?? common?.subtitle, body: body ?? common?.body)
     }
 }
