@@ -8,5 +8,6 @@ package enum EmbeddedMigrations {
         ("0004_routes_per_app", PackageResources._004_routes_per_app_sql),
         ("0005_feedback_numbers", PackageResources._005_feedback_numbers_sql),
         ("0007_messages_at_large", PackageResources._007_messages_at_large_sql),
+        ("0008_push_history", PackageResources._008_push_history_sql),
     ]
 }

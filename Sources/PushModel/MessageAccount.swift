@@ -42,10 +42,12 @@ package struct MessageAccount: Equatable, Sendable {
     package let pending: Int64
     /// Endings other than a plain `accepted`, with their reasons, ordered by state and reason.
     package let reasons: [EndingTotal]
+    /// Rising by their numbers. Below the whole by what ended without a route, or by the word of an older program.
+    package let providers: [ProviderAccount]
 
     package init(
         id: MessageID, state: MessageState, acceptedAt: WallInstant, expiresAt: WallInstant, finishedAt: WallInstant?,
-        audience: Int64?, outcomes: [Int64], pending: Int64, reasons: [EndingTotal]
+        audience: Int64?, outcomes: [Int64], pending: Int64, reasons: [EndingTotal], providers: [ProviderAccount] = []
     ) {
         self.id = id
         self.state = state
@@ -56,7 +58,32 @@ package struct MessageAccount: Equatable, Sendable {
         self.outcomes = outcomes
         self.pending = pending
         self.reasons = reasons
+        self.providers = providers
     }
+
+    package func count(_ state: TerminalState) -> Int64 {
+        let place = Int(state.rawValue) - 1
+        return place < outcomes.count ? outcomes[place] : 0
+    }
+}
+
+/// The part of an account that is one provider's: the pushes whose parcel is, or was, on one of its routes.
+///
+/// A push that goes on at another provider counts there from then on.
+package struct ProviderAccount: Equatable, Sendable {
+    package let provider: Provider
+    /// One count per terminal state, in the order of `TerminalState.allCases`.
+    package let outcomes: [Int64]
+    package let pending: Int64
+
+    package init(provider: Provider, outcomes: [Int64], pending: Int64) {
+        self.provider = provider
+        self.outcomes = outcomes
+        self.pending = pending
+    }
+
+    /// Everybody of the message's audience who is this provider's.
+    package var members: Int64 { outcomes.reduce(pending, +) }
 
     package func count(_ state: TerminalState) -> Int64 {
         let place = Int(state.rawValue) - 1

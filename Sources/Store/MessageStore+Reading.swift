@@ -21,10 +21,10 @@ extension MessageStore {
         }
         let rows = try await translating { () throws(PostgresError) in try await pool.read(query) }
         guard rows.rowCount == 1 else { return nil }
-        return try Self.account(in: rows, row: 0, withReasons: true)
+        return try Self.account(in: rows, row: 0, isWhole: true)
     }
 
-    /// Newest first. Without reasons: those are a look at one message.
+    /// Newest first. Without reasons and providers: those are a look at one message.
     package func list(app: AppID, before: MessageID? = nil, limit: Int) async throws(StoreFault) -> [MessageAccount] {
         let query = Query(MessageSQL.list) {
             $0.int64(app.value)
@@ -33,7 +33,7 @@ extension MessageStore {
         }
         let rows = try await translating { () throws(PostgresError) in try await pool.read(query) }
         var accounts: [MessageAccount] = []
-        for row in 0..<rows.rowCount { accounts.append(try Self.account(in: rows, row: row, withReasons: false)) }
+        for row in 0..<rows.rowCount { accounts.append(try Self.account(in: rows, row: row, isWhole: false)) }
         return accounts
     }
 
@@ -62,7 +62,7 @@ extension MessageStore {
     }
 
     private static func account(
-        in rows: ResultSet, row: Int, withReasons: Bool
+        in rows: ResultSet, row: Int, isWhole: Bool
     ) throws(StoreFault) -> MessageAccount {
         do throws(PostgresError) {
             guard let state = MessageState(rawValue: try rows.int16(row, 1)) else {
@@ -74,7 +74,8 @@ extension MessageStore {
                 id: MessageID(try rows.uuid(row, 0)), state: state, acceptedAt: try rows.instant(row, 2),
                 expiresAt: try rows.instant(row, 3), finishedAt: try rows.instantOrNil(row, 4),
                 audience: try rows.int64OrNil(row, 5), outcomes: outcomes, pending: try rows.int64(row, 6),
-                reasons: withReasons ? try reasons(in: rows, row: row) : [])
+                reasons: isWhole ? try reasons(in: rows, row: row) : [],
+                providers: isWhole ? try providers(in: rows, row: row) : [])
         } catch { throw StoreFault(error) }
     }
 
@@ -90,5 +91,21 @@ extension MessageStore {
             totals.append(EndingTotal(ending: Ending(state, words[place]), count: counts[place]))
         }
         return totals
+    }
+
+    /// Without those of a provider that this program doesn't know: a newer one's.
+    private static func providers(in rows: ResultSet, row: Int) throws(PostgresError) -> [ProviderAccount] {
+        if rows.isNull(row, 17) { return [] }
+        let numbers = try rows.int16Array(row, 17)
+        let pending = try rows.int64Array(row, 18)
+        var counts: [[Int64]] = []
+        for column in 19...25 { counts.append(try rows.int64Array(row, column)) }
+        var accounts: [ProviderAccount] = []
+        for (place, number) in numbers.enumerated() {
+            guard let provider = Provider(rawValue: number) else { continue }
+            accounts.append(
+                ProviderAccount(provider: provider, outcomes: counts.map { $0[place] }, pending: pending[place]))
+        }
+        return accounts
     }
 }

@@ -10,7 +10,8 @@ extension ConformanceRun {
         let app = random.pick(apps)
         let said = DeviceRegistration(
             installation: random.pick(Self.installations), kind: random.pick([.alert, .alert, .alert, .voip]),
-            provider: .apns, environment: random.pick([.production, .production, .sandbox]),
+            provider: random.pick([.apns, .apns, .fcm]),
+            environment: random.pick([.production, .production, .sandbox]),
             topic: random.pick(["", "com.example.app"]), token: DeviceToken(bytes: [UInt8(random.below(12)), 7, 7, 7]),
             badge: random.pick([nil, 3]), asOf: random.pick([nil, nil, now, now + .seconds(-60)]))
         story.append("register \(said.installation) \(said.kind) \(said.environment) at \(now.microseconds)")

@@ -190,6 +190,21 @@ extension SimulatedStore {
         return MessageAccount(
             id: id, state: message.state, acceptedAt: message.acceptedAt, expiresAt: message.expiresAt,
             finishedAt: message.finishedAt, audience: message.audience, outcomes: outcomes,
-            pending: Int64(open.reduce(0) { $0 + $1.pending }), reasons: message.reasons)
+            pending: Int64(open.reduce(0) { $0 + $1.pending }), reasons: message.reasons,
+            providers: providers(of: message, open))
+    }
+
+    private func providers(of message: MessageRow, _ open: [ParcelRow]) -> [ProviderAccount] {
+        Provider.allCases.compactMap { provider in
+            let ours = open.filter { route($0.route)?.provider == provider }
+            let folded = message.providers.first { $0.provider == provider }
+            if folded == nil, ours.isEmpty { return nil }
+            var outcomes = folded?.counts ?? ProviderCounts(provider: provider).counts
+            for parcel in ours {
+                for state in outcomes.indices { outcomes[state] += parcel.counts[state] }
+            }
+            return ProviderAccount(
+                provider: provider, outcomes: outcomes, pending: Int64(ours.reduce(0) { $0 + $1.pending }))
+        }
     }
 }

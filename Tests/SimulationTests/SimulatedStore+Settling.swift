@@ -51,8 +51,19 @@ extension SimulatedStore {
         for state in TerminalState.allCases.indices {
             messages[messagePlace].counts[state] += parcels[place].counts[state]
         }
+        foldByProvider(parcels[place], messagePlace)
         parcels.remove(at: place)
         finishIfComplete(messagePlace, now)
+    }
+
+    private mutating func foldByProvider(_ parcel: ParcelRow, _ messagePlace: Int) {
+        guard parcel.counts.contains(where: { $0 > 0 }), let provider = route(parcel.route)?.provider else { return }
+        var providers = messages[messagePlace].providers
+        let known = providers.firstIndex { $0.provider == provider }
+        if known == nil { providers.append(ProviderCounts(provider: provider)) }
+        let place = known ?? providers.count - 1
+        for state in TerminalState.allCases.indices { providers[place].counts[state] += parcel.counts[state] }
+        messages[messagePlace].providers = providers.sorted { $0.provider.rawValue < $1.provider.rawValue }
     }
 
     /// The sums that PostgreSQL's CHECKs repeat; a sentence where one does not hold.

@@ -70,8 +70,15 @@ struct MessageRow: Equatable, Sendable {
     var counts = [Int64](repeating: 0, count: TerminalState.allCases.count)
     /// By state, then reason.
     var reasons: [EndingTotal] = []
+    /// Like `counts`, by the provider of the routes; rising.
+    var providers: [ProviderCounts] = []
 
     var members: Int64 { counts.reduce(0, +) }
+}
+
+struct ProviderCounts: Equatable, Sendable {
+    let provider: Provider
+    var counts = [Int64](repeating: 0, count: TerminalState.allCases.count)
 }
 
 /// Exists as long as the message's planning.

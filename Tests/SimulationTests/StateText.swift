@@ -49,6 +49,10 @@ enum StateText {
                 SELECT 9, id::text, id, concat_ws('|', 'feedback', app_id, registration_id, generation, installation,
                     kind, provider, verdict, reason, \(micros("at")))
                 FROM feedback
+                UNION ALL
+                SELECT 10, message_id::text || provider, 0, concat_ws('|', 'provider', message_id, provider, accepted,
+                    rejected, unregistered, expired, suppressed, cancelled, gave_up)
+                FROM message_providers
             ) AS state ORDER BY section, number, key COLLATE "C"
             """)
 
@@ -68,11 +72,15 @@ enum StateText {
         let minutes = store.minutes.sorted {
             $0.route == $1.route ? $0.minute < $1.minute : $0.route < $1.route
         }
+        let providers = store.messages.sorted { $0.id < $1.id }.flatMap { message in
+            message.providers.map { ["provider", message.id.text, $0.provider.rawValue] + $0.counts.map { $0 as Any } }
+        }
         let rows: [[Any]] =
             store.routes.map(\.cells) + store.registrations.map(\.cells)
             + store.messages.sorted { $0.id < $1.id }.map(\.cells)
             + store.plans.sorted { $0.message < $1.message }.map(\.cells) + reasons + store.parcels.map(\.cells)
             + store.suspicions.map(\.cells) + minutes.map(\.cells) + store.feedback.map(\.cells)
+            + providers
         return rows.map { row in row.map { "\($0)" }.joined(separator: "|") }
     }
 }

@@ -23,6 +23,8 @@ extension SimulatedWorld {
             fail("P2", "audience \(account.audience ?? -1), ended \(ended), owed \(frozen.count)")
         }
         if frozen.contains(where: { ledger[$0]?.isEnded != true }) { fail("P2", "a member never ended") }
+        let byProvider = account.providers.reduce(0) { $0 + $1.members }
+        if byProvider != frozen.count { fail("P2", "the providers have \(byProvider) of \(frozen.count) members") }
         let accepted = frozen.filter { pair in apple.seen(pair).contains { $0.answer == .accepted } }.count
         if account.count(.accepted) > accepted { fail("P2", "more accepted than Apple accepted") }
         checkReach(message, account, frozen)

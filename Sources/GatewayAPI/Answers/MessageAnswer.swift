@@ -25,18 +25,18 @@ package enum MessageAnswer {
 
     package static func body(_ account: MessageAccount) -> [UInt8] {
         var writer = JSONWriter(capacity: 512)
-        write(account, withReasons: true, to: &writer)
+        write(account, isWhole: true, to: &writer)
         return writer.bytes
     }
 
     /// `next` leads to the messages before these.
     package static func page(_ accounts: [MessageAccount], next: String?) -> [UInt8] {
         var writer = JSONWriter(capacity: 4_096)
-        writer.page(accounts, next: next) { writer, account in write(account, withReasons: false, to: &writer) }
+        writer.page(accounts, next: next) { writer, account in write(account, isWhole: false, to: &writer) }
         return writer.bytes
     }
 
-    private static func write(_ account: MessageAccount, withReasons: Bool, to writer: inout JSONWriter) {
+    private static func write(_ account: MessageAccount, isWhole: Bool, to writer: inout JSONWriter) {
         writer.beginObject()
         writer.member("id", account.id.value.text)
         writer.member("state", account.state.name)
@@ -47,7 +47,10 @@ package enum MessageAnswer {
         writer.time("accepted_at", account.acceptedAt)
         writer.time("expires_at", account.expiresAt)
         writer.optionalTime("finished_at", account.finishedAt)
-        if withReasons { writeReasons(account.reasons, to: &writer) }
+        if isWhole {
+            writeReasons(account.reasons, to: &writer)
+            writeProviders(account, to: &writer)
+        }
         writer.endObject()
     }
 
@@ -55,6 +58,22 @@ package enum MessageAnswer {
         writer.name("outcomes")
         writer.beginObject()
         for state in TerminalState.allCases { writer.member(state.name, count(state)) }
+        writer.endObject()
+    }
+
+    /// A provider's audience is known when the message's is.
+    private static func writeProviders(_ account: MessageAccount, to writer: inout JSONWriter) {
+        writer.name("providers")
+        writer.beginObject()
+        for part in account.providers {
+            writer.name(part.provider.name)
+            writer.beginObject()
+            writer.name("audience")
+            if account.audience == nil { writer.null() } else { writer.integer(part.members) }
+            writeOutcomes(to: &writer, part.count)
+            writer.member("pending", part.pending)
+            writer.endObject()
+        }
         writer.endObject()
     }
 

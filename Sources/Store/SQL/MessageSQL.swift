@@ -41,8 +41,10 @@ enum MessageSQL {
         SELECT \(accountColumns),
             ARRAY(SELECT state FROM message_reasons r WHERE r.message_id = m.id ORDER BY r.state, r.reason COLLATE "C"),
             ARRAY(SELECT reason FROM message_reasons r WHERE r.message_id = m.id ORDER BY r.state, r.reason COLLATE "C"),
-            ARRAY(SELECT count FROM message_reasons r WHERE r.message_id = m.id ORDER BY r.state, r.reason COLLATE "C")
-        FROM messages m \(openParcels) WHERE m.app_id = $1 AND m.id = $2
+            ARRAY(SELECT count FROM message_reasons r WHERE r.message_id = m.id ORDER BY r.state, r.reason COLLATE "C"),
+            by.providers, by.pending, by.accepted, by.rejected, by.unregistered, by.expired, by.suppressed,
+            by.cancelled, by.gave_up
+        FROM messages m \(openParcels) \(byProvider) WHERE m.app_id = $1 AND m.id = $2
         """)
 
     /// $1 app, $2 below which id (null: from the newest on), $3 how many.
@@ -73,6 +75,31 @@ enum MessageSQL {
                 sum(cancelled) AS cancelled, sum(gave_up) AS gave_up
             FROM parcels WHERE message_id = m.id
         ) AS p
+        """
+
+    private static let byProvider = """
+        CROSS JOIN LATERAL (
+            SELECT array_agg(provider ORDER BY provider) AS providers, array_agg(pending ORDER BY provider) AS pending,
+                array_agg(accepted ORDER BY provider) AS accepted, array_agg(rejected ORDER BY provider) AS rejected,
+                array_agg(unregistered ORDER BY provider) AS unregistered,
+                array_agg(expired ORDER BY provider) AS expired, array_agg(suppressed ORDER BY provider) AS suppressed,
+                array_agg(cancelled ORDER BY provider) AS cancelled, array_agg(gave_up ORDER BY provider) AS gave_up
+            FROM (
+                SELECT provider, sum(pending)::bigint AS pending, sum(accepted)::bigint AS accepted,
+                    sum(rejected)::bigint AS rejected, sum(unregistered)::bigint AS unregistered,
+                    sum(expired)::bigint AS expired, sum(suppressed)::bigint AS suppressed,
+                    sum(cancelled)::bigint AS cancelled, sum(gave_up)::bigint AS gave_up
+                FROM (
+                    SELECT provider, 0::bigint AS pending, accepted, rejected, unregistered, expired, suppressed,
+                        cancelled, gave_up
+                    FROM message_providers WHERE message_id = m.id
+                    UNION ALL
+                    SELECT r.provider, p.pending, p.accepted, p.rejected, p.unregistered, p.expired, p.suppressed,
+                        p.cancelled, p.gave_up
+                    FROM parcels p JOIN routes r ON r.id = p.route_id WHERE p.message_id = m.id
+                ) AS counted GROUP BY provider
+            ) AS summed
+        ) AS by
         """
 
     static let content = Statement(

@@ -33,6 +33,23 @@ enum SettleSQL {
         """
     }
 
+    // The row of the message is locked before: two settles of one message write one after the other.
+    private static let providers = """
+        providers AS (
+            INSERT INTO message_providers AS known (message_id, provider, accepted, rejected, unregistered, expired,
+                suppressed, cancelled, gave_up)
+            SELECT mine.message_id, routes.provider, mine.accepted, mine.rejected, mine.unregistered, mine.expired,
+                mine.suppressed, mine.cancelled, mine.gave_up
+            FROM folded JOIN mine USING (message_id) JOIN routes ON routes.id = mine.route_id
+            WHERE mine.ended > 0
+            ON CONFLICT (message_id, provider) DO UPDATE SET accepted = known.accepted + excluded.accepted,
+                rejected = known.rejected + excluded.rejected,
+                unregistered = known.unregistered + excluded.unregistered,
+                expired = known.expired + excluded.expired, suppressed = known.suppressed + excluded.suppressed,
+                cancelled = known.cancelled + excluded.cancelled, gave_up = known.gave_up + excluded.gave_up
+        )
+        """
+
     // What the route answered counts where the settle does, once.
     private static let heard = """
         heard AS (
@@ -83,7 +100,7 @@ enum SettleSQL {
                     WHEN m.audience = m.members + mine.ended AND m.state <> 7 THEN coalesce($12, clock_timestamp()) END
             FROM mine WHERE m.id = mine.message_id
             RETURNING m.id AS message_id
-        ), \(born), \(reasons(of: "folded")), \(heard)
+        ), \(born), \(reasons(of: "folded")), \(providers), \(heard)
         SELECT count(*) FROM mine
         """)
 

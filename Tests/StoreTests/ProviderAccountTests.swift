@@ -1,0 +1,103 @@
+import DeliveryRules
+import Postgres
+import PushModel
+import Store
+import Testing
+
+private let dawn = StoreWorld.dawn
+
+@Suite("The account of a message by provider")
+struct ProviderAccountTests {
+    /// Six phones of Apple's and four of Google's.
+    private func register(_ world: StoreWorld) async throws {
+        try await world.register(1...6)
+        for number in 7...10 {
+            var said = StoreWorld.registration("i\(number)", token: number)
+            said.provider = .fcm
+            try await world.register(said)
+        }
+    }
+
+    private func lease(_ world: StoreWorld, _ provider: Provider) async throws -> LeasedParcel {
+        let route = try await world.number("SELECT id FROM routes WHERE provider = \(provider.rawValue)")
+        let order = LeaseOrder(
+            route: RouteID(Int64(route)), owner: StoreWorld.ann, leaseFor: .seconds(60), knownFormats: [1])
+        return try #require(try await world.stores.parcels.lease(order, now: dawn))
+    }
+
+    @Test("adds up at each settle, open parcels included")
+    func addsUp() async throws {
+        try await withStores { world in
+            try await register(world)
+            try await world.send(world.newMessage())
+            let apple = try await lease(world, .apns)
+            _ = try await world.stores.parcels.settle(apple.settling([(0..<2, Ending(.accepted))]), now: dawn)
+            #expect(
+                try await world.account().providers == [
+                    ProviderAccount(provider: .apns, outcomes: [2, 0, 0, 0, 0, 0, 0], pending: 4),
+                    ProviderAccount(provider: .fcm, outcomes: [0, 0, 0, 0, 0, 0, 0], pending: 4),
+                ])
+            let google = try await lease(world, .fcm)
+            let ends = [(0..<3, Ending(.accepted)), (3..<4, Ending(.unregistered, "UNREGISTERED"))]
+            _ = try await world.stores.parcels.settle(google.settling(ends), now: dawn)
+            let rest = Settlement(
+                parcel: apple.id, message: apple.message, epoch: 1, settles: 1,
+                endings: [EndingCount(ending: Ending(.rejected, "BadTopic"), count: 4)], settledBits: [0b11_1111],
+                remainders: [], pendingAfter: 0)
+            for _ in 1...2 { _ = try await world.stores.parcels.settle(rest, now: dawn) }
+            let account = try await world.account()
+            #expect(
+                account.providers == [
+                    ProviderAccount(provider: .apns, outcomes: [2, 4, 0, 0, 0, 0, 0], pending: 0),
+                    ProviderAccount(provider: .fcm, outcomes: [3, 0, 1, 0, 0, 0, 0], pending: 0),
+                ])
+            #expect(account.providers.reduce(0) { $0 + $1.members } == account.audience)
+        }
+    }
+
+    @Test("counts a push that went over to another provider there, and what never had one nowhere")
+    func movedAndUnknown() async throws {
+        try await withStores { world in
+            try await register(world)
+            try await world.send(world.newMessage(audience: .installations(["i1", "i2", "i7", "stranger"])))
+            let apple = try await lease(world, .apns)
+            let google = try await lease(world, .fcm)
+            let over = apple.settling(
+                [(0..<1, Ending(.accepted))], remainders: [apple.remainder(1..<2, route: google.route)])
+            _ = try await world.stores.parcels.settle(over, now: dawn)
+            for parcel in [google, try await lease(world, .fcm)] {
+                _ = try await world.stores.parcels.settle(parcel.settlingAll(), now: dawn)
+            }
+            let account = try await world.account()
+            #expect(account.state == .finished && account.audience == 4)
+            #expect(
+                account.providers == [
+                    ProviderAccount(provider: .apns, outcomes: [1, 0, 0, 0, 0, 0, 0], pending: 0),
+                    ProviderAccount(provider: .fcm, outcomes: [2, 0, 0, 0, 0, 0, 0], pending: 0),
+                ])
+        }
+    }
+
+    @Test("lacks what an older program settled beside this one, and never exceeds the whole")
+    func olderProgram() async throws {
+        try await withStores { world in
+            try await register(world)
+            try await world.send(world.newMessage())
+            let apple = try await lease(world, .apns)
+            // What a program writes that knows nothing of providers.
+            try await world.pool.script(
+                """
+                BEGIN; DELETE FROM parcels WHERE id = \(apple.id.value);
+                UPDATE messages SET members = members + 6, accepted = accepted + 6; COMMIT
+                """)
+            let google = try await lease(world, .fcm)
+            _ = try await world.stores.parcels.settle(google.settlingAll(), now: dawn)
+            let account = try await world.account()
+            #expect(account.state == .finished && account.count(.accepted) == 10)
+            #expect(
+                account.providers == [
+                    ProviderAccount(provider: .fcm, outcomes: [4, 0, 0, 0, 0, 0, 0], pending: 0)
+                ])
+        }
+    }
+}
