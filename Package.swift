@@ -65,6 +65,7 @@ let package = Package(
                 .embedInCode("0003_suspicions_in_turn.sql"),
                 .embedInCode("0004_routes_per_app.sql"),
                 .embedInCode("0005_feedback_numbers.sql"),
+                .embedInCode("0006_registry_at_large.sql"),
                 .embedInCode("0007_messages_at_large.sql"),
                 .embedInCode("0008_push_history.sql"),
             ], swiftSettings: house),

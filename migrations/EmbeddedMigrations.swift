@@ -7,6 +7,7 @@ package enum EmbeddedMigrations {
         ("0003_suspicions_in_turn", PackageResources._003_suspicions_in_turn_sql),
         ("0004_routes_per_app", PackageResources._004_routes_per_app_sql),
         ("0005_feedback_numbers", PackageResources._005_feedback_numbers_sql),
+        ("0006_registry_at_large", PackageResources._006_registry_at_large_sql),
         ("0007_messages_at_large", PackageResources._007_messages_at_large_sql),
         ("0008_push_history", PackageResources._008_push_history_sql),
     ]

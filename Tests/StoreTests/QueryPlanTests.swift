@@ -18,6 +18,8 @@ struct QueryPlanTests {
         SELECT routes.app_id, routes.id, 1, 1, 'c' || n || '-' || routes.id, sha256((n || '-' || routes.id)::bytea)
         FROM routes, generate_series(1, 5000) AS n;
         INSERT INTO registration_pulse SELECT id, 0, '2026-01-01' FROM registrations ON CONFLICT DO NOTHING;
+        UPDATE registrations SET user_id = 'u' || id / 4, tags = ARRAY['t' || id % 50, 'u' || id / 4],
+            state = CASE id % 1000 WHEN 0 THEN 3 WHEN 1 THEN 2 ELSE 1 END WHERE installation LIKE 'c%';
         INSERT INTO messages (id, app_id, format, priority, kind, horizon, accepted_at, expires_at)
         SELECT gen_random_uuid(), 1, 1, 2, 1, 0, '2026-01-01', '2026-01-02' FROM generate_series(1, 300);
         INSERT INTO message_contents SELECT id, '', '' FROM messages ON CONFLICT DO NOTHING;
@@ -43,7 +45,7 @@ struct QueryPlanTests {
     /// Tables that grow with devices, messages or time.
     private static let large = [
         "registrations", "registration_pulse", "messages", "message_contents_rest", "plans", "parcels", "suspicions",
-        "feedback", "idempotency_keys",
+        "feedback", "idempotency_keys", "registration_tags",
     ]
 
     /// One of everything that a gateway does all day.
