@@ -55,6 +55,7 @@ let package = Package(
 
         // Floor 2: one folder per provider.
         room("APNs", ["PushModel", "JSON", "Encodings", "Calendar", "DeliveryRules"], path: "Sources/Providers/APNs"),
+        room("FCM", ["PushModel", "JSON", "Encodings", "Calendar", "DeliveryRules"], path: "Sources/Providers/FCM"),
 
         // Floor 3: bytes out and answers in; the registry and the queue as named SQL.
         room("Transport", ["PushModel", "DeliveryRules", "Reactor", "TLS", "HTTP2"]),
@@ -129,6 +130,7 @@ let package = Package(
         suite("CalendarTests", ["Calendar", "PushModel"]),
         suite("DeliveryRulesTests", ["DeliveryRules", "PushModel"]),
         suite("APNsTests", ["APNs", "Encodings", "JSON", "PushModel"]),
+        suite("FCMTests", ["Encodings", "FCM", "JSON", "PushModel"]),
         suite("ReactorTests", ["PushModel", "Reactor"]),
         suite("TLSTests", ["PushModel", "TLS"]),
         suite("SigningTests", ["Signing"]),

@@ -50,6 +50,9 @@ enum House {
         Room(
             "APNs", .providers, ["PushModel", "JSON", "Encodings", "Calendar", "DeliveryRules"],
             folder: "Sources/Providers/APNs"),
+        Room(
+            "FCM", .providers, ["PushModel", "JSON", "Encodings", "Calendar", "DeliveryRules"],
+            folder: "Sources/Providers/FCM"),
 
         Room("Transport", .ends, ["PushModel", "DeliveryRules", "Reactor", "TLS", "HTTP2", "Synchronization"]),
         Room("Migrations", .vocabulary, [], folder: "migrations"),

@@ -1,0 +1,99 @@
+import JSON
+import PushModel
+
+/// Google's error answer (`google.rpc.Status`), as far as anything of it is needed.
+///
+/// A stranger's: bounded, and what does not parse leaves everything empty. Texts in it may quote a payload or a token;
+/// they are looked at here, and go no further.
+struct FCMErrorBody: Equatable {
+    /// "NOT_FOUND".
+    private(set) var status: String?
+    /// FCM's own word, from the FcmError detail: the answer is about the push, and came from FCM itself.
+    private(set) var errorCode: String?
+    /// Paths of the request's fields that BadRequest names.
+    private(set) var violatedFields: [String] = []
+    /// FCM's sentence for a token that is none.
+    private(set) var saysTokenIsNone = false
+    /// QuotaFailure names the device's own rate, not the project's or a topic's.
+    private(set) var namesDeviceQuota = false
+    private(set) var retryDelay: Duration?
+
+    private static let limits = JSONLimits(bytesMax: FCMResponse.bodyBytesMax, depthMax: 16, valuesMax: 1_000)
+
+    init(reading body: Span<UInt8>) {
+        guard !body.isEmpty, body.count <= FCMResponse.bodyBytesMax else { return }
+        var bytes: [UInt8] = []
+        bytes.append(addingCapacity: body.count) { (copy: inout OutputSpan<UInt8>) in
+            for index in body.indices { copy.append(body[index]) }
+        }
+        guard let value = try? JSONReader.read(bytes, limits: Self.limits), let error = value.object?["error"]?.object
+        else { return }
+        status = error["status"]?.string
+        saysTokenIsNone = error["message"]?.string.map(Self.isTokenText) ?? false
+        for detail in error["details"]?.array ?? [] { read(detail) }
+    }
+
+    private mutating func read(_ detail: JSONValue) {
+        guard let members = detail.object, let type = members["@type"]?.string else { return }
+        switch type.split(separator: "/").last {
+        case "google.firebase.fcm.v1.FcmError": errorCode = errorCode ?? members["errorCode"]?.string
+        case "google.rpc.BadRequest":
+            for violation in members["fieldViolations"]?.array ?? [] {
+                if let field = violation.object?["field"]?.string { violatedFields.append(field) }
+            }
+        case "google.rpc.QuotaFailure":
+            let violations = members["violations"]?.array ?? []
+            namesDeviceQuota = namesDeviceQuota || violations.contains(where: Self.isAboutDevice)
+        case "google.rpc.RetryInfo":
+            retryDelay = members["retryDelay"]?.string.flatMap { FCMDuration.parse($0) }
+        default: break
+        }
+    }
+
+    /// The beginnings of what FCM says about a token that is none. Looked for at the start: further in, a sentence may
+    /// quote the sender's own words.
+    private static let tokenTexts = [
+        "the registration token is not a valid", "registration token is not a valid", "invalid registration token",
+    ]
+
+    private static func isTokenText(_ text: String) -> Bool {
+        let lowered = text.lowercased()
+        return tokenTexts.contains { lowered.hasPrefix($0) }
+    }
+
+    /// Holding a project's limit for a device's would mean to go on knocking; so a doubt is the project's.
+    private static func isAboutDevice(_ violation: JSONValue) -> Bool {
+        let subject = violation.object?["subject"]?.string?.lowercased() ?? ""
+        if subject.hasPrefix("device") { return true }
+        guard subject.isEmpty else { return false }
+        let description = violation.object?["description"]?.string?.lowercased() ?? ""
+        return description.contains("device") && !description.contains("project") && !description.contains("topic")
+    }
+}
+
+/// Durations as proto3's JSON writes them: "3.5s".
+enum FCMDuration {
+    /// Beyond any that FCM has a use for.
+    private static let digitsMax = 10
+
+    /// nil for another form, and for a negative one.
+    static func parse(_ text: String) -> Duration? {
+        guard text.utf8.last == UInt8(ascii: "s") else { return nil }
+        let parts = text.utf8.dropLast().split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        guard (1...2).contains(parts.count), let seconds = number(parts[0], digitsMax: digitsMax) else { return nil }
+        guard parts.count == 2 else { return .seconds(seconds) }
+        guard var fraction = number(parts[1], digitsMax: 9) else { return nil }
+        for _ in parts[1].count..<9 { fraction *= 10 }
+        return .seconds(seconds) + .nanoseconds(fraction)
+    }
+
+    private static func number(_ digits: Substring.UTF8View, digitsMax: Int) -> Int64? {
+        guard (1...digitsMax).contains(digits.count) else { return nil }
+        var number: Int64 = 0
+        for digit in digits {
+            guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(digit) else { return nil }
+            number = number * 10 + Int64(digit - UInt8(ascii: "0"))
+        }
+        return number
+    }
+}

@@ -1,0 +1,135 @@
+import PushModel
+
+/// One documented answer.
+struct FCMErrorRow: Equatable, Sendable {
+    enum Meaning: Equatable, Sendable {
+        case rejected(RejectionFault)
+        case deferred(DeferralReason)
+    }
+
+    /// What else has to stand in the answer for this row; rows are tried in their order.
+    enum Condition: Equatable, Sendable {
+        case always
+        case httpStatus(Int)
+        /// The token's text is doubted, and nothing else is (4.1 of the protocol reference: the two shapes).
+        case tokenIsDoubted
+        case deviceQuota
+    }
+
+    let word: String
+    let condition: Condition
+    let meaning: Meaning
+    /// Not sooner than this after the answer, unless Retry-After says otherwise; nil leaves it to the retry policy.
+    let after: Duration?
+    let connection: ConnectionAdvice
+    let alarm: ProviderAlarm?
+}
+
+/// The one table of FCM's answers. Source: "FCM error codes" (v1), google.rpc.Code, and what operators saw.
+///
+/// Only the rows of `tokenUnregistered` and `tokenSuspect` say anything about a token (P5).
+enum FCMRejections {
+    /// Google asks for 60 s after a 429 without Retry-After.
+    static let quotaFloor: Duration = .seconds(60)
+    /// And for 10 s after a 5xx.
+    static let busyFloor: Duration = .seconds(10)
+    /// A Retry-After of nothing is no reason to knock without a pause.
+    static let waitMin: Duration = .seconds(1)
+
+    /// By the FcmError detail: FCM itself speaks, and about this push. That is looked at first.
+    static let codes: [FCMErrorRow] = [
+        // About the token, as sure as it gets: FCM's 410. docs/decisions/0011 says why, and why on a 404 only.
+        refused("UNREGISTERED", .tokenUnregistered, if: .httpStatus(404)),
+        refused("UNREGISTERED", .tokenSuspect),
+
+        // About the token, and no proof yet: of another project. A whole batch of these is a credential of ours that was
+        // mixed up, so it is confirmed before a token is retired.
+        refused("SENDER_ID_MISMATCH", .tokenSuspect),
+        // Garbage for a token, or a field of the sender's: a payload's error must never cost devices.
+        refused("INVALID_ARGUMENT", .tokenSuspect, if: .tokenIsDoubted),
+        refused("INVALID_ARGUMENT", .message),
+
+        // The APNs key or web push credential that the project's owner gave Google, for devices of that kind only: the
+        // lane is good, the token is good, and the same push would be refused until a person mends it there. Google asks
+        // not to retry. The second is its older name.
+        refused("THIRD_PARTY_AUTH_ERROR", .message, alarm: .credential),
+        refused("APNS_AUTH_ERROR", .message, alarm: .credential),
+
+        // Too many to this one device; the others are none the slower.
+        waits("QUOTA_EXCEEDED", .deviceThrottled, if: .deviceQuota, after: quotaFloor),
+        // The project's rate, or a topic's.
+        waits("QUOTA_EXCEEDED", .laneThrottled, after: quotaFloor),
+
+        // Google's trouble.
+        waits("UNAVAILABLE", .providerBusy, after: busyFloor),
+        waits("INTERNAL", .providerBusy, after: busyFloor),
+        // UNSPECIFIED_ERROR says nothing, and so has no row: the status speaks.
+    ]
+
+    /// By the status, where no FcmError stands beside it: Google's front door speaks, which knows nothing of tokens.
+    static let statuses: [FCMErrorRow] = [
+        refused("INVALID_ARGUMENT", .tokenSuspect, if: .tokenIsDoubted),
+        refused("INVALID_ARGUMENT", .message),
+        refused("OUT_OF_RANGE", .message),
+
+        // Our access token: a new one, on the same connection, which has no memory of the old one.
+        waits("UNAUTHENTICATED", .providerTokenExpired),
+        // The API is not enabled, the account lacks its role, billing: the lane pauses, its pushes wait.
+        waits("PERMISSION_DENIED", .credentialRefused, connection: .close, alarm: .credential),
+        // No such project, as far as anybody can tell. Never a word about a token: a mistyped project would delete all
+        // of them. The route pauses and its pushes wait, while the connection and its other answers stay.
+        waits("NOT_FOUND", .credentialRefused, alarm: .credential),
+
+        waits("RESOURCE_EXHAUSTED", .deviceThrottled, if: .deviceQuota, after: quotaFloor),
+        waits("RESOURCE_EXHAUSTED", .laneThrottled, after: quotaFloor),
+
+        waits("UNAVAILABLE", .providerBusy, after: busyFloor),
+        waits("INTERNAL", .providerBusy, after: busyFloor),
+        waits("DEADLINE_EXCEEDED", .providerBusy, after: busyFloor),
+        waits("UNKNOWN", .providerBusy, after: busyFloor),
+        waits("DATA_LOSS", .providerBusy, after: busyFloor),
+        waits("ABORTED", .providerBusy, after: busyFloor),
+        waits("CANCELLED", .providerBusy, after: busyFloor),
+
+        // A method that is not there.
+        refused("UNIMPLEMENTED", .ours, alarm: .ourRequest),
+    ]
+
+    /// For words that are not in the tables, or none at all: the HTTP status speaks.
+    ///
+    /// `isFromFCM`: there is an FcmError, in a word that we don't know. It is about the push then, not about the lane,
+    /// and a word that nobody knows is no verdict about a token.
+    static func row(forHTTPStatus status: Int, isFromFCM: Bool) -> FCMErrorRow {
+        switch status {
+        case 429: waits("", .laneThrottled, after: quotaFloor)
+        case 500..<600: waits("", .providerBusy, after: busyFloor)
+        case 400..<500 where isFromFCM: refused("", .message)
+        case 401: waits("", .providerTokenExpired)
+        case 403, 407: waits("", .credentialRefused, connection: .close, alarm: .credential)
+        // A page in place of an answer: the address is wrong, which is a setting.
+        case 404: waits("", .credentialRefused, alarm: .credential)
+        case 405, 411, 414, 431: refused("", .ours, alarm: .ourRequest)
+        case 408, 425, 499: waits("", .providerBusy, after: busyFloor)
+        case 400..<500: refused("", .message)
+        // No answer of FCM's: a redirect, say, of somebody in between.
+        default: waits("", .providerBusy, after: busyFloor)
+        }
+    }
+
+    private static func refused(
+        _ word: String, _ fault: RejectionFault, if condition: FCMErrorRow.Condition = .always,
+        alarm: ProviderAlarm? = nil
+    ) -> FCMErrorRow {
+        FCMErrorRow(
+            word: word, condition: condition, meaning: .rejected(fault), after: nil, connection: .keep, alarm: alarm)
+    }
+
+    private static func waits(
+        _ word: String, _ why: DeferralReason, if condition: FCMErrorRow.Condition = .always, after: Duration? = nil,
+        connection: ConnectionAdvice = .keep, alarm: ProviderAlarm? = nil
+    ) -> FCMErrorRow {
+        FCMErrorRow(
+            word: word, condition: condition, meaning: .deferred(why), after: after, connection: connection,
+            alarm: alarm)
+    }
+}

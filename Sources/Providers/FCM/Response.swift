@@ -1,0 +1,94 @@
+import Calendar
+import PushModel
+
+/// From FCM's answer to what it means. Bodies are a stranger's: whatever they hold, the status still counts.
+package enum FCMResponse {
+    /// An error has about 300 bytes, one with many field violations a few thousand. What is longer is not read at all.
+    package static let bodyBytesMax = 8_192
+    /// Of the header `retry-after`: longer than any date.
+    package static let retryAfterBytesMax = 64
+
+    /// `retryAfter`: the header of that name, seconds or a date; empty where there was none.
+    package static func classify(
+        status: Int, body: Span<UInt8>, retryAfter: Span<UInt8>, now: WallInstant
+    ) -> ProviderVerdict {
+        // The common path: nothing to read.
+        if (200..<300).contains(status) {
+            return ProviderVerdict(outcome: .accepted, connection: .keep, alarm: nil)
+        }
+        guard (100..<600).contains(status) else {
+            return ProviderVerdict(outcome: .unknown(.protocolViolation), connection: .close, alarm: nil)
+        }
+        let error = FCMErrorBody(reading: body)
+        let known = knownRow(status, error)
+        let row = known ?? FCMRejections.row(forHTTPStatus: status, isFromFCM: isUnknownCode(error))
+        let reason = known?.word ?? unknownReason(status, error)
+        return ProviderVerdict(
+            outcome: outcome(
+                row, reason, wait(retryAfter, now) ?? error.retryDelay.map { min($0, RetryAfter.waitMax) }),
+            connection: row.connection, alarm: row.alarm, reason: reason, isDocumented: known != nil)
+    }
+
+    /// Whether Google counts the push against the project's quota: each message, refused ones too, but for a 429.
+    ///
+    /// It says nothing about 5xx; we count them, to be on the safe side. A push without an answer is counted by whoever
+    /// sent it. Source: "Throttling and quotas".
+    package static func countsAgainstQuota(status: Int) -> Bool { status != 429 }
+
+    private static func knownRow(_ status: Int, _ error: FCMErrorBody) -> FCMErrorRow? {
+        if let code = error.errorCode, code != unspecified {
+            return FCMRejections.codes.first { $0.word == code && holds($0.condition, status, error) }
+        }
+        guard let word = error.status else { return nil }
+        return FCMRejections.statuses.first { $0.word == word && holds($0.condition, status, error) }
+    }
+
+    private static let unspecified = "UNSPECIFIED_ERROR"
+
+    private static func isUnknownCode(_ error: FCMErrorBody) -> Bool {
+        error.errorCode.map { $0 != unspecified } ?? false
+    }
+
+    private static func holds(_ condition: FCMErrorRow.Condition, _ status: Int, _ error: FCMErrorBody) -> Bool {
+        switch condition {
+        case .always: true
+        case .httpStatus(let asked): status == asked
+        case .deviceQuota: error.namesDeviceQuota
+        // A named field says more than a sentence does. Where another field is named too, that one may be the cause.
+        case .tokenIsDoubted:
+            error.violatedFields.isEmpty
+                ? error.saysTokenIsNone && error.errorCode != nil
+                : error.violatedFields.allSatisfy { $0 == "message.token" }
+        }
+    }
+
+    private static func outcome(_ row: FCMErrorRow, _ reason: String, _ asked: Duration?) -> Outcome {
+        switch row.meaning {
+        case .rejected(let fault): .rejected(Rejection(fault: fault, reason: reason))
+        case .deferred(let why): .deferred(after: asked.map { max($0, FCMRejections.waitMin) } ?? row.after, why)
+        }
+    }
+
+    private static func wait(_ header: Span<UInt8>, _ now: WallInstant) -> Duration? {
+        guard !header.isEmpty, header.count <= retryAfterBytesMax else { return nil }
+        var bytes: [UInt8] = []
+        for index in header.indices { bytes.append(header[index]) }
+        return RetryAfter.parse(String(decoding: bytes, as: UTF8.self), now: now)
+    }
+
+    /// A word of Google's that we do not know yet is kept if it looks like one of its words: what else could stand there
+    /// might be an echo of a token or payload.
+    private static func unknownReason(_ status: Int, _ error: FCMErrorBody) -> String {
+        if let code = error.errorCode, code != unspecified, isWord(code) { return code }
+        if let word = error.status, isWord(word) { return word }
+        return "status_\(status)"
+    }
+
+    private static func isWord(_ text: String) -> Bool {
+        let wordBytesMax = 48
+        return (2...wordBytesMax).contains(text.utf8.count) && text.utf8.first != UInt8(ascii: "_")
+            && text.utf8.allSatisfy { byte in
+                (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) || byte == UInt8(ascii: "_")
+            }
+    }
+}

@@ -1,0 +1,375 @@
+import FCM
+import PushModel
+import Testing
+
+private let now = WallInstant(secondsSince1970: 1_796_126_400)
+
+private func verdict(_ status: Int, _ body: [UInt8], retryAfter: String = "") -> ProviderVerdict {
+    FCMResponse.classify(status: status, body: body.span, retryAfter: Array(retryAfter.utf8).span, now: now)
+}
+
+private func verdict(_ status: Int, _ body: String = "", retryAfter: String = "") -> ProviderVerdict {
+    verdict(status, Array(body.utf8), retryAfter: retryAfter)
+}
+
+/// An answer in Google's form: `code` as FcmError, the others as further details.
+private func answer(
+    _ status: Int, _ word: String, code: String? = nil, text: String = "Requested entity was not found.",
+    details: [String] = []
+) -> String {
+    let type = "type.googleapis.com/google.firebase.fcm.v1.FcmError"
+    let own = code.map { [#"{"@type":"\#(type)","errorCode":"\#($0)"}"#] } ?? []
+    let all = (own + details).joined(separator: ",")
+    return #"{"error":{"code":\#(status),"message":"\#(text)","status":"\#(word)","details":[\#(all)]}}"#
+}
+
+private func violation(_ fields: String...) -> String {
+    let list = fields.map { #"{"field":"\#($0)","description":"Invalid value"}"# }.joined(separator: ",")
+    return #"{"@type":"type.googleapis.com/google.rpc.BadRequest","fieldViolations":[\#(list)]}"#
+}
+
+private func quota(subject: String? = nil, description: String = "") -> String {
+    let who = subject.map { #""subject":"\#($0)","# } ?? ""
+    return
+        #"{"@type":"type.googleapis.com/google.rpc.QuotaFailure","violations":[{\#(who)"description":"\#(description)"}]}"#
+}
+
+private func fault(_ verdict: ProviderVerdict) -> RejectionFault? {
+    if case .rejected(let rejection) = verdict.outcome { rejection.fault } else { nil }
+}
+
+private let badTokenText = "The registration token is not a valid FCM registration token"
+
+@Suite("An answer of FCM")
+struct ResponseTests {
+    /// What one documented answer means.
+    struct Row: Sendable, CustomTestStringConvertible {
+        let status: Int
+        let word: String
+        var code: String?
+        var text = "Requested entity was not found."
+        var details: [String] = []
+        let outcome: Outcome
+        let reason: String
+        var connection = ConnectionAdvice.keep
+        var alarm: ProviderAlarm?
+        var testDescription: String { "\(status) \(word) \(code ?? "-")" }
+
+        static func refused(
+            _ status: Int, _ word: String, _ code: String?, _ fault: RejectionFault, text: String = "No.",
+            details: [String] = [], alarm: ProviderAlarm? = nil
+        ) -> Row {
+            let reason = code ?? word
+            return Row(
+                status: status, word: word, code: code, text: text, details: details,
+                outcome: .rejected(Rejection(fault: fault, reason: reason)), reason: reason, alarm: alarm)
+        }
+
+        static func waits(
+            _ status: Int, _ word: String, _ code: String?, _ why: DeferralReason, seconds: Int64? = nil,
+            details: [String] = [], connection: ConnectionAdvice = .keep, alarm: ProviderAlarm? = nil
+        ) -> Row {
+            Row(
+                status: status, word: word, code: code, details: details,
+                outcome: .deferred(after: seconds.map { .seconds($0) }, why), reason: code ?? word,
+                connection: connection, alarm: alarm)
+        }
+    }
+
+    static let documented: [Row] = [
+        // With an FcmError detail.
+        .refused(404, "NOT_FOUND", "UNREGISTERED", .tokenUnregistered),
+        .refused(403, "PERMISSION_DENIED", "SENDER_ID_MISMATCH", .tokenSuspect),
+        .refused(400, "INVALID_ARGUMENT", "INVALID_ARGUMENT", .tokenSuspect, text: badTokenText),
+        .refused(
+            400, "INVALID_ARGUMENT", "INVALID_ARGUMENT", .tokenSuspect, details: [violation("message.token")]),
+        .refused(
+            400, "INVALID_ARGUMENT", "INVALID_ARGUMENT", .message, details: [violation("message.android.ttl")]),
+        .refused(
+            400, "INVALID_ARGUMENT", "INVALID_ARGUMENT", .message, text: "Android message is too big", details: []),
+        .waits(429, "RESOURCE_EXHAUSTED", "QUOTA_EXCEEDED", .laneThrottled, seconds: 60),
+        .waits(
+            429, "RESOURCE_EXHAUSTED", "QUOTA_EXCEEDED", .laneThrottled, seconds: 60,
+            details: [quota(subject: "project:device-farm")]),
+        .waits(
+            429, "RESOURCE_EXHAUSTED", "QUOTA_EXCEEDED", .laneThrottled, seconds: 60,
+            details: [quota(description: "Topic message rate")]),
+        .waits(
+            429, "RESOURCE_EXHAUSTED", "QUOTA_EXCEEDED", .deviceThrottled, seconds: 60,
+            details: [quota(subject: "device:a")]),
+        .waits(
+            429, "RESOURCE_EXHAUSTED", "QUOTA_EXCEEDED", .deviceThrottled, seconds: 60,
+            details: [quota(description: "Device message rate")]),
+        .waits(503, "UNAVAILABLE", "UNAVAILABLE", .providerBusy, seconds: 10),
+        .waits(500, "INTERNAL", "INTERNAL", .providerBusy, seconds: 10),
+        .refused(401, "UNAUTHENTICATED", "THIRD_PARTY_AUTH_ERROR", .message, alarm: .credential),
+        .refused(401, "UNAUTHENTICATED", "APNS_AUTH_ERROR", .message, alarm: .credential),
+        // Without one: Google's front door.
+        .waits(401, "UNAUTHENTICATED", nil, .providerTokenExpired),
+        .waits(403, "PERMISSION_DENIED", nil, .credentialRefused, connection: .close, alarm: .credential),
+        .waits(404, "NOT_FOUND", nil, .credentialRefused, alarm: .credential),
+        .refused(400, "INVALID_ARGUMENT", nil, .message, details: [violation("message.android.ttl")]),
+        .refused(400, "INVALID_ARGUMENT", nil, .tokenSuspect, details: [violation("message.token")]),
+        .refused(400, "INVALID_ARGUMENT", nil, .message, text: badTokenText),
+        .refused(400, "OUT_OF_RANGE", nil, .message),
+        .waits(429, "RESOURCE_EXHAUSTED", nil, .laneThrottled, seconds: 60),
+        .waits(
+            429, "RESOURCE_EXHAUSTED", nil, .deviceThrottled, seconds: 60, details: [quota(subject: "device:a")]),
+        .waits(503, "UNAVAILABLE", nil, .providerBusy, seconds: 10),
+        .waits(500, "INTERNAL", nil, .providerBusy, seconds: 10),
+        .waits(500, "UNKNOWN", nil, .providerBusy, seconds: 10),
+        .waits(500, "DATA_LOSS", nil, .providerBusy, seconds: 10),
+        .waits(504, "DEADLINE_EXCEEDED", nil, .providerBusy, seconds: 10),
+        .waits(409, "ABORTED", nil, .providerBusy, seconds: 10),
+        .waits(499, "CANCELLED", nil, .providerBusy, seconds: 10),
+        .refused(501, "UNIMPLEMENTED", nil, .ours, alarm: .ourRequest),
+    ]
+
+    @Test("means what the table says", arguments: documented)
+    func table(row: Row) {
+        let body = answer(row.status, row.word, code: row.code, text: row.text, details: row.details)
+        let verdict = verdict(row.status, body)
+        #expect(verdict.outcome == row.outcome)
+        #expect(verdict.reason == row.reason)
+        #expect(verdict.connection == row.connection)
+        #expect(verdict.alarm == row.alarm)
+        #expect(verdict.isDocumented)
+    }
+
+    @Test("says what it says in the first detail of its kind, wherever that stands")
+    func orderOfDetails() {
+        let body = answer(404, "NOT_FOUND", code: "UNREGISTERED", details: [violation("message.token")])
+        #expect(fault(verdict(404, body)) == .tokenUnregistered)
+        let other = #"{"@type":"type.googleapis.com/google.firebase.fcm.v1.ApnsError","statusCode":410}"#
+        let late = """
+             {"x":[1],"error":{"details":[\(other),3,{"@type":7},{"errorCode":"UNREGISTERED","@type":
+            "type.googleapis.com/google.firebase.fcm.v1.FcmError"}],"status":"NOT_FOUND"}}
+            """
+        #expect(fault(verdict(404, late)) == .tokenUnregistered)
+        // The type counts, not the member.
+        let disguised = #"{"@type":"type.googleapis.com/google.rpc.ErrorInfo","errorCode":"UNREGISTERED"}"#
+        #expect(
+            verdict(404, answer(404, "NOT_FOUND", details: [disguised])).outcome
+                == .deferred(after: nil, .credentialRefused))
+    }
+
+    @Test("retires a token at once only as a 404 in which FCM itself says UNREGISTERED")
+    func retiresOnlyOn404() {
+        #expect(fault(verdict(400, answer(400, "INVALID_ARGUMENT", code: "UNREGISTERED"))) == .tokenSuspect)
+        #expect(fault(verdict(410, answer(410, "NOT_FOUND", code: "UNREGISTERED"))) == .tokenSuspect)
+        for status in 300..<600 {
+            for code in ["UNREGISTERED", "SENDER_ID_MISMATCH", "INVALID_ARGUMENT", "TOKEN_GONE", nil] {
+                let body = answer(status, "NOT_FOUND", code: code, text: badTokenText)
+                let isSure = status == 404 && code == "UNREGISTERED"
+                #expect((fault(verdict(status, body)) == .tokenUnregistered) == isSure)
+            }
+        }
+    }
+
+    @Test(
+        "404 without FCM's own word says nothing about a token, and its push waits",
+        arguments: [
+            answer(404, "NOT_FOUND"), answer(404, "NOT_FOUND", code: "UNSPECIFIED_ERROR"), "",
+            "<!DOCTYPE html><html><title>Error 404 (Not Found)!!1</title></html>", "UNREGISTERED",
+            #"{"error":"UNREGISTERED"}"#, #"{"error":{"status":"UNREGISTERED","errorCode":"UNREGISTERED"}}"#,
+            #"{"errorCode":"UNREGISTERED"}"#, "[]", "null",
+            answer(404, "NOT_FOUND", code: "UNREGISTERED") + "x",
+        ])
+    func notFound(body: String) {
+        let verdict = verdict(404, body)
+        #expect(verdict.outcome == .deferred(after: nil, .credentialRefused))
+        #expect(verdict.alarm == .credential)
+        #expect(verdict.connection == .keep)
+    }
+
+    @Test("a payload's error never doubts the token, whatever it quotes")
+    func payloadErrors() {
+        let texts = [
+            "Invalid value at 'message.data[0].value' (TYPE_STRING), \\\"The registration token is not a valid FCM\\\"",
+            "Request contains an invalid argument.", "Message is too big", "",
+        ]
+        for text in texts {
+            let body = answer(400, "INVALID_ARGUMENT", code: "INVALID_ARGUMENT", text: text)
+            #expect(fault(verdict(400, body)) == .message)
+        }
+        // Two fields: the other may be the cause.
+        let both = [violation("message.token", "message.data")]
+        #expect(
+            fault(verdict(400, answer(400, "INVALID_ARGUMENT", code: "INVALID_ARGUMENT", details: both))) == .message)
+        // A named field outweighs the sentence.
+        let other = [violation("message.topic")]
+        #expect(
+            fault(
+                verdict(
+                    400, answer(400, "INVALID_ARGUMENT", code: "INVALID_ARGUMENT", text: badTokenText, details: other)))
+                == .message)
+    }
+
+    @Test(
+        "without a body, or with a page for one, is judged by its status",
+        arguments: [
+            (400, "message", nil, nil), (401, "providerTokenExpired", nil, nil),
+            (403, "credentialRefused", nil, .credential), (404, "credentialRefused", nil, .credential),
+            (405, "ours", nil, .ourRequest), (407, "credentialRefused", nil, .credential),
+            (408, "providerBusy", 10, nil), (411, "ours", nil, .ourRequest), (413, "message", nil, nil),
+            (414, "ours", nil, .ourRequest), (418, "message", nil, nil), (425, "providerBusy", 10, nil),
+            (429, "laneThrottled", 60, nil), (431, "ours", nil, .ourRequest), (499, "providerBusy", 10, nil),
+            (500, "providerBusy", 10, nil), (502, "providerBusy", 10, nil), (503, "providerBusy", 10, nil),
+            (599, "providerBusy", 10, nil), (302, "providerBusy", 10, nil), (103, "providerBusy", 10, nil),
+        ] as [(Int, String, Int64?, ProviderAlarm?)])
+    func noWords(status: Int, meaning: String, seconds: Int64?, alarm: ProviderAlarm?) {
+        for body in ["", "<html>Service Unavailable</html>", "{\"error\":{\"code\":\(status)"] {
+            let verdict = verdict(status, body)
+            switch verdict.outcome {
+            case .rejected(let rejection):
+                #expect("\(rejection.fault)" == meaning)
+                #expect(seconds == nil)
+            case .deferred(let after, let why):
+                #expect("\(why)" == meaning)
+                #expect(after == seconds.map { .seconds($0) })
+            case .accepted, .unsent, .unknown: Issue.record("not judged")
+            }
+            #expect(verdict.alarm == alarm)
+            #expect(verdict.reason == "status_\(status)")
+            #expect(!verdict.isDocumented)
+            #expect((verdict.connection == .close) == (status == 403 || status == 407))
+        }
+    }
+
+    @Test(
+        "in a word of FCM's that we don't know is about the push: never about its token, and never about the lane",
+        arguments: [
+            (400, "message"), (401, "message"), (403, "message"), (404, "message"), (409, "message"),
+            (429, "laneThrottled"), (500, "providerBusy"), (503, "providerBusy"),
+        ])
+    func unknownCode(status: Int, meaning: String) {
+        let verdict = verdict(status, answer(status, "PERMISSION_DENIED", code: "INVENTED_TOMORROW"))
+        switch verdict.outcome {
+        case .rejected(let rejection): #expect("\(rejection.fault)" == meaning)
+        case .deferred(_, let why): #expect("\(why)" == meaning)
+        case .accepted, .unsent, .unknown: Issue.record("not judged")
+        }
+        #expect(verdict.reason == "INVENTED_TOMORROW")
+        #expect(!verdict.isDocumented)
+        #expect(verdict.connection == .keep)
+    }
+
+    @Test(
+        "never keeps what may be an echo of a secret",
+        arguments: [
+            "fcm-token:APA91bx", "Bad", "A1", "_A", "A", "", "SENDER ID", "ABC-DEF", String(repeating: "A", count: 49),
+        ])
+    func reasonsAreWords(code: String) {
+        #expect(verdict(400, answer(400, "ALSO-NONE", code: code)).reason == "status_400")
+        #expect(verdict(400, answer(400, "SOME_STATUS", code: code)).reason == "SOME_STATUS")
+    }
+
+    @Test("with 200 is accepted, without a look at its body")
+    func accepted() {
+        #expect(verdict(200, #"{"name":"projects/p/messages/0:1500415314455276%31bd1c96"}"#).outcome == .accepted)
+        #expect(verdict(200, answer(404, "NOT_FOUND", code: "UNREGISTERED")).outcome == .accepted)
+        #expect(verdict(200).alarm == nil)
+    }
+
+    @Test("with a status that HTTP does not have is no answer", arguments: [-1, 0, 99, 600, 1_000])
+    func noStatus(status: Int) {
+        #expect(verdict(status).outcome == .unknown(.protocolViolation))
+        #expect(verdict(status).connection == .close)
+    }
+
+    @Test(
+        "is waited on as long as Retry-After says, in seconds or as a date, and else as long as Google advises",
+        arguments: [
+            ("", 10), ("3", 3), ("90", 90), ("0", 1), ("99999999999999999999", 86_400),
+            ("Tue, 01 Dec 2026 12:00:45 GMT", 45), ("Tue, 01 Dec 2026 11:00:00 GMT", 1),
+            ("-5", 10), ("soon", 10), ("1.5", 10), (String(repeating: "1", count: 65), 10),
+        ] as [(String, Int64)])
+    func retryAfter(header: String, seconds: Int64) {
+        let body = answer(503, "UNAVAILABLE", code: "UNAVAILABLE")
+        #expect(
+            verdict(503, body, retryAfter: header).outcome == .deferred(after: .seconds(seconds), .providerBusy))
+        #expect(
+            verdict(429, "", retryAfter: header).outcome
+                == .deferred(after: .seconds(seconds == 10 ? 60 : seconds), .laneThrottled))
+    }
+
+    @Test("may say how long to wait in its body too; the header comes first")
+    func retryInfo() {
+        func body(_ delay: String) -> String {
+            let detail = #"{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"\#(delay)"}"#
+            return answer(429, "RESOURCE_EXHAUSTED", code: "QUOTA_EXCEEDED", details: [detail])
+        }
+        func after(_ verdict: ProviderVerdict) -> Duration? {
+            if case .deferred(let after, _) = verdict.outcome { after } else { nil }
+        }
+        #expect(after(verdict(429, body("30s"))) == .seconds(30))
+        #expect(after(verdict(429, body("2.500s"))) == .milliseconds(2_500))
+        #expect(after(verdict(429, body("9999999999s"))) == .seconds(86_400))
+        #expect(after(verdict(429, body("-3s"))) == .seconds(60))
+        #expect(after(verdict(429, body("30s"), retryAfter: "7")) == .seconds(7))
+    }
+
+    @Test("counts against the project's quota unless it is a 429")
+    func countsAgainstQuota() {
+        for status in [200, 400, 401, 403, 404, 500, 503] {
+            #expect(FCMResponse.countsAgainstQuota(status: status), "\(status)")
+        }
+        #expect(!FCMResponse.countsAgainstQuota(status: 429))
+    }
+}
+
+@Suite("A body that is no answer of FCM's")
+struct HostileResponseTests {
+    @Test("made of noise is judged by its status and traps nothing", arguments: 1...40 as ClosedRange<UInt64>)
+    func noise(seed: UInt64) {
+        var generator = SeededGenerator(seed: seed)
+        let letters = Array(#"{}[]:,"\ errordetails@typeUNREGISTERED0123456789.-"#.utf8) + [0, 0xff]
+        for _ in 0..<300 {
+            let body = (0..<Int.random(in: 0...120, using: &generator)).map { _ in
+                letters[Int.random(in: 0..<letters.count, using: &generator)]
+            }
+            let status = Int.random(in: 300...599, using: &generator)
+            let header = String(decoding: body.prefix(20), as: UTF8.self)
+            #expect(fault(verdict(status, body, retryAfter: header)) != .tokenUnregistered)
+        }
+    }
+
+    @Test("that was a real one until somebody changed a byte retires only where it still says so", arguments: 1...20)
+    func mutated(seed: Int) {
+        var generator = SeededGenerator(seed: UInt64(seed))
+        let whole = Array(answer(404, "NOT_FOUND", code: "UNREGISTERED", details: [violation("message.token")]).utf8)
+        let saysSo = Array(#""errorCode":"UNREGISTERED""#.utf8)
+        for _ in 0..<300 {
+            var body = whole
+            for _ in 0...Int.random(in: 0...3, using: &generator) {
+                let place = Int.random(in: 0..<body.count, using: &generator)
+                switch Int.random(in: 0..<3, using: &generator) {
+                case 0: body[place] = UInt8.random(in: 0...255, using: &generator)
+                case 1: body.remove(at: place)
+                default: body.insert(UInt8.random(in: 0...255, using: &generator), at: place)
+                }
+            }
+            let stillSays = body.indices.contains { body[$0...].starts(with: saysSo) }
+            if fault(verdict(404, body)) == .tokenUnregistered { #expect(stillSays) }
+        }
+    }
+
+    @Test("cut short anywhere retires nothing")
+    func truncated() {
+        let whole = Array(answer(404, "NOT_FOUND", code: "UNREGISTERED").utf8)
+        for count in 0..<whole.count { #expect(fault(verdict(404, Array(whole[..<count]))) == nil) }
+        #expect(fault(verdict(404, whole)) == .tokenUnregistered)
+    }
+
+    @Test("is not read where it is larger or deeper than any of FCM's")
+    func bounded() {
+        func padded(_ count: Int) -> String {
+            answer(404, "NOT_FOUND", code: "UNREGISTERED", text: String(repeating: "x", count: count))
+        }
+        let room = FCMResponse.bodyBytesMax - padded(0).utf8.count
+        #expect(fault(verdict(404, padded(room))) == .tokenUnregistered)
+        #expect(fault(verdict(404, padded(room + 1))) == nil)
+        let deep = String(repeating: "[", count: 4_000) + String(repeating: "]", count: 4_000)
+        #expect(verdict(404, deep).outcome == .deferred(after: nil, .credentialRefused))
+    }
+}
