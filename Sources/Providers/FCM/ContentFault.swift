@@ -1,0 +1,64 @@
+import JSON
+import PushModel
+
+/// Why a message's content has no form that FCM would take. The sender's to change.
+package enum FCMContentFault: Error, Equatable, Sendable {
+    case pushTypeNotOffered(PushType)
+    /// Counted with the widest badge, in the locale that needs most.
+    case payloadTooLarge(bytes: Int, bytesMax: Int)
+    case badCollapseID(bytes: Int)
+    /// A name that belongs to FCM or to us: among data, or a target inside `fcm`.
+    case reservedKey(JSONPointer)
+    case notForBackground(JSONPointer)
+    case nothingToShow
+    /// Given in `badge` and in this place too.
+    case badgeTwice(JSONPointer)
+    /// One name in two spellings, `collapse_key` and `collapseKey`: which one counts, nobody can tell.
+    case namedTwice(JSONPointer)
+    case wrongValue(JSONPointer, expected: String)
+
+    /// A stable word, published in docs/errors.md. Where it means the same, APNs' faults have the same.
+    package var code: String {
+        switch self {
+        case .pushTypeNotOffered: "not_supported"
+        case .payloadTooLarge: "payload_too_large"
+        case .badCollapseID: "invalid_collapse_id"
+        case .reservedKey: "reserved_key"
+        case .notForBackground: "not_for_background"
+        case .nothingToShow: "nothing_to_show"
+        case .badgeTwice: "badge_twice"
+        case .namedTwice: "duplicate_member"
+        case .wrongValue: "invalid_value"
+        }
+    }
+
+    /// Where in the message.
+    package var pointer: JSONPointer {
+        switch self {
+        case .pushTypeNotOffered: .root / "options" / "push_type"
+        case .payloadTooLarge, .nothingToShow: .root
+        case .badCollapseID: .root / "options" / "collapse_id"
+        case .reservedKey(let pointer), .notForBackground(let pointer), .badgeTwice(let pointer),
+            .namedTwice(let pointer), .wrongValue(let pointer, _):
+            pointer
+        }
+    }
+
+    /// For people. Quotes nothing of the content.
+    package var detail: String {
+        switch self {
+        case .pushTypeNotOffered(let type): "FCM has no pushes of type \(type.name)."
+        case .payloadTooLarge(let bytes, let bytesMax):
+            "FCM's notification and data would have \(bytes) bytes; FCM takes at most \(bytesMax)."
+        case .badCollapseID(let bytes):
+            "A collapse id has 1 to \(FCMLimits.collapseIDBytesMax) bytes, no control characters, and no blanks at "
+                + "its ends; this one has \(bytes) bytes."
+        case .reservedKey: "This name belongs to FCM or to the gateway; it cannot be used here."
+        case .notForBackground: "A background push shows nothing: it has data only."
+        case .nothingToShow: "A push for FCM needs a notification, a badge, a sound or data."
+        case .badgeTwice: "The badge is given twice, in badge and in fcm: badge alone is kept count of."
+        case .namedTwice: "The same name stands here in both spellings, with underscores and with capitals."
+        case .wrongValue(_, let expected): "Expected here: \(expected)."
+        }
+    }
+}

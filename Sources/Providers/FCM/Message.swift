@@ -1,0 +1,90 @@
+import JSON
+import PushModel
+
+/// A message in FCM's form, compiled once: what is left is a time for each batch, and a token and a number for each
+/// push.
+///
+/// FCM's devices are Android, Apple and web ones alike, and a token does not say which: every push has something for
+/// all three, so that on each of them it keeps its time to live and is shown once (P4).
+package struct FCMMessage: Equatable, Sendable {
+    package let pushType: PushType
+    package let isNowOrNever: Bool
+    /// Google checks the push, the token included, and delivers nothing.
+    package let isDryRun: Bool
+    /// The common text, then one for each of the content's localizations.
+    private let variants: [FCMVariant]
+
+    /// Whether a push whose answer was lost may be sent again (P4): the tag makes the second replace the first, and an
+    /// app sees by `carillon_id` that it had the data before.
+    package var mayRepeat: Bool { true }
+    package var variantCount: Int { variants.count }
+    /// Of notification and data, with the widest badge, in the locale that needs most. `FCMLimits.payloadBytesMax` says
+    /// what is counted.
+    package let payloadBytes: Int
+
+    /// Whether FCM has pushes of that type: those that go to an app's ordinary token.
+    package static func serves(_ pushType: PushType) -> Bool {
+        switch pushType {
+        case .alert, .background: true
+        case .voip, .complication, .fileProvider, .mdm, .liveActivity, .pushToTalk, .location, .widgets, .controls:
+            false
+        }
+    }
+
+    /// Throws what the sender has to change. The same content compiles the same at every attempt.
+    package static func compile(_ content: MessageContent, message: MessageID) throws(FCMContentFault) -> FCMMessage {
+        let compiler = try FCMMessageCompiler(content, message)
+        let common = content.notification
+        var (variants, payloadBytes) = ([try compiler.variant(common)], 0)
+        for localization in content.localizations {
+            variants.append(try compiler.variant(localization.text.merged(over: common)))
+        }
+        for variant in variants { payloadBytes = max(payloadBytes, variant.payloadBytes) }
+        guard payloadBytes <= FCMLimits.payloadBytesMax else {
+            throw .payloadTooLarge(bytes: payloadBytes, bytesMax: FCMLimits.payloadBytesMax)
+        }
+        return FCMMessage(
+            pushType: content.options.pushType, isNowOrNever: content.options.ttlSeconds == 0,
+            isDryRun: content.options.isDryRun, variants: variants, payloadBytes: payloadBytes)
+    }
+
+    /// What the bodies of one batch begin and end with, sent at `now`.
+    ///
+    /// The time to live is what is left of the pushes' lives, in whole seconds rounded down: later they are worthless.
+    package func frame(variant: Int, expiresAt: WallInstant, now: WallInstant) -> FCMFrame {
+        let left = max(0, expiresAt.secondsSince1970 - now.secondsSince1970)
+        let variant = at(variant)
+        // Zero says "now or never", to Apple's devices too. An instant in 1970 would be a mistake of ours, not a wish.
+        let times = FCMTimes(
+            ttlSeconds: isNowOrNever ? 0 : min(left, FCMLimits.ttlSecondsMax),
+            expiration: isNowOrNever ? 0 : max(1, expiresAt.secondsSince1970))
+        return FCMFrame(prefix: variant.head.bytes(at: times), suffix: variant.tail.bytes(at: times))
+    }
+
+    /// What a push has of its own, between the frame's ends. Without a badge its members are left out whole; a message
+    /// that changes no badge takes none. Allocates nothing beside the buffer.
+    package func appendHole(token: Span<UInt8>, badge: Int32?, variant: Int, to buffer: inout [UInt8]) {
+        at(variant).appendHole(token: token, badge: badge, to: &buffer)
+    }
+
+    package func appendHole(token: [UInt8], badge: Int32?, variant: Int, to buffer: inout [UInt8]) {
+        appendHole(token: token.span, badge: badge, variant: variant, to: &buffer)
+    }
+
+    /// A number that no localization has comes from rows that don't fit the message: the common text is always right.
+    private func at(_ variant: Int) -> FCMVariant { variants[variants.indices.contains(variant) ? variant : 0] }
+}
+
+/// The ends that all bodies of a batch share.
+package struct FCMFrame: Equatable, Sendable {
+    package let prefix: [UInt8]
+    package let suffix: [UInt8]
+}
+
+extension NotificationText {
+    /// A member that this one does not have is the common one's.
+    fileprivate func merged(over common: NotificationText?) -> NotificationText {
+        NotificationText(
+            title: title ?? common?.title, subtitle: subtitle ?? common?.subtitle, body: body ?? common?.body)
+    }
+}

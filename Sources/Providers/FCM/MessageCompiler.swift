@@ -1,0 +1,259 @@
+import Encodings
+import JSON
+import PushModel
+
+/// From a message's content to the v1 message that FCM reads.
+///
+/// The common part is built first; the sender's `fcm` object is then a merge patch (RFC 7396) over it: member by member,
+/// null takes a member away. What is only known at sending stands in as `true`, which no checked patch can put there.
+struct FCMMessageCompiler {
+    /// More than this cannot shrink to a payload: not worth merging.
+    private static let contentBytesMax = 4 * FCMLimits.payloadBytesMax
+    private static let standIn: JSONValue = true
+
+    private let content: MessageContent
+    private let patch: JSONObject
+    /// The same as the sender wrote it.
+    private let sent: JSONValue
+    private let appData: JSONObject
+    /// The message's id as people write it.
+    private let identity: String
+    /// The sender's, or the message's id: a repeated push replaces itself on Android and on the web (P4).
+    private let tag: String
+    /// Likewise for Apple's devices: 32 digits, as for APNs itself, so that a phone that is reached both ways shows one.
+    private let collapseID: String
+
+    init(_ content: MessageContent, _ message: MessageID) throws(FCMContentFault) {
+        guard FCMMessage.serves(content.options.pushType) else { throw .pushTypeNotOffered(content.options.pushType) }
+        var contentBytes = content.fcm?.bytes.count ?? 0
+        for member in content.data { contentBytes += member.name.utf8.count + member.json.bytes.count }
+        guard contentBytes <= Self.contentBytesMax else {
+            throw .payloadTooLarge(bytes: contentBytes, bytesMax: FCMLimits.payloadBytesMax)
+        }
+        if let wish = content.options.collapseID, !Self.isCollapseID(wish) {
+            throw .badCollapseID(bytes: wish.utf8.count)
+        }
+        var digits: [UInt8] = []
+        Hexadecimal.append(message.value.high, to: &digits)
+        Hexadecimal.append(message.value.low, to: &digits)
+        self.content = content
+        identity = message.value.text
+        tag = content.options.collapseID ?? identity
+        collapseID = content.options.collapseID ?? String(decoding: digits, as: UTF8.self)
+        appData = try Self.appData(content)
+        sent =
+            try content.fcm.map { (text) throws(FCMContentFault) in try Self.value(of: text, at: .root / "fcm") }
+            ?? .object(JSONObject())
+        patch = try FCMOverrideReader.read(sent)
+        if content.options.pushType == .background { try checkBackground() }
+        if content.badge != .none { try checkBadge() }
+    }
+
+    /// One text of the message. Throws where nothing of it would be seen or read.
+    func variant(_ text: NotificationText?) throws(FCMContentFault) -> FCMVariant {
+        let message = try merged(text)
+        return FCMVariant(marked: FCMMessageWriter.write(message, content.options), payloadBytes: Self.measure(message))
+    }
+
+    private static func appData(_ content: MessageContent) throws(FCMContentFault) -> JSONObject {
+        var members: [JSONMember] = []
+        for member in content.data {
+            let pointer = JSONPointer.root / "data" / member.name
+            if FCMReservedNames.isReserved(member.name) { throw .reservedKey(pointer) }
+            // FCM takes strings only: what is none goes as its JSON.
+            let text = try value(of: member.json, at: pointer).string
+            members.append(
+                JSONMember(member.name, .string(text ?? String(decoding: member.json.bytes, as: UTF8.self))))
+        }
+        return JSONObject(members)
+    }
+
+    private static func value(of text: JSONText, at pointer: JSONPointer) throws(FCMContentFault) -> JSONValue {
+        do throws(JSONError) { return try text.value() } catch { throw .wrongValue(pointer, expected: "JSON") }
+    }
+
+    /// As APNs has it, because it is a header's value there: no control characters, and no blanks at its ends.
+    private static func isCollapseID(_ text: String) -> Bool {
+        (1...FCMLimits.collapseIDBytesMax).contains(text.utf8.count)
+            && text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7f } && text.utf8.first != 0x20 && text.utf8.last != 0x20
+    }
+}
+
+// What must not be there.
+extension FCMMessageCompiler {
+    private func checkBackground() throws(FCMContentFault) {
+        if content.notification != nil { throw .notForBackground(.root / "notification") }
+        if content.badge != .none { throw .notForBackground(.root / "badge") }
+        if content.sound != nil { throw .notForBackground(.root / "sound") }
+        let shown = [
+            ["notification"], ["android", "notification"], ["webpush", "notification"],
+            ["apns", "payload", "aps", "alert"], ["apns", "payload", "aps", "sound"],
+            ["apns", "payload", "aps", "badge"],
+        ]
+        for path in shown where isGiven(path) { throw .notForBackground(place(path)) }
+    }
+
+    /// The registry keeps the badge's count; a number that it never hears of would turn the device back later.
+    private func checkBadge() throws(FCMContentFault) {
+        let badges = [["android", "notification", "notification_count"], ["apns", "payload", "aps", "badge"]]
+        for path in badges where isGiven(path) { throw .badgeTwice(place(path)) }
+    }
+
+    /// Where the sender wrote what the patch has at that path.
+    private func place(_ path: [String]) -> JSONPointer {
+        var pointer = JSONPointer.root / "fcm"
+        var value: JSONValue? = sent
+        for name in path {
+            let member = value?.object?.members.first { FCMSpelling.snakeCase($0.name) == name }
+            pointer = pointer / (member?.name ?? name)
+            value = member?.value
+        }
+        return pointer
+    }
+
+    private func isGiven(_ path: [String]) -> Bool {
+        guard let value = JSONValue.object(patch).value(at: JSONPointer(tokens: path)) else { return false }
+        return !value.isNull
+    }
+
+    private func isFilled(_ path: [String]) -> Bool {
+        guard let object = JSONValue.object(patch).value(at: JSONPointer(tokens: path))?.object else { return false }
+        return object.members.contains { !$0.value.isNull }
+    }
+}
+
+// The message itself.
+extension FCMMessageCompiler {
+    /// Where something is seen, heard or counted.
+    private struct Showing {
+        let onAndroid: Bool
+        let onApple: Bool
+        let onWeb: Bool
+    }
+
+    private func merged(_ text: NotificationText?) throws(FCMContentFault) -> JSONObject {
+        var notification = JSONObject()
+        notification["title"] = text?.title.map { .string($0) }
+        notification["body"] = text?.body.map { .string($0) }
+        let showing = showing(notification, text)
+        let isAlert = content.options.pushType == .alert
+        if isAlert, !showing.onAndroid, !showing.onApple, !showing.onWeb, !hasData { throw .nothingToShow }
+
+        var base = JSONObject()
+        if !notification.isEmpty { base["notification"] = .object(notification) }
+        base["data"] = .object(appData)
+        base["android"] = .object(android(showing))
+        base["apns"] = .object(apns(showing, text))
+        base["webpush"] = .object(webpush(showing))
+        var message = JSONValue.object(base).mergePatched(with: .object(patch)).object ?? JSONObject()
+        finish(&message)
+        return message
+    }
+
+    private func showing(_ notification: JSONObject, _ text: NotificationText?) -> Showing {
+        let common = JSONValue.object(notification).mergePatched(with: patch["notification"] ?? .object(JSONObject()))
+            .object
+        let isCommon = !(common?.isEmpty ?? true)
+        let onApple =
+            text?.subtitle != nil || content.sound != nil || content.badge != .none
+            || ["alert", "sound", "badge"].contains { isGiven(["apns", "payload", "aps", $0]) }
+            || isGiven(["apns", "live_activity_token"])
+        return Showing(
+            onAndroid: isCommon || isFilled(["android", "notification"]), onApple: isCommon || onApple,
+            onWeb: isCommon || isFilled(["webpush", "notification"]))
+    }
+
+    private var hasData: Bool {
+        !appData.isEmpty || ["data", "android", "webpush"].contains { isFilled($0 == "data" ? [$0] : [$0, "data"]) }
+            || isGiven(["apns", "payload"])
+    }
+
+    private func android(_ showing: Showing) -> JSONObject {
+        var android = JSONObject()
+        let priority = content.options.priority ?? (showing.onAndroid ? .high : .normal)
+        android["priority"] = priority == .high ? "HIGH" : "NORMAL"
+        // Four per device and throttled in bursts: only where the sender asks for it.
+        android["collapse_key"] = content.options.collapseID.map { .string($0) }
+        android["ttl"] = Self.standIn
+        guard showing.onAndroid else { return android }
+        var notification = JSONObject([JSONMember("tag", .string(tag))])
+        notification["sound"] = content.sound.map { .string($0) }
+        if content.badge != .none { notification["notification_count"] = Self.standIn }
+        android["notification"] = .object(notification)
+        return android
+    }
+
+    private func apns(_ showing: Showing, _ text: NotificationText?) -> JSONObject {
+        var headers = JSONObject()
+        var aps = JSONObject()
+        if showing.onApple {
+            headers["apns-priority"] = content.options.priority.map { $0 == .high ? "10" : "5" }
+        } else {
+            // What shows nothing is a background push to Apple, which takes it in no hurry or not at all.
+            headers["apns-push-type"] = "background"
+            headers["apns-priority"] = "5"
+            aps["content-available"] = 1
+        }
+        headers["apns-collapse-id"] = .string(collapseID)
+        headers["apns-expiration"] = Self.standIn
+        if let subtitle = text?.subtitle {
+            // The only place for a subtitle; and an alert here replaces the common notification as a whole.
+            var alert = JSONObject()
+            alert["title"] = text?.title.map { .string($0) }
+            alert["subtitle"] = .string(subtitle)
+            alert["body"] = text?.body.map { .string($0) }
+            aps["alert"] = .object(alert)
+        }
+        aps["sound"] = content.sound.map { .string($0) }
+        if content.badge != .none { aps["badge"] = Self.standIn }
+        return JSONObject([
+            JSONMember("payload", .object(JSONObject([JSONMember("aps", .object(aps))]))),
+            JSONMember("headers", .object(headers)),
+        ])
+    }
+
+    private func webpush(_ showing: Showing) -> JSONObject {
+        var webpush = JSONObject([JSONMember("headers", .object(JSONObject([JSONMember("TTL", Self.standIn)])))])
+        if showing.onWeb { webpush["notification"] = .object(JSONObject([JSONMember("tag", .string(tag))])) }
+        return webpush
+    }
+
+    /// After the patch: the push's identity wherever data is, and nothing that is empty.
+    private func finish(_ message: inout JSONObject) {
+        var shared = message["data"]?.object ?? JSONObject()
+        shared[FCMReservedNames.identity] = .string(identity)
+        message["data"] = .object(shared)
+        // A platform's own data replaces the common one as a whole.
+        for platform in ["android", "webpush"] {
+            guard var config = message[platform]?.object, var own = config["data"]?.object else { continue }
+            own[FCMReservedNames.identity] = .string(identity)
+            config["data"] = .object(own)
+            message[platform] = .object(config)
+        }
+        guard var apns = message["apns"]?.object, var payload = apns["payload"]?.object else { return }
+        if payload["aps"]?.object?.isEmpty ?? false { payload["aps"] = nil }
+        apns["payload"] = payload.isEmpty ? nil : .object(payload)
+        message["apns"] = .object(apns)
+    }
+
+    /// What `FCMLimits.payloadBytesMax` bounds: what the platform gets that gets the most.
+    private static func measure(_ message: JSONObject) -> Int {
+        func bytes(_ path: String...) -> Int? {
+            guard let value = JSONValue.object(message).value(at: JSONPointer(tokens: path)) else { return nil }
+            return value.isNull ? nil : value.bytes.count
+        }
+        // The stand-in of a badge has four letters.
+        func badge(_ path: String...) -> Int {
+            let isHole = JSONValue.object(message).value(at: JSONPointer(tokens: path)) == standIn
+            return isHole ? FCMLimits.badgeDigitsMax - standIn.bytes.count : 0
+        }
+        let notification = bytes("notification") ?? 0
+        let shared = bytes("data") ?? 0
+        let android =
+            (bytes("android", "notification") ?? 0) + badge("android", "notification", "notification_count")
+            + (bytes("android", "data") ?? shared)
+        let apple = (bytes("apns", "payload") ?? 0) + badge("apns", "payload", "aps", "badge") + shared
+        let web = (bytes("webpush", "notification") ?? 0) + (bytes("webpush", "data") ?? shared)
+        return notification + max(android, apple, web)
+    }
+}

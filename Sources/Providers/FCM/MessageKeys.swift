@@ -1,0 +1,146 @@
+/// What may stand where in the sender's `fcm` object. Keys that are not listed pass: Google may know more tomorrow.
+///
+/// Source: "FCM HTTP v1 API", REST resource projects.messages; "Web Notifications API" for `webpush.notification`.
+enum FCMMessageKeys {
+    static let message: [FCMField] = [
+        FCMField("notification", .message(notification)),
+        FCMField("data", .strings(.appData)),
+        FCMField("android", .message(android)),
+        FCMField("apns", .message(apns)),
+        FCMField("webpush", .message(webpush)),
+        FCMField("fcm_options", .message([label])),
+        // Whom a push goes to is the audience's to say, and a name is given by FCM.
+        FCMField("token", .reserved), FCMField("topic", .reserved), FCMField("condition", .reserved),
+        FCMField("fid", .reserved), FCMField("name", .reserved),
+    ]
+
+    private static let notification: [FCMField] = [
+        FCMField("title", .string), FCMField("body", .string), FCMField("image", .url(isSecure: true)),
+    ]
+
+    private static let label = FCMField("analytics_label", .analyticsLabel)
+
+    private static let android: [FCMField] = [
+        FCMField("collapse_key", .string),
+        // Lower case is accepted too.
+        FCMField("priority", .words(["NORMAL", "HIGH", "normal", "high"])),
+        FCMField("ttl", .timeToLive),
+        FCMField("restricted_package_name", .string),
+        FCMField("data", .strings(.appData)),
+        FCMField("notification", .message(androidNotification)),
+        FCMField("fcm_options", .message([label])),
+        FCMField("direct_boot_ok", .bool), FCMField("bandwidth_constrained_ok", .bool),
+        FCMField("restricted_satellite_ok", .bool),
+    ]
+
+    static let androidNotification: [FCMField] = [
+        FCMField("title", .string), FCMField("body", .string), FCMField("icon", .string),
+        FCMField("color", .color),
+        FCMField("sound", .string), FCMField("tag", .string), FCMField("click_action", .string),
+        FCMField("body_loc_key", .string), FCMField("body_loc_args", .list(.string)),
+        FCMField("title_loc_key", .string), FCMField("title_loc_args", .list(.string)),
+        FCMField("channel_id", .string), FCMField("ticker", .string),
+        FCMField("sticky", .bool), FCMField("event_time", .timestamp), FCMField("local_only", .bool),
+        FCMField(
+            "notification_priority",
+            .words([
+                "PRIORITY_UNSPECIFIED", "PRIORITY_MIN", "PRIORITY_LOW", "PRIORITY_DEFAULT", "PRIORITY_HIGH",
+                "PRIORITY_MAX",
+            ])),
+        FCMField("default_sound", .bool), FCMField("default_vibrate_timings", .bool),
+        FCMField("default_light_settings", .bool),
+        FCMField("vibrate_timings", .list(.duration)),
+        FCMField("visibility", .words(["VISIBILITY_UNSPECIFIED", "PRIVATE", "PUBLIC", "SECRET"])),
+        FCMField("notification_count", .count),
+        FCMField("light_settings", .complete(lightSettings)),
+        FCMField("image", .url(isSecure: false)),
+        FCMField("bypass_proxy_notification", .bool),
+        FCMField("proxy", .words(["PROXY_UNSPECIFIED", "ALLOW", "DENY", "IF_PRIORITY_LOWERED"])),
+    ]
+
+    private static let lightSettings: [FCMField] = [
+        FCMField("color", .complete(["red", "green", "blue", "alpha"].map { FCMField($0, .fraction) })),
+        FCMField("light_on_duration", .duration), FCMField("light_off_duration", .duration),
+    ]
+
+    private static let apns: [FCMField] = [
+        FCMField("headers", .strings(.apnsHeaders)),
+        FCMField("payload", .members([FCMField("aps", .members(aps))])),
+        FCMField("fcm_options", .message([label, FCMField("image", .url(isSecure: false))])),
+        FCMField("live_activity_token", .string),
+    ]
+
+    /// Those that the common part has too. The others are for Apple to judge; whoever sends to APNs directly has them
+    /// checked there.
+    private static let aps: [FCMField] = [
+        FCMField("alert", .stringOrObject), FCMField("sound", .stringOrObject), FCMField("badge", .count),
+    ]
+
+    private static let webpush: [FCMField] = [
+        FCMField("headers", .strings(.webPushHeaders)),
+        FCMField("data", .strings(.appData)),
+        FCMField("notification", .members(webNotification)),
+        FCMField("fcm_options", .message([label, FCMField("link", .url(isSecure: true))])),
+    ]
+
+    private static let webNotification: [FCMField] = [
+        FCMField("title", .string), FCMField("body", .string), FCMField("icon", .string), FCMField("badge", .string),
+        FCMField("image", .string), FCMField("dir", .words(["auto", "ltr", "rtl"])), FCMField("lang", .string),
+        FCMField("tag", .string), FCMField("renotify", .bool), FCMField("requireInteraction", .bool),
+        FCMField("silent", .bool), FCMField("timestamp", .number), FCMField("vibrate", .list(.count)),
+        FCMField(
+            "actions",
+            .list(
+                .members([FCMField("action", .string), FCMField("title", .string), FCMField("icon", .string)]))),
+    ]
+}
+
+/// One member by name, and what its value may be.
+struct FCMField: Equatable, Sendable {
+    let name: String
+    let shape: FCMShape
+
+    init(_ name: String, _ shape: FCMShape) {
+        self.name = name
+        self.shape = shape
+    }
+}
+
+indirect enum FCMShape: Equatable, Sendable {
+    case string
+    case bool
+    case number
+    /// A whole number that 32 bits hold, not negative.
+    case count
+    /// 0 to 1.
+    case fraction
+    case words([String])
+    /// "3.5s"
+    case duration
+    case timeToLive
+    /// RFC 3339.
+    case timestamp
+    /// "#rrggbb"
+    case color
+    case url(isSecure: Bool)
+    case analyticsLabel
+    case stringOrObject
+    case list(FCMShape)
+    /// An object whose values are strings all.
+    case strings(FCMStringsUse)
+    /// An object of the protocol: its names are written with underscores or with capitals.
+    case message([FCMField])
+    /// A message none of whose members may be left out.
+    case complete([FCMField])
+    /// An object whose names are written in one way only.
+    case members([FCMField])
+    /// Not the sender's to give.
+    case reserved
+}
+
+/// What the names of a map are.
+enum FCMStringsUse: Equatable, Sendable {
+    case appData
+    case apnsHeaders
+    case webPushHeaders
+}

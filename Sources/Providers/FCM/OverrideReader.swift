@@ -1,0 +1,125 @@
+import JSON
+
+/// Reads the sender's `fcm` object: each documented member is checked, and gets the spelling that the common part has,
+/// so that what is merged over it meets it. null stands anywhere: it takes the member away (RFC 7396).
+enum FCMOverrideReader {
+    static func read(_ patch: JSONValue) throws(FCMContentFault) -> JSONObject {
+        let pointer = JSONPointer.root / "fcm"
+        guard let object = patch.object else { throw .wrongValue(pointer, expected: "an object") }
+        return try read(object, FCMMessageKeys.message, pointer) { FCMSpelling.snakeCase($0) }
+    }
+
+    private static func read(
+        _ object: JSONObject, _ fields: [FCMField], _ pointer: JSONPointer, spelling: (String) -> String
+    ) throws(FCMContentFault) -> JSONObject {
+        var members: [JSONMember] = []
+        for member in object.members {
+            let place = pointer / member.name
+            let name = spelling(member.name)
+            guard let field = fields.first(where: { $0.name.hasSameBytes(as: name) }) else {
+                members.append(member)
+                continue
+            }
+            guard !members.contains(where: { $0.name.hasSameBytes(as: name) }) else { throw .namedTwice(place) }
+            if field.shape == .reserved { throw .reservedKey(place) }
+            let value = member.value.isNull ? .null : try read(member.value, field.shape, place)
+            members.append(JSONMember(name, value))
+        }
+        return JSONObject(members)
+    }
+
+    private static func read(
+        _ value: JSONValue, _ shape: FCMShape, _ pointer: JSONPointer
+    ) throws(FCMContentFault) -> JSONValue {
+        switch shape {
+        case .message(let fields):
+            return .object(try read(try object(value, pointer), fields, pointer) { FCMSpelling.snakeCase($0) })
+        case .complete(let fields):
+            let whole = try read(try object(value, pointer), fields, pointer) { FCMSpelling.snakeCase($0) }
+            for field in fields where whole[field.name]?.isNull ?? true {
+                throw .wrongValue(pointer / field.name, expected: "a value, as for all members here")
+            }
+            return .object(whole)
+        case .members(let fields):
+            return .object(try read(try object(value, pointer), fields, pointer) { $0 })
+        case .strings(let use): return .object(try strings(try object(value, pointer), use, pointer))
+        case .list(let element):
+            guard let elements = value.array else { throw .wrongValue(pointer, expected: "an array") }
+            var read: [JSONValue] = []
+            for (index, value) in elements.enumerated() { read.append(try self.read(value, element, pointer / index)) }
+            return .array(read)
+        case .reserved: throw .reservedKey(pointer)
+        case .string, .bool, .number, .count, .fraction, .words, .duration, .timeToLive, .timestamp, .color, .url,
+            .analyticsLabel, .stringOrObject:
+            if let expected = FCMScalars.expectation(value, shape) { throw .wrongValue(pointer, expected: expected) }
+            return value
+        }
+    }
+
+    private static func object(_ value: JSONValue, _ pointer: JSONPointer) throws(FCMContentFault) -> JSONObject {
+        guard let object = value.object else { throw .wrongValue(pointer, expected: "an object") }
+        return object
+    }
+
+    private static func strings(
+        _ object: JSONObject, _ use: FCMStringsUse, _ pointer: JSONPointer
+    ) throws(FCMContentFault) -> JSONObject {
+        var members: [JSONMember] = []
+        for member in object.members {
+            let place = pointer / member.name
+            let name = FCMSpelling.name(member.name, in: use)
+            if use == .appData, FCMReservedNames.isReserved(name) { throw .reservedKey(place) }
+            guard !members.contains(where: { $0.name.hasSameBytes(as: name) }) else { throw .namedTwice(place) }
+            if !member.value.isNull {
+                guard let text = member.value.string else { throw .wrongValue(place, expected: "a string") }
+                if let expected = FCMScalars.expectation(text, ofHeader: name, use) {
+                    throw .wrongValue(place, expected: expected)
+                }
+            }
+            members.append(JSONMember(name, member.value))
+        }
+        return JSONObject(members)
+    }
+}
+
+/// Names that `data` may not have: FCM's own, Apple's, and ours.
+enum FCMReservedNames {
+    /// Which push this is, for an app that wants to know whether it had it before. The message's id.
+    static let identity = "carillon_id"
+
+    /// `notification` was reserved by the protocol before this one, and by other providers' rules still is.
+    static func isReserved(_ name: String) -> Bool {
+        ["", "aps", "from", "message_type", "notification", identity].contains { $0.hasSameBytes(as: name) }
+            || name.utf8.starts(with: "google.".utf8) || name.utf8.starts(with: "gcm.".utf8)
+    }
+}
+
+/// One spelling for names that may be written in several.
+enum FCMSpelling {
+    /// "collapseKey" as "collapse_key". What has no capital stays as it is.
+    static func snakeCase(_ name: String) -> String {
+        guard name.utf8.contains(where: isCapital) else { return name }
+        var bytes: [UInt8] = []
+        for byte in name.utf8 {
+            if isCapital(byte) {
+                bytes.append(UInt8(ascii: "_"))
+                bytes.append(byte | 0x20)
+            } else {
+                bytes.append(byte)
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Names of headers differ in case only where someone wants them to.
+    static func name(_ name: String, in use: FCMStringsUse) -> String {
+        switch use {
+        case .appData: name
+        case .apnsHeaders: name.lowercased()
+        case .webPushHeaders:
+            ["TTL", "Urgency", "Topic"].first { $0.lowercased() == name.lowercased() } ?? name
+        }
+    }
+
+    private static func isCapital(_ byte: UInt8) -> Bool { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) }
+}

@@ -1,0 +1,101 @@
+/// An address of Google's, or of whoever stands in for it, in the parts that a connection and a request need.
+package struct FCMServiceURL: Hashable, Sendable {
+    /// https, not http.
+    package let isSecure: Bool
+    package let host: String
+    package let port: UInt16
+    /// With its slash; never empty.
+    package let path: String
+
+    /// "https://host:port/path", IPv6 in brackets. nil for anything else: user names, queries, fragments, blanks.
+    package init?(_ url: String) {
+        guard url.utf8.count <= Self.bytesMax else { return nil }
+        let schemes = [("https://", true, UInt16(443)), ("http://", false, UInt16(80))]
+        guard let scheme = schemes.first(where: { url.hasPrefix($0.0) }) else { return nil }
+        let rest = url.dropFirst(scheme.0.count)
+        let pathStart = rest.firstIndex(of: "/") ?? rest.endIndex
+        guard let authority = Self.split(rest[..<pathStart], portDefault: scheme.2) else { return nil }
+        let path = rest[pathStart...]
+        guard path.utf8.allSatisfy({ Self.isPlain($0) || $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: ":") }) else {
+            return nil
+        }
+        isSecure = scheme.1
+        host = authority.host
+        port = authority.port
+        self.path = path.isEmpty ? "/" : String(path)
+    }
+
+    private static let bytesMax = 512
+
+    private static func split(_ authority: Substring, portDefault: UInt16) -> (host: String, port: UInt16)? {
+        var host = authority
+        var port = portDefault
+        let isBracketed = host.first == "["
+        if let colon = host.lastIndex(of: ":"), !isBracketed || host[..<colon].last == "]" {
+            let digits = host[host.index(after: colon)...]
+            guard digits.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
+                let number = UInt16(digits), number > 0
+            else { return nil }
+            port = number
+            host = host[..<colon]
+        }
+        if isBracketed {
+            guard host.last == "]" else { return nil }
+            host = host.dropFirst().dropLast()
+        }
+        let isName = host.utf8.allSatisfy { $0 == UInt8(ascii: ":") ? isBracketed : isPlain($0) }
+        return host.isEmpty || !isName ? nil : (String(host), port)
+    }
+
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"):
+            true
+        default: false
+        }
+    }
+}
+
+/// Where FCM is.
+package struct FCMEndpoint: Hashable, Sendable {
+    package let host: String
+    package let port: UInt16
+
+    package init(host: String, port: UInt16) {
+        self.host = host
+        self.port = port
+    }
+
+    package static let google = FCMEndpoint(host: "fcm.googleapis.com", port: 443)
+
+    /// From a setting: "https://host" or "https://host:port", IPv6 in brackets; nothing behind but a slash.
+    package init?(url: String) {
+        guard let address = FCMServiceURL(url), address.isSecure, address.path == "/" else { return nil }
+        self.init(host: address.host, port: address.port)
+    }
+}
+
+/// A Firebase project, by its id or its number: "my-project", "1234567890".
+package struct FCMProject: Hashable, Sendable {
+    package let name: String
+
+    private static let bytesMax = 63
+
+    /// Stands in every request's path: lower-case letters, digits and hyphens, or nil.
+    ///
+    /// Google's ids have 6 to 30 characters and begin with a letter; a stand-in's may be shorter. Old ones that belong
+    /// to a domain ("example.com:my-project") are known to FCM by their number too.
+    package init?(_ name: String) {
+        let isClean = name.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"): true
+            default: false
+            }
+        }
+        guard isClean, !name.isEmpty, name.utf8.count <= Self.bytesMax, name.utf8.first != UInt8(ascii: "-") else {
+            return nil
+        }
+        self.name = name
+    }
+}

@@ -1,0 +1,144 @@
+/// One text of a message, as bytes around what differs from push to push:
+///
+///     head                {"message":{ … "android":{ … "notification":{ …
+///     the push's own      ,"notification_count":3}},"token":"…","apns":{"payload":{"aps":{"badge":3,
+///     tail                … }}}
+///
+/// The token stands between the two badges, so that what a push has of its own is one piece and a short one.
+struct FCMVariant: Equatable, Sendable {
+    let head: FCMTimedText
+    let tail: FCMTimedText
+    /// See `FCMMessage.payloadBytes`.
+    let payloadBytes: Int
+    /// The comma, if one is due, and the name of Android's badge. Empty: no badge there.
+    private let countLead: [UInt8]
+    /// Between that badge and the token.
+    private let beforeToken: [UInt8]
+    /// Between the token and Apple's badge.
+    private let afterToken: [UInt8]
+    /// The name of Apple's badge. Empty: no badge there.
+    private let badgeLead: [UInt8]
+    /// The comma behind it, if one is due.
+    private let badgeTrail: [UInt8]
+
+    /// From the whole message as JSON with a mark in each hole.
+    init(marked json: [UInt8], payloadBytes: Int) {
+        guard let token = json.firstIndex(of: FCMMark.token.rawValue) else {
+            preconditionFailure("a message without a place for its token")
+        }
+        self.payloadBytes = payloadBytes
+        if let count = json.firstIndex(of: FCMMark.count.rawValue) {
+            let hasComma = json[count - 1] == UInt8(ascii: ",")
+            head = FCMTimedText(marked: json[..<(hasComma ? count - 1 : count)])
+            countLead = Array((hasComma ? ",\"notification_count\":" : "\"notification_count\":").utf8)
+            beforeToken = Array(json[(count + 1)..<token])
+        } else {
+            (head, countLead, beforeToken) = (FCMTimedText(marked: json[..<token]), [], [])
+        }
+        if let badge = json.firstIndex(of: FCMMark.badge.rawValue) {
+            let hasComma = json[badge + 1] == UInt8(ascii: ",")
+            afterToken = Array(json[(token + 1)..<badge])
+            badgeLead = Array("\"badge\":".utf8)
+            badgeTrail = hasComma ? [UInt8(ascii: ",")] : []
+            tail = FCMTimedText(marked: json[(hasComma ? badge + 2 : badge + 1)...])
+        } else {
+            (afterToken, badgeLead, badgeTrail) = ([], [], [])
+            tail = FCMTimedText(marked: json[(token + 1)...])
+        }
+    }
+
+    func appendHole(token: Span<UInt8>, badge: Int32?, to buffer: inout [UInt8]) {
+        if let badge, !countLead.isEmpty {
+            buffer.append(contentsOf: countLead)
+            Self.append(max(0, badge), to: &buffer)
+        }
+        buffer.append(contentsOf: beforeToken)
+        Self.append(escaping: token, to: &buffer)
+        buffer.append(contentsOf: afterToken)
+        guard let badge, !badgeLead.isEmpty else { return }
+        buffer.append(contentsOf: badgeLead)
+        Self.append(max(0, badge), to: &buffer)
+        buffer.append(contentsOf: badgeTrail)
+    }
+
+    /// As the inside of a JSON string. Tokens of today need no escape; nobody promises that of tomorrow's.
+    private static func append(escaping text: Span<UInt8>, to buffer: inout [UInt8]) {
+        buffer.append(addingCapacity: text.count) { (copy: inout OutputSpan<UInt8>) in
+            for index in text.indices where !needsEscape(text[index]) { copy.append(text[index]) }
+        }
+        // The common path ends here: everything was copied.
+        guard (text.indices.contains { needsEscape(text[$0]) }) else { return }
+        buffer.removeLast(text.indices.reduce(0) { needsEscape(text[$1]) ? $0 : $0 + 1 })
+        for index in text.indices { append(escaping: text[index], to: &buffer) }
+    }
+
+    private static func append(escaping byte: UInt8, to buffer: inout [UInt8]) {
+        guard needsEscape(byte) else { return buffer.append(byte) }
+        buffer.append(UInt8(ascii: "\\"))
+        if byte >= 0x20 { return buffer.append(byte) }
+        buffer.append(UInt8(ascii: "u"))
+        buffer.append(UInt8(ascii: "0"))
+        buffer.append(UInt8(ascii: "0"))
+        for digit in [byte >> 4, byte & 0x0f] {
+            buffer.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
+        }
+    }
+
+    private static func needsEscape(_ byte: UInt8) -> Bool {
+        byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
+    }
+
+    /// Decimal digits without a String between.
+    private static func append(_ number: Int32, to buffer: inout [UInt8]) {
+        var divisor: Int32 = 1
+        while number / divisor >= 10 { divisor *= 10 }
+        while divisor > 0 {
+            buffer.append(UInt8(ascii: "0") + UInt8(number / divisor % 10))
+            divisor /= 10
+        }
+    }
+}
+
+/// What marks a hole in a message's JSON. A control character never stands in JSON as itself: strings escape it.
+enum FCMMark: UInt8 {
+    case ttlSeconds = 1
+    case expiration = 2
+    case count = 3
+    case token = 4
+    case badge = 5
+}
+
+/// A batch's times.
+struct FCMTimes: Equatable, Sendable {
+    let ttlSeconds: Int64
+    /// Seconds since 1970; 0: now or never.
+    let expiration: Int64
+}
+
+/// Bytes with times in them.
+struct FCMTimedText: Equatable, Sendable {
+    private let bytes: [UInt8]
+    /// Where the marks are.
+    private let holes: [Int]
+
+    init(marked text: some Sequence<UInt8>) {
+        let bytes = Array(text)
+        let times = [FCMMark.ttlSeconds.rawValue, FCMMark.expiration.rawValue]
+        self.bytes = bytes
+        holes = bytes.indices.filter { times.contains(bytes[$0]) }
+    }
+
+    func bytes(at times: FCMTimes) -> [UInt8] {
+        var filled: [UInt8] = []
+        filled.reserveCapacity(bytes.count + holes.count * 10)
+        var start = 0
+        for hole in holes {
+            filled.append(contentsOf: bytes[start..<hole])
+            let time = bytes[hole] == FCMMark.ttlSeconds.rawValue ? times.ttlSeconds : times.expiration
+            filled.append(contentsOf: String(time).utf8)
+            start = hole + 1
+        }
+        filled.append(contentsOf: bytes[start...])
+        return filled
+    }
+}

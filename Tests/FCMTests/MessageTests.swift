@@ -1,0 +1,352 @@
+import FCM
+import JSON
+import PushModel
+import Testing
+
+private let id = "0192f3a4-b5c6-7d8e-8f01-234567890abc"
+private let digits = "0192f3a4b5c67d8e8f01234567890abc"
+private let message = MessageID(UniversalID(high: 0x0192_f3a4_b5c6_7d8e, low: 0x8f01_2345_6789_0abc))
+private let now = WallInstant(secondsSince1970: 1_796_122_800)
+
+func json(_ text: String) throws -> JSONText { JSONText(try JSONReader.read(Array(text.utf8))) }
+
+func compile(_ content: MessageContent) throws(FCMContentFault) -> FCMMessage {
+    try FCMMessage.compile(content, message: message)
+}
+
+func body(
+    _ content: MessageContent, token: String = "tok:en", badge: Int32? = nil, variant: Int = 0,
+    expiresAt: WallInstant = now + .seconds(3_600)
+) throws -> String {
+    let compiled = try compile(content)
+    let frame = compiled.frame(variant: variant, expiresAt: expiresAt, now: now)
+    var bytes = frame.prefix
+    compiled.appendHole(token: Array(token.utf8), badge: badge, variant: variant, to: &bytes)
+    bytes += frame.suffix
+    _ = try JSONReader.read(bytes)
+    return String(decoding: bytes, as: UTF8.self)
+}
+
+func fault(_ content: MessageContent) -> FCMContentFault? {
+    do throws(FCMContentFault) {
+        _ = try compile(content)
+        return nil
+    } catch { return error }
+}
+
+private func parsed(_ content: MessageContent, badge: Int32? = nil) throws -> JSONValue {
+    try JSONReader.read(Array(try body(content, badge: badge).utf8))
+}
+
+private func member(_ content: MessageContent, _ path: String, badge: Int32? = nil) throws -> JSONValue? {
+    try parsed(content, badge: badge).value(at: try #require(JSONPointer("/message" + path)))
+}
+
+@Suite("A message for FCM")
+struct MessageTests {
+    private let text = NotificationText(title: "Carillon", body: "Twelve o'clock")
+
+    @Test("has the notification for all, a tag and a collapse id made from its id, and what is left of its life")
+    func commonPart() throws {
+        #expect(
+            try body(MessageContent(notification: text))
+                == #"{"message":{"notification":{"title":"Carillon","body":"Twelve o'clock"},"#
+                + #""data":{"carillon_id":"\#(id)"},"#
+                + #""webpush":{"headers":{"TTL":"3600"},"notification":{"tag":"\#(id)"}},"#
+                + #""android":{"priority":"HIGH","ttl":"3600s","notification":{"tag":"\#(id)"}},"token":"tok:en","#
+                + #""apns":{"headers":{"apns-collapse-id":"\#(digits)","apns-expiration":"1796126400"}}}}"#)
+    }
+
+    @Test("has all that a sender can say, each where its platform looks for it")
+    func everything() throws {
+        let content = MessageContent(
+            notification: NotificationText(title: "Carillon", subtitle: "Noon", body: "Twelve"), badge: .increment,
+            sound: "bell.caf",
+            data: [
+                DataMember(name: "z", json: try json("\"1\"")), DataMember(name: "a", json: try json("{\"b\":[1.50]}")),
+            ],
+            options: MessageOptions(priority: .normal, collapseID: "noon", isDryRun: true))
+        #expect(
+            try body(content, badge: 12)
+                == #"{"validate_only":true,"message":{"notification":{"title":"Carillon","body":"Twelve"},"#
+                + #""data":{"z":"1","a":"{\"b\":[1.50]}","carillon_id":"\#(id)"},"#
+                + #""webpush":{"headers":{"TTL":"3600"},"notification":{"tag":"noon"}},"#
+                + #""android":{"priority":"NORMAL","collapse_key":"noon","ttl":"3600s","#
+                + #""notification":{"tag":"noon","sound":"bell.caf","notification_count":12}},"token":"tok:en","#
+                + #""apns":{"payload":{"aps":{"badge":12,"#
+                + #""alert":{"title":"Carillon","subtitle":"Noon","body":"Twelve"},"sound":"bell.caf"}},"#
+                + #""headers":{"apns-priority":"5","apns-collapse-id":"noon","apns-expiration":"1796126400"}}}}"#)
+    }
+
+    @Test("leaves a badge out whole where a push has none, and takes none where the message changes none")
+    func badges() throws {
+        let content = MessageContent(notification: text, badge: .value(0), sound: "s")
+        let with = try body(content, badge: 0)
+        #expect(
+            with.contains(
+                #""sound":"s","notification_count":0}},"token":"tok:en","apns":{"payload":{"aps":{"badge":0,"sound":"s"}}"#
+            ))
+        let without = try body(content)
+        #expect(without.contains(#""sound":"s"}},"token":"tok:en","apns":{"payload":{"aps":{"sound":"s"}}"#))
+        #expect(try body(MessageContent(notification: text), badge: 3) == body(MessageContent(notification: text)))
+        // Only a notification has a count on Android; Apple's badge stands alone.
+        let alone = try body(MessageContent(badge: .increment), badge: 3)
+        #expect(alone.contains(#""android":{"priority":"NORMAL","ttl":"3600s"},"token":"tok:en","#))
+        #expect(alone.contains(#""apns":{"payload":{"aps":{"badge":3}},"headers""#))
+        #expect(try body(MessageContent(badge: .increment)).contains(#""apns":{"payload":{"aps":{}},"headers""#))
+    }
+
+    @Test("has the badge's digits exactly", arguments: [0, 1, 9, 10, 99, 100, 1_000_000_007, .max] as [Int32])
+    func digitsOfBadges(badge: Int32) throws {
+        let content = MessageContent(notification: text, badge: .increment)
+        #expect(try member(content, "/android/notification/notification_count", badge: badge)?.integer == Int64(badge))
+        #expect(try member(content, "/apns/payload/aps/badge", badge: badge)?.integer == Int64(badge))
+    }
+
+    @Test("comma by comma, whatever stands beside a badge")
+    func commas() throws {
+        for overrides in [
+            #"{"android":{"notification":{"tag":null}}}"#, #"{"apns":{"payload":{"aps":{"x":1}}}}"#,
+            #"{"android":null}"#, #"{"apns":null}"#, #"{"android":{"notification":null}}"#,
+            #"{"apns":{"payload":null}}"#,
+            #"{"apns":{"headers":null,"payload":{"own":[1]}}}"#, #"{"webpush":null,"data":null}"#,
+        ] {
+            for sound in [nil, "s"] {
+                for badge in [nil, 7] as [Int32?] {
+                    let content = MessageContent(
+                        notification: text, badge: .increment, sound: sound, fcm: try json(overrides))
+                    let count = try member(content, "/android/notification/notification_count", badge: badge)
+                    let hasAndroid =
+                        !overrides.contains(#""android":null"#) && !overrides.contains(#""notification":null"#)
+                    #expect(count?.integer == (hasAndroid ? badge.map { Int64($0) } : nil))
+                    let onApple = try member(content, "/apns/payload/aps/badge", badge: badge)
+                    let hasApple = !overrides.contains(#""apns":null"#) && !overrides.contains(#""payload":null"#)
+                    #expect(onApple?.integer == (hasApple ? badge.map { Int64($0) } : nil))
+                    #expect(try member(content, "/token", badge: badge) == "tok:en")
+                }
+            }
+        }
+    }
+
+    @Test(
+        "carries any token as it is",
+        arguments: ["cWJp:APA91bF_x-y", "a\"b\\c", "\u{1}\n\u{1f}\"", "é€😀", "\u{7f}/", "\\\\\\"])
+    func tokens(token: String) throws {
+        let text = try body(MessageContent(notification: text), token: token)
+        #expect(try JSONReader.read(Array(text.utf8)).value(at: .root / "message" / "token")?.string == token)
+        #expect(text.hasSuffix(#""apns-expiration":"1796126400"}}}}"#))
+    }
+
+    @Test("lives as long as is left, rounded down and four weeks at most; now or never is zero everywhere")
+    func timeToLive() throws {
+        func times(_ left: Duration, _ ttl: Int32?) throws -> [String?] {
+            let content = MessageContent(notification: text, options: MessageOptions(ttlSeconds: ttl))
+            let value = try JSONReader.read(Array(try body(content, expiresAt: now + left).utf8))
+            return ["/android/ttl", "/webpush/headers/TTL", "/apns/headers/apns-expiration"].map {
+                JSONPointer("/message" + $0).flatMap { value.value(at: $0)?.string }
+            }
+        }
+        #expect(try times(.milliseconds(59_999), 60) == ["59s", "59", "1796122859"])
+        #expect(try times(.seconds(2_419_200), nil) == ["2419200s", "2419200", "1798542000"])
+        #expect(try times(.seconds(2_419_201), nil) == ["2419200s", "2419200", "1798542001"])
+        #expect(try times(.seconds(30), 0) == ["0s", "0", "0"])
+        #expect(try times(.seconds(-5), 60) == ["0s", "0", "1796122795"])
+    }
+
+    @Test("is urgent with a notification, and not without, unless the sender says")
+    func priorities() throws {
+        let data = [DataMember(name: "a", json: try json("1"))]
+        func priority(_ content: MessageContent) throws -> [String?] {
+            [
+                try member(content, "/android/priority")?.string,
+                try member(content, "/apns/headers/apns-priority")?.string,
+            ]
+        }
+        #expect(try priority(MessageContent(notification: text)) == ["HIGH", nil])
+        #expect(
+            try priority(MessageContent(notification: text, options: MessageOptions(priority: .high))) == [
+                "HIGH", "10",
+            ])
+        #expect(
+            try priority(MessageContent(notification: text, options: MessageOptions(priority: .normal)))
+                == ["NORMAL", "5"])
+        // Apple takes what shows nothing in no hurry, or not at all.
+        #expect(try priority(MessageContent(data: data)) == ["NORMAL", "5"])
+        #expect(try priority(MessageContent(data: data, options: MessageOptions(priority: .high))) == ["HIGH", "5"])
+        #expect(
+            try priority(MessageContent(data: data, options: MessageOptions(priority: .high, pushType: .background)))
+                == ["HIGH", "5"])
+    }
+
+    @Test("takes the sender's collapse id, up to 64 bytes of it, and a collapse key only then")
+    func collapseID() throws {
+        let longest = String(repeating: "é", count: 32)
+        let content = MessageContent(notification: text, options: MessageOptions(collapseID: longest))
+        for path in [
+            "/android/collapse_key", "/android/notification/tag", "/webpush/notification/tag",
+            "/apns/headers/apns-collapse-id",
+        ] { #expect(try member(content, path)?.string == longest) }
+        #expect(try member(MessageContent(notification: text), "/android/collapse_key") == nil)
+        for bad in ["", longest + "x", "a\nb", "a\u{7f}", " a", "a "] {
+            #expect(
+                fault(MessageContent(notification: text, options: MessageOptions(collapseID: bad)))
+                    == .badCollapseID(bytes: bad.utf8.count))
+        }
+    }
+
+    @Test("goes to ordinary tokens only")
+    func pushTypes() {
+        for type in PushType.allCases {
+            let isServed = type == .alert || type == .background
+            #expect(FCMMessage.serves(type) == isServed, "\(type.name)")
+            let isRefused = fault(MessageContent(options: MessageOptions(pushType: type))) == .pushTypeNotOffered(type)
+            #expect(isRefused == !isServed, "\(type.name)")
+        }
+    }
+
+    @Test("may be sent again when its answer was lost")
+    func repeats() throws { #expect(try compile(MessageContent(notification: text)).mayRepeat) }
+
+    @Test("needs something to show or to read")
+    func nothingToShow() throws {
+        #expect(fault(MessageContent()) == .nothingToShow)
+        #expect(fault(MessageContent(notification: NotificationText())) == .nothingToShow)
+        #expect(fault(MessageContent(fcm: try json(#"{"android":{"ttl":"3s","notification":{}}}"#))) == .nothingToShow)
+        #expect(fault(MessageContent(notification: text, fcm: try json(#"{"notification":null}"#))) == .nothingToShow)
+        for something in [
+            #"{"notification":{"title":"a"}}"#, #"{"android":{"notification":{"title_loc_key":"a"}}}"#,
+            #"{"webpush":{"notification":{"title":"a"}}}"#, #"{"apns":{"payload":{"aps":{"alert":"a"}}}}"#,
+            #"{"data":{"a":"1"}}"#, #"{"android":{"data":{"a":"1"}}}"#, #"{"webpush":{"data":{"a":"1"}}}"#,
+            #"{"apns":{"payload":{"own":1}}}"#,
+        ] { #expect(fault(MessageContent(fcm: try json(something))) == nil, "\(something)") }
+        #expect(fault(MessageContent(badge: .value(0))) == nil)
+        #expect(fault(MessageContent(sound: "default")) == nil)
+        #expect(fault(MessageContent(data: [DataMember(name: "a", json: try json("1"))])) == nil)
+    }
+}
+
+@Suite("The texts of a message in several languages")
+struct VariantTests {
+    private let content = MessageContent(
+        notification: NotificationText(title: "Carillon", body: "Noon"),
+        localizations: [
+            Localization(locale: "fr", text: NotificationText(body: "Midi")),
+            Localization(locale: "de", text: NotificationText(title: "Glocken", subtitle: "Zwölf", body: "Mittag")),
+        ])
+
+    @Test("are the common one first, then each localization over it")
+    func texts() throws {
+        func notification(_ variant: Int) throws -> JSONValue? {
+            try JSONReader.read(Array(try body(content, variant: variant).utf8)).value(
+                at: .root / "message" / "notification")
+        }
+        #expect(try compile(content).variantCount == 3)
+        #expect(try notification(0) == ["title": "Carillon", "body": "Noon"])
+        #expect(try notification(1) == ["title": "Carillon", "body": "Midi"])
+        #expect(try notification(2) == ["title": "Glocken", "body": "Mittag"])
+        #expect(try body(content, variant: 2).contains(#""subtitle":"Zwölf""#))
+        #expect(try !body(content, variant: 1).contains("subtitle"))
+    }
+
+    @Test("are the common one for a number that no localization has", arguments: [-1, 3, .max, .min])
+    func noSuchVariant(variant: Int) throws { #expect(try body(content, variant: variant) == body(content)) }
+
+    @Test("all give way to what the sender says in fcm")
+    func overrides() throws {
+        var content = content
+        content.fcm = try json(#"{"notification":{"body":"DONG"}}"#)
+        for variant in 0..<3 { #expect(try body(content, variant: variant).contains(#""body":"DONG""#)) }
+    }
+
+    @Test("have to fit, each of them")
+    func sizes() throws {
+        var content = content
+        content.localizations.append(
+            Localization(locale: "fi", text: NotificationText(body: String(repeating: "x", count: 4_000))))
+        #expect(fault(content)?.code == "payload_too_large")
+    }
+}
+
+@Suite("The size of a message for FCM")
+struct SizeTests {
+    private func content(_ size: Int, badge: BadgeChange = .none, fcm: String? = nil) throws -> MessageContent {
+        MessageContent(
+            notification: NotificationText(body: String(repeating: "x", count: size)), badge: badge,
+            fcm: try fcm.map { try json($0) })
+    }
+
+    @Test("is that of notification and data, with the widest badge, on the platform that gets most")
+    func whatCounts() throws {
+        let notification = #"{"body":"x"}"#.utf8.count
+        let identity = #"{"carillon_id":"\#(id)"}"#.utf8.count
+        let tag = #"{"tag":"\#(id)"}"#.utf8.count
+        #expect(try compile(content(1)).payloadBytes == notification + tag + identity)
+        let count = #","notification_count":2147483647"#.utf8.count
+        #expect(try compile(content(1, badge: .increment)).payloadBytes == notification + tag + count + identity)
+        // Android's own data replaces the common one there, Apple's payload stands beside it.
+        let android = #"{"android":{"data":{"own":"1"}}}"#
+        #expect(
+            try compile(content(1, fcm: android)).payloadBytes
+                == notification + tag + #"{"own":"1","carillon_id":"\#(id)"}"#.utf8.count)
+        let long = String(repeating: "y", count: 200)
+        #expect(
+            try compile(content(1, badge: .increment, fcm: #"{"apns":{"payload":{"own":"\#(long)"}}}"#)).payloadBytes
+                == notification + #"{"aps":{"badge":2147483647},"own":"\#(long)"}"#.utf8.count + identity)
+        #expect(
+            try compile(content(1, fcm: #"{"webpush":{"notification":{"icon":"\#(long)"}}}"#)).payloadBytes
+                == notification + #"{"tag":"\#(id)","icon":"\#(long)"}"#.utf8.count + identity)
+    }
+
+    @Test("may be what FCM takes, and not a byte more")
+    func bound() throws {
+        let frame = try compile(content(0)).payloadBytes
+        #expect(fault(try content(4_096 - frame)) == nil)
+        #expect(fault(try content(4_097 - frame)) == .payloadTooLarge(bytes: 4_097, bytesMax: 4_096))
+        let huge = JSONText(bytes: Array("\"\(String(repeating: "x", count: 30_000))\"".utf8))
+        #expect(fault(MessageContent(data: [DataMember(name: "a", json: huge)]))?.code == "payload_too_large")
+    }
+}
+
+@Suite("A background message for FCM")
+struct BackgroundMessageTests {
+    private func content(_ fcm: String? = nil, _ change: (inout MessageContent) -> Void = { _ in }) throws
+        -> MessageContent
+    {
+        var content = MessageContent(
+            data: [DataMember(name: "sync", json: try json("7"))],
+            options: MessageOptions(ttlSeconds: 0, pushType: .background), fcm: try fcm.map { try json($0) })
+        change(&content)
+        return content
+    }
+
+    @Test("has data, and tells Apple's devices that it is one")
+    func dataOnly() throws {
+        #expect(
+            try body(content())
+                == #"{"message":{"data":{"sync":"7","carillon_id":"\#(id)"},"webpush":{"headers":{"TTL":"0"}},"#
+                + #""android":{"priority":"NORMAL","ttl":"0s"},"token":"tok:en","#
+                + #""apns":{"payload":{"aps":{"content-available":1}},"headers":{"apns-push-type":"background","#
+                + #""apns-priority":"5","apns-collapse-id":"\#(digits)","apns-expiration":"0"}}}}"#)
+        #expect(fault(MessageContent(options: MessageOptions(pushType: .background))) == nil)
+    }
+
+    @Test("shows nothing, makes no noise and counts nothing, in no way")
+    func refuses() throws {
+        #expect(
+            fault(try content { $0.notification = NotificationText() }) == .notForBackground(.root / "notification"))
+        #expect(fault(try content { $0.badge = .increment }) == .notForBackground(.root / "badge"))
+        #expect(fault(try content { $0.sound = "default" }) == .notForBackground(.root / "sound"))
+        for (overrides, pointer) in [
+            (#"{"notification":{}}"#, "/fcm/notification"),
+            (#"{"android":{"notification":{"icon":"a"}}}"#, "/fcm/android/notification"),
+            (#"{"webpush":{"notification":{"icon":"a"}}}"#, "/fcm/webpush/notification"),
+            (#"{"apns":{"payload":{"aps":{"alert":"a"}}}}"#, "/fcm/apns/payload/aps/alert"),
+            (#"{"apns":{"payload":{"aps":{"sound":"a"}}}}"#, "/fcm/apns/payload/aps/sound"),
+            (#"{"apns":{"payload":{"aps":{"badge":1}}}}"#, "/fcm/apns/payload/aps/badge"),
+        ] {
+            #expect(fault(try content(overrides))?.code == "not_for_background", "\(overrides)")
+            #expect(fault(try content(overrides))?.pointer.description == pointer)
+        }
+        #expect(fault(try content(#"{"notification":null,"android":{"direct_boot_ok":true}}"#)) == nil)
+    }
+}
