@@ -32,4 +32,9 @@ package enum UUIDv7 {
         let milliseconds = UInt64(max(0, now.microseconds / 1_000))
         return UniversalID(high: milliseconds << 16 | random.0 & 0xffff, low: random.1).marked(version: 7)
     }
+
+    /// When it was made, in whole milliseconds.
+    package static func instant(of id: UniversalID) -> WallInstant {
+        WallInstant(microseconds: Int64(id.high >> 16) * 1_000)
+    }
 }

@@ -184,7 +184,8 @@ struct BackgroundPayloadTests {
         #expect(fault(try content { $0.badge = .increment })?.pointer.description == "/badge")
         #expect(fault(try content { $0.sound = "default" })?.pointer.description == "/sound")
         #expect(
-            fault(try content(apns: #"{"aps":{"alert":"a"}}"#)) == .notForBackground(.root / "apns" / "aps" / "alert"))
+            fault(try content(apns: #"{"aps":{"alert":"a"}}"#))
+                == .notForType(.background, .root / "apns" / "aps" / "alert"))
         #expect(fault(try content(apns: #"{"aps":{"content-available":0}}"#))?.code == "invalid_value")
         #expect(fault(try content(apns: #"{"aps":{"content-available":null}}"#))?.code == "invalid_value")
         #expect(fault(try content { $0.options.priority = .high }) == .priorityNotAllowed(.background))
@@ -254,48 +255,5 @@ struct HeaderTests {
         buffer.removeAll()
         APNsRequest.appendID(message: message, registration: RegistrationID(42), to: &buffer)
         #expect(String(decoding: buffer, as: UTF8.self) == "a2ec8746-0aee-83fb-add4-74caae4f2afb")
-    }
-}
-
-@Suite("The table of push types")
-struct PushTypeTableTests {
-    @Test("repeats a lost answer only where the device shows it once")
-    func repeats() throws {
-        for type in PushType.allCases {
-            let expected: RepeatRule =
-                switch type {
-                case .voip, .pushToTalk: .never
-                case .liveActivity: .unlessActivityStart
-                default: .always
-                }
-            #expect(APNsPushTypes.row(for: type).repeats == expected, "\(type.name)")
-        }
-        #expect(try compile(MessageContent(sound: "x")).mayRepeat)
-    }
-
-    @Test("offers alert and background, and refuses the others by name")
-    func offered() {
-        for type in PushType.allCases {
-            let content = MessageContent(options: MessageOptions(pushType: type))
-            let isRefused = fault(content) == .pushTypeNotOffered(type)
-            #expect(isRefused == !(type == .alert || type == .background), "\(type.name)")
-        }
-    }
-
-    @Test(
-        "makes topics by suffix, and gives a type the priorities that it may have",
-        arguments: [
-            (PushType.alert, "com.example.app", [10, 5]), (.background, "com.example.app", [5]),
-            (.voip, "com.example.app.voip", [10]), (.complication, "com.example.app.complication", [10, 5]),
-            (.fileProvider, "com.example.app.pushkit.fileprovider", [10, 5]),
-            (.liveActivity, "com.example.app.push-type.liveactivity", [10, 5]),
-            (.pushToTalk, "com.example.app.voip-ptt", [10]), (.location, "com.example.app.location-query", [10, 5]),
-            (.widgets, "com.example.app.push-type.widgets", [10, 5]),
-            (.controls, "com.example.app.push-type.controls", [10, 5]),
-        ] as [(PushType, String, [UInt8])])
-    func topics(type: PushType, topic: String, priorities: [UInt8]) {
-        #expect(APNsPushTypes.topic(bundleID: "com.example.app", type: type) == topic)
-        #expect(APNsPushTypes.row(for: type).priorities == priorities)
-        #expect(APNsPushTypes.row(for: type).payloadBytesMax == (type == .voip ? 5_120 : 4_096))
     }
 }

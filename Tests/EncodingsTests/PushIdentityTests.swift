@@ -95,4 +95,10 @@ struct UUIDTextTests {
         #expect(early < late)
         #expect(UUIDv7.make(at: WallInstant(microseconds: -5), random: (.max, .max)).high >> 16 == 0)
     }
+
+    @Test("tells when it was made, to the millisecond")
+    func instant() {
+        let id = UUIDv7.make(at: WallInstant(microseconds: 1_645_557_742_001_999), random: (.max, .max))
+        #expect(UUIDv7.instant(of: id) == WallInstant(microseconds: 1_645_557_742_001_000))
+    }
 }

@@ -3,13 +3,15 @@ import PushModel
 
 /// Why a message's content has no form that APNs would take. The sender's to change.
 package enum APNsContentFault: Error, Equatable, Sendable {
-    case pushTypeNotOffered(PushType)
     /// Counted with the widest badge. `locale`: only this localization is too long, and it is the longest.
     case payloadTooLarge(bytes: Int, bytesMax: Int, locale: String? = nil)
     case badCollapseID(bytes: Int)
     case priorityNotAllowed(PushType)
     case reservedKey(JSONPointer)
-    case notForBackground(JSONPointer)
+    /// A push of this type can't have this, or would not show it.
+    case notForType(PushType, JSONPointer)
+    /// A push of this type is nothing without this.
+    case missing(PushType, JSONPointer)
     case nothingToShow
     case badgeTwice
     case wrongValue(JSONPointer, expected: String)
@@ -17,12 +19,12 @@ package enum APNsContentFault: Error, Equatable, Sendable {
     /// A stable word, published in docs/errors.md.
     package var code: String {
         switch self {
-        case .pushTypeNotOffered: "not_supported"
         case .payloadTooLarge: "payload_too_large"
         case .badCollapseID: "invalid_collapse_id"
         case .priorityNotAllowed: "priority_not_allowed"
         case .reservedKey: "reserved_key"
-        case .notForBackground: "not_for_background"
+        case .notForType: "not_for_push_type"
+        case .missing: "missing_member"
         case .nothingToShow: "nothing_to_show"
         case .badgeTwice: "badge_twice"
         case .wrongValue: "invalid_value"
@@ -32,20 +34,20 @@ package enum APNsContentFault: Error, Equatable, Sendable {
     /// Where in the message.
     package var pointer: JSONPointer {
         switch self {
-        case .pushTypeNotOffered: .root / "options" / "push_type"
         case .payloadTooLarge(_, _, let locale?): .root / "notification" / "localizations" / locale
         case .payloadTooLarge(_, _, nil), .nothingToShow: .root
         case .badCollapseID: .root / "options" / "collapse_id"
         case .priorityNotAllowed: .root / "options" / "priority"
         case .badgeTwice: .root / "apns" / "aps" / "badge"
-        case .reservedKey(let pointer), .notForBackground(let pointer), .wrongValue(let pointer, _): pointer
+        case .reservedKey(let pointer), .notForType(_, let pointer), .missing(_, let pointer),
+            .wrongValue(let pointer, _):
+            pointer
         }
     }
 
     /// For people. Quotes nothing of the content.
     package var detail: String {
         switch self {
-        case .pushTypeNotOffered(let type): "Push type \(type.name) is not offered yet."
         case .payloadTooLarge(let bytes, let bytesMax, _):
             "The APNs payload would have \(bytes) bytes; APNs takes at most \(bytesMax)."
         case .badCollapseID(let bytes):
@@ -53,7 +55,9 @@ package enum APNsContentFault: Error, Equatable, Sendable {
                 + "its ends; this one has \(bytes) bytes."
         case .priorityNotAllowed(let type): "A push of type \(type.name) cannot have this priority."
         case .reservedKey: "This name belongs to a provider; it cannot be used in data."
-        case .notForBackground: "A background push shows nothing: it has data only."
+        case .notForType(let type, _):
+            "A push of type \(type.name) cannot have this; docs/push-types.md says what it has."
+        case .missing(let type, _): "A push of type \(type.name) needs this; docs/push-types.md shows one."
         case .nothingToShow: "An alert push needs a notification, a badge or a sound."
         case .badgeTwice: "The badge is given twice, in badge and in apns.aps.badge: badge alone is kept count of."
         case .wrongValue(_, let expected): "Expected here: \(expected)."

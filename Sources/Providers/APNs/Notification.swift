@@ -21,19 +21,20 @@ package struct APNsNotification: Equatable, Sendable {
     /// The common text's.
     package var payload: CompiledAPNsPayload { payloads[0] }
 
-    /// Throws what the sender has to change. The same content compiles the same at every attempt.
+    /// Throws what the sender has to change. The same content compiles the same at every attempt: what needs a time takes
+    /// that of the message's acceptance, which its id holds.
     package static func compile(
         _ content: MessageContent, message: MessageID
     ) throws(APNsContentFault) -> APNsNotification {
         let row = APNsPushTypes.row(for: content.options.pushType)
-        guard row.isOffered else { throw .pushTypeNotOffered(row.type) }
-        let (payloads, isActivityStart) = try APNsPayloadCompiler.compile(content, row)
+        let (payloads, isActivityStart) = try APNsPayloadCompiler.compile(
+            content, row, acceptedAt: UUIDv7.instant(of: message.value))
         return APNsNotification(
             pushType: row.type, priority: try priority(content.options.priority, row),
             collapseID: try collapseID(content.options.collapseID, message),
             isNowOrNever: content.options.ttlSeconds == 0,
             mayRepeat: row.repeats == .always || (row.repeats == .unlessActivityStart && !isActivityStart),
-            tokenKind: row.tokenKind, payloads: payloads)
+            tokenKind: isActivityStart ? row.startTokenKind : row.tokenKind, payloads: payloads)
     }
 
     private static func priority(

@@ -11,6 +11,7 @@ struct APNsPayloadCompiler {
 
     private let content: MessageContent
     private let row: APNsPushTypeRow
+    private let acceptedAt: WallInstant
     /// What the sender's `apns` object says about `aps`.
     private let apsPatch: JSONObject
     /// What stands beside `aps`, the patch applied: no text of ours, so the same for all localizations.
@@ -18,27 +19,33 @@ struct APNsPayloadCompiler {
 
     /// Index 0 is the common text's, i that of `content.localizations[i - 1]`.
     static func compile(
-        _ content: MessageContent, _ row: APNsPushTypeRow
+        _ content: MessageContent, _ row: APNsPushTypeRow, acceptedAt: WallInstant
     ) throws(APNsContentFault) -> (payloads: [CompiledAPNsPayload], isActivityStart: Bool) {
-        let compiler = try APNsPayloadCompiler(content, row)
+        try APNsPayloadRules.checkCommonPart(content, row)
+        let compiler = try APNsPayloadCompiler(content, row, acceptedAt)
         let texts = [content.notification] + content.localizations.map { $0.text.over(content.notification) }
         var all: [JSONObject] = []
         for text in texts { all.append(try compiler.aps(text)) }
-        let tail = compiler.tail()
+        try APNsPayloadRules.check(aps: all[0], beside: compiler.neighbours, content, row.type)
+        let tail = compiler.tail(behind: all[0])
         let payloads = all.map { compiler.payload($0, tail) }
         try compiler.checkSizes(payloads)
         return (payloads, all[0]["event"]?.string == "start")
     }
 
-    private init(_ content: MessageContent, _ row: APNsPushTypeRow) throws(APNsContentFault) {
+    private init(
+        _ content: MessageContent, _ row: APNsPushTypeRow, _ acceptedAt: WallInstant
+    ) throws(APNsContentFault) {
         self.content = content
         self.row = row
+        self.acceptedAt = acceptedAt
         var contentBytes = content.apns?.bytes.count ?? 0
         for member in content.data { contentBytes += member.name.utf8.count + member.json.bytes.count }
         guard contentBytes <= Self.contentBytesMax else {
             throw .payloadTooLarge(bytes: contentBytes, bytesMax: row.payloadBytesMax)
         }
         var patch = try Self.patch(content)
+        if patch["aps"] != nil, row.aps == .never { throw .notForType(row.type, .root / "apns" / "aps") }
         apsPatch = patch["aps"]?.object ?? JSONObject()
         patch["aps"] = nil
         var members: [JSONMember] = []
@@ -69,42 +76,29 @@ struct APNsPayloadCompiler {
     }
 
     private func aps(_ text: NotificationText?) throws(APNsContentFault) -> JSONObject {
-        let common = JSONValue.object(try commonPart(text))
-        let aps = common.mergePatched(with: .object(apsPatch)).object ?? JSONObject()
+        let aps = JSONValue.object(commonPart(text)).mergePatched(with: .object(apsPatch)).object ?? JSONObject()
         try APNsPayloadKeys.check(aps, row.type)
-        if row.type == .background { try checkBackground(aps) }
-        if row.type == .alert, aps["alert"] == nil, aps["sound"] == nil, aps["badge"] == nil, content.badge == .none {
-            throw .nothingToShow
-        }
         return aps
     }
 
-    private func commonPart(_ text: NotificationText?) throws(APNsContentFault) -> JSONObject {
+    private func commonPart(_ text: NotificationText?) -> JSONObject {
         var aps = JSONObject()
-        if row.type == .background {
-            if text != nil { throw .notForBackground(.root / "notification") }
-            if content.badge != .none { throw .notForBackground(.root / "badge") }
-            if content.sound != nil { throw .notForBackground(.root / "sound") }
-            aps["content-available"] = 1
+        switch row.type {
+        case .background: aps["content-available"] = 1
+        case .widgets, .controls: aps["content-changed"] = true
+        case .liveActivity: aps["timestamp"] = .number(.whole(acceptedAt.secondsSince1970))
+        case .alert, .voip, .complication, .fileProvider, .mdm, .pushToTalk, .location: break
         }
-        if let text {
-            var alert = JSONObject()
-            alert["title"] = text.title.map { .string($0) }
-            alert["subtitle"] = text.subtitle.map { .string($0) }
-            alert["body"] = text.body.map { .string($0) }
-            if !alert.isEmpty { aps["alert"] = .object(alert) }
-        }
-        aps["sound"] = content.sound.map { .string($0) }
+        var alert = JSONObject()
+        alert["title"] = text?.title.map { .string($0) }
+        alert["subtitle"] = text?.subtitle.map { .string($0) }
+        alert["body"] = text?.body.map { .string($0) }
+        let sound = content.sound.map { JSONValue.string($0) }
+        // A Live Activity has its sound inside the alert.
+        if row.shows == .activity { alert["sound"] = sound }
+        if !alert.isEmpty { aps["alert"] = .object(alert) }
+        if row.shows == .everything { aps["sound"] = sound }
         return aps
-    }
-
-    /// APNs refuses, delays or silently drops a background push that has more than its one flag.
-    private func checkBackground(_ aps: JSONObject) throws(APNsContentFault) {
-        let pointer = JSONPointer.root / "apns" / "aps"
-        for member in aps.members where member.name != "content-available" {
-            throw .notForBackground(pointer / member.name)
-        }
-        guard aps["content-available"] == 1 else { throw .wrongValue(pointer / "content-available", expected: "1") }
     }
 
     /// The largest is told, so that the sender knows how much has to go.
@@ -124,6 +118,7 @@ struct APNsPayloadCompiler {
 extension APNsPayloadCompiler {
     /// The badge goes last in `aps`, so that one comma decides.
     private func payload(_ aps: JSONObject, _ tail: [UInt8]) -> CompiledAPNsPayload {
+        guard hasAps(aps) else { return CompiledAPNsPayload(head: [], badgeLead: [], tail: tail) }
         var head = JSONWriter(capacity: 512)
         head.beginObject()
         head.name("aps")
@@ -133,8 +128,17 @@ extension APNsPayloadCompiler {
         return CompiledAPNsPayload(head: head.bytes, badgeLead: Array(lead.utf8), tail: tail)
     }
 
-    /// From the end of `aps` on: one array that all localizations share.
-    private func tail() -> [UInt8] {
+    private func hasAps(_ aps: JSONObject) -> Bool {
+        switch row.aps {
+        case .always: true
+        case .ifGiven: !aps.isEmpty
+        case .never: false
+        }
+    }
+
+    /// From the end of `aps` on, or all of it where there is none: one array that all localizations share.
+    private func tail(behind aps: JSONObject) -> [UInt8] {
+        guard hasAps(aps) else { return JSONValue.object(neighbours).bytes }
         var writer = JSONWriter(capacity: 512)
         writer.beginObject()
         writer.member("aps", true)

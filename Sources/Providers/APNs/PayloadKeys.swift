@@ -33,7 +33,8 @@ enum APNsPayloadKeys {
         case "interruption-level": .words(["passive", "active", "time-sensitive", "critical"])
         // Live Activities order themselves by any number.
         case "relevance-score": type == .liveActivity ? anyNumber : .number(0...1, "a number from 0 to 1")
-        case "timestamp", "stale-date", "dismissal-date": anyNumber
+        // Milliseconds would be a time in the far future: a Live Activity would take no update after that one.
+        case "timestamp", "stale-date", "dismissal-date": .number(0...100_000_000_000, "seconds since 1970")
         case "event": .words(["start", "update", "end"])
         case "content-state", "attributes": .object
         case "attributes-type", "input-push-channel": .string

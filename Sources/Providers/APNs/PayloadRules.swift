@@ -1,0 +1,89 @@
+import JSON
+import PushModel
+
+/// What each push type asks of a payload, beyond the shapes of its keys. What APNs or the device would refuse, delay or
+/// silently drop is refused at the door instead.
+enum APNsPayloadRules {
+    private static let apsPointer = JSONPointer.root / "apns" / "aps"
+
+    /// What of the common part has no meaning for this type, whatever its value.
+    static func checkCommonPart(_ content: MessageContent, _ row: APNsPushTypeRow) throws(APNsContentFault) {
+        func refuse(_ isThere: Bool, _ pointer: JSONPointer) throws(APNsContentFault) {
+            if isThere { throw .notForType(row.type, pointer) }
+        }
+        let text = JSONPointer.root / "notification"
+        switch row.shows {
+        case .everything: break
+        case .activity:
+            try refuse(content.notification?.subtitle != nil, text / "subtitle")
+            for localization in content.localizations {
+                let own = text / "localizations" / localization.locale
+                try refuse(localization.text.subtitle != nil, own / "subtitle")
+            }
+            try refuse(content.badge != .none, .root / "badge")
+        case .nothing:
+            try refuse(content.notification != nil || !content.localizations.isEmpty, text)
+            try refuse(content.badge != .none, .root / "badge")
+            try refuse(content.sound != nil, .root / "sound")
+        }
+    }
+
+    /// `neighbours`: what stands beside `aps`. Localizations differ in nothing that is looked at here.
+    static func check(
+        aps: JSONObject, beside neighbours: JSONObject, _ content: MessageContent, _ type: PushType
+    ) throws(APNsContentFault) {
+        switch type {
+        case .alert:
+            let isSeen = ["alert", "sound", "badge"].contains { aps[$0] != nil } || content.badge != .none
+            guard isSeen else { throw .nothingToShow }
+        case .background:
+            for member in aps.members where member.name != "content-available" {
+                throw .notForType(type, apsPointer / member.name)
+            }
+            try require(1, "content-available", in: aps)
+        case .widgets, .controls:
+            for name in ["alert", "badge", "sound"] where aps[name] != nil {
+                throw .notForType(type, apsPointer / name)
+            }
+            try require(true, "content-changed", in: aps)
+        case .liveActivity: try checkActivity(aps)
+        case .fileProvider:
+            try requireText("container-identifier", in: neighbours, type)
+            if neighbours["domain"] != nil { try requireText("domain", in: neighbours, type) }
+        case .mdm: try requireText("mdm", in: neighbours, type)
+        // The app reads these, and knows itself what it wants to find in them.
+        case .voip, .complication, .pushToTalk, .location: break
+        }
+    }
+
+    /// Source: "Starting and updating Live Activities with ActivityKit push notifications".
+    private static func checkActivity(_ aps: JSONObject) throws(APNsContentFault) {
+        let needed: [String]
+        switch aps["event"]?.string {
+        case "start": needed = ["content-state", "attributes-type", "attributes", "alert"]
+        case "update": needed = ["content-state"]
+        // Its final state is recommended only.
+        case "end": needed = []
+        default: needed = ["event"]
+        }
+        for name in ["timestamp"] + needed where aps[name] == nil {
+            throw .missing(.liveActivity, apsPointer / name)
+        }
+    }
+
+    private static func require(_ value: JSONValue, _ name: String, in aps: JSONObject) throws(APNsContentFault) {
+        guard aps[name] == value else {
+            throw .wrongValue(apsPointer / name, expected: String(decoding: value.bytes, as: UTF8.self))
+        }
+    }
+
+    private static func requireText(
+        _ name: String, in neighbours: JSONObject, _ type: PushType
+    ) throws(APNsContentFault) {
+        let pointer = JSONPointer.root / "data" / name
+        guard let value = neighbours[name] else { throw .missing(type, pointer) }
+        guard let text = value.string, !text.isEmpty else {
+            throw .wrongValue(pointer, expected: "a string that is not empty")
+        }
+    }
+}
