@@ -1,3 +1,5 @@
+import PushModel
+
 /// A topic that a certificate may send to, and the services that Apple lists for it ("app", "voip", "complication").
 package struct APNsTopic: Equatable, Sendable {
     package let name: String
@@ -47,6 +49,26 @@ package enum APNsTopicList {
     package static func usableTopics(extension der: [UInt8]?, subjectUID: String?) -> [String]? {
         guard let der else { return usableTopics(list: nil, subjectUID: subjectUID) }
         return parse(der: der).map { usableTopics(list: $0, subjectUID: subjectUID) }
+    }
+
+    /// The apps that a certificate serves, without the push types' suffixes, each once, in the list's order.
+    package static func bundleIDs(usable topics: [String]) -> [String] {
+        var found: [String] = []
+        for topic in topics {
+            let bundleID = APNsPushTypes.bundleID(ofTopic: topic)
+            if !found.contains(bundleID) { found.append(bundleID) }
+        }
+        return found
+    }
+
+    /// Whether pushes of this type can be sent to that app with a certificate of these usable topics. An empty bundle id
+    /// stands for a certificate's only topic.
+    package static func covers(_ type: PushType, bundleID: String, usable topics: [String]) -> Bool {
+        // Location pushes need a key, and no certificate's list has their topic. Source: "Creating a location push
+        // service extension".
+        guard type != .location else { return false }
+        guard !bundleID.isEmpty else { return topics.count == 1 && APNsPushTypes.row(for: type).topicSuffix.isEmpty }
+        return topics.contains(APNsPushTypes.topic(bundleID: bundleID, type: type))
     }
 }
 

@@ -1,0 +1,81 @@
+import APNs
+import PushModel
+import Testing
+
+private let app = "com.example.app"
+
+@Suite("A topic")
+struct TopicTests {
+    /// The kinds that may come with each suffix.
+    private static let kinds: [(suffix: String, kinds: [TokenKind])] = [
+        (".voip", [.voip]), (".complication", [.complication]), (".pushkit.fileprovider", [.fileProvider]),
+        (".push-type.liveactivity", [.liveActivity, .pushToStart]), (".voip-ptt", [.pushToTalk]),
+        (".location-query", [.location]), (".push-type.widgets", [.widget]), (".push-type.controls", [.control]),
+    ]
+
+    @Test("that carries a push type's suffix is taken for the bundle id before it, for tokens of that kind only")
+    func suffixes() {
+        for (suffix, kinds) in Self.kinds {
+            for kind in TokenKind.allCases {
+                let fits = kinds.contains(kind)
+                let bundleID = APNsPushTypes.bundleID(ofTopic: app + suffix, kind: kind)
+                #expect(bundleID == (fits ? app : nil), "\(suffix) \(kind.name)")
+                #expect(APNsPushTypes.contradicts(topic: app + suffix, kind: kind) == !fits)
+            }
+            #expect(APNsPushTypes.bundleID(ofTopic: app + suffix) == app)
+        }
+        #expect(Self.kinds.count == Set(PushType.allCases.map { APNsPushTypes.row(for: $0).topicSuffix }).count - 1)
+    }
+
+    @Test("without a suffix is a bundle id, whatever the kind")
+    func plain() {
+        for kind in TokenKind.allCases {
+            for topic in [app, "", "com.apple.mgmt.External.0d2f", ".voip", "com.example.voipptt", "voip"] {
+                #expect(APNsPushTypes.bundleID(ofTopic: topic, kind: kind) == topic)
+            }
+        }
+    }
+
+    @Test("may be the id of an app whose name is such a word")
+    func commonWords() {
+        for topic in ["com.example.voip", "com.complication"] {
+            #expect(APNsPushTypes.bundleID(ofTopic: topic, kind: .alert) == topic)
+            #expect(APNsPushTypes.bundleID(ofTopic: topic, kind: .voip) == topic)
+        }
+        #expect(APNsPushTypes.bundleID(ofTopic: "com.example.voip.voip", kind: .voip) == "com.example.voip")
+        #expect(APNsPushTypes.contradicts(topic: "a.push-type.widgets", kind: .alert))
+    }
+}
+
+@Suite("A certificate's topics")
+struct CertificateCoverageTests {
+    private let universal = [app, app + ".voip", app + ".complication"]
+
+    @Test("say which push types it can send")
+    func types() {
+        let covered = PushType.allCases.filter { APNsTopicList.covers($0, bundleID: app, usable: universal) }
+        // MDM has its certificate's own topic, which looks like any bundle id.
+        #expect(covered == [.alert, .background, .voip, .complication, .mdm])
+        #expect(!APNsTopicList.covers(.alert, bundleID: "com.example.other", usable: universal))
+        #expect(!APNsTopicList.covers(.alert, bundleID: app, usable: []))
+    }
+
+    @Test("never allow a location push, which needs a key")
+    func location() {
+        #expect(!APNsTopicList.covers(.location, bundleID: app, usable: [app + ".location-query"]))
+        #expect(APNsTopicList.covers(.fileProvider, bundleID: app, usable: [app + ".pushkit.fileprovider"]))
+    }
+
+    @Test("need not be named where there is one")
+    func unnamed() {
+        #expect(APNsTopicList.covers(.alert, bundleID: "", usable: [app]))
+        #expect(!APNsTopicList.covers(.voip, bundleID: "", usable: [app]))
+        #expect(!APNsTopicList.covers(.alert, bundleID: "", usable: universal))
+    }
+
+    @Test("are of one app, however many there are")
+    func bundleIDs() {
+        #expect(APNsTopicList.bundleIDs(usable: universal) == [app])
+        #expect(APNsTopicList.bundleIDs(usable: universal + ["com.example.b", app]) == [app, "com.example.b"])
+    }
+}
