@@ -82,7 +82,8 @@ extension APNsResponse {
         else { return .ordinary }
         switch row.meaning {
         case .deferred(.credentialRefused): return .credentialRefused(reason: row.reason)
-        case .deferred(.providerTokenExpired): return .providerTokenExpired
+        // Where another key bound the connection, the token is good, and a new connection is all that it needs.
+        case .deferred(.providerTokenExpired): return row.alarm == .clock ? .providerTokenExpired : .ordinary
         case .deferred, .rejected: return .ordinary
         }
     }

@@ -1,0 +1,115 @@
+import APNs
+import PushModel
+import Testing
+
+/// What we make of one documented reason.
+private struct ReasonCase: CustomTestStringConvertible {
+    enum Meaning: Equatable {
+        case rejected(RejectionFault)
+        /// Not sooner than so many seconds after the answer; nil: when the retry policy says.
+        case deferred(DeferralReason, seconds: Int64?)
+    }
+
+    let status: Int
+    let reason: String
+    let meaning: Meaning
+    let connection: ConnectionAdvice
+    let alarm: ProviderAlarm?
+
+    init(
+        _ status: Int, _ reason: String, _ meaning: Meaning, _ connection: ConnectionAdvice = .keep,
+        alarm: ProviderAlarm? = nil
+    ) {
+        self.status = status
+        self.reason = reason
+        self.meaning = meaning
+        self.connection = connection
+        self.alarm = alarm
+    }
+
+    var testDescription: String { "\(status) \(reason)" }
+
+    /// In the order of Apple's table; the two spellings that only others have seen follow theirs.
+    static let all = [
+        ReasonCase(400, "BadCollapseId", .rejected(.message)),
+        ReasonCase(400, "BadDeviceToken", .rejected(.tokenSuspect)),
+        ReasonCase(400, "BadExpirationDate", .rejected(.message)),
+        ReasonCase(400, "BadMessageId", .rejected(.ours), alarm: .ourRequest),
+        ReasonCase(400, "BadPriority", .rejected(.message)),
+        ReasonCase(400, "BadTopic", .rejected(.message), alarm: .credential),
+        ReasonCase(400, "DeviceTokenNotForTopic", .rejected(.tokenSuspect)),
+        ReasonCase(400, "DuplicateHeaders", .rejected(.ours), alarm: .ourRequest),
+        ReasonCase(400, "IdleTimeout", .deferred(.providerBusy, seconds: nil), .close),
+        ReasonCase(400, "InvalidPushType", .rejected(.message)),
+        ReasonCase(400, "MissingDeviceToken", .rejected(.ours), alarm: .ourRequest),
+        ReasonCase(400, "MissingTopic", .deferred(.credentialRefused, seconds: nil), alarm: .credential),
+        ReasonCase(400, "PayloadEmpty", .rejected(.ours), alarm: .ourRequest),
+        ReasonCase(400, "TopicDisallowed", .deferred(.credentialRefused, seconds: nil), alarm: .credential),
+        ReasonCase(403, "BadCertificate", .deferred(.credentialRefused, seconds: nil), .close, alarm: .credential),
+        ReasonCase(
+            403, "BadCertificateEnvironment", .deferred(.credentialRefused, seconds: nil), .close, alarm: .credential),
+        ReasonCase(403, "ExpiredProviderToken", .deferred(.providerTokenExpired, seconds: nil), .close, alarm: .clock),
+        ReasonCase(403, "Forbidden", .deferred(.credentialRefused, seconds: nil), .close, alarm: .credential),
+        ReasonCase(
+            403, "InvalidProviderToken", .deferred(.credentialRefused, seconds: nil), .close, alarm: .credential),
+        ReasonCase(
+            403, "MissingProviderToken", .deferred(.credentialRefused, seconds: nil), .close, alarm: .ourRequest),
+        ReasonCase(403, "UnrelatedKeyIdInToken", .deferred(.providerTokenExpired, seconds: nil), .close),
+        ReasonCase(
+            403, "BadEnvironmentKeyIdInToken", .deferred(.credentialRefused, seconds: nil), .close, alarm: .credential),
+        ReasonCase(
+            403, "BadEnvironmentKeyInToken", .deferred(.credentialRefused, seconds: nil), .close, alarm: .credential),
+        ReasonCase(404, "BadPath", .rejected(.ours), alarm: .ourRequest),
+        ReasonCase(405, "MethodNotAllowed", .rejected(.ours), alarm: .ourRequest),
+        ReasonCase(410, "Unregistered", .rejected(.tokenUnregistered)),
+        ReasonCase(410, "ExpiredToken", .rejected(.tokenUnregistered)),
+        ReasonCase(413, "PayloadTooLarge", .rejected(.message)),
+        ReasonCase(429, "TooManyProviderTokenUpdates", .deferred(.laneThrottled, seconds: 60), alarm: .clock),
+        ReasonCase(429, "TooManyRequests", .deferred(.deviceThrottled, seconds: 60)),
+        ReasonCase(500, "InternalServerError", .deferred(.providerBusy, seconds: 10)),
+        ReasonCase(503, "ServiceUnavailable", .deferred(.providerBusy, seconds: 10)),
+        ReasonCase(503, "Service Unavailable", .deferred(.providerBusy, seconds: 10)),
+        ReasonCase(503, "Shutdown", .deferred(.providerBusy, seconds: nil), .replace),
+    ]
+}
+
+@Suite("A documented reason of APNs")
+struct DocumentedReasonTests {
+    @Test(
+        "says whose fault it is, what becomes of the connection, who has to look, and when to try again",
+        arguments: ReasonCase.all)
+    private func meaning(wanted: ReasonCase) {
+        let body = Array(#"{"reason":"\#(wanted.reason)","timestamp":1700000000123}"#.utf8)
+        let verdict = APNsResponse.classify(status: wanted.status, body: body.span)
+        switch wanted.meaning {
+        case .rejected(let fault):
+            // Only a 410 tells since when, and only of a token that it retires.
+            let since = WallInstant(microseconds: 1_700_000_000_123_000)
+            let invalidSince = fault == .tokenUnregistered ? since : nil
+            #expect(
+                verdict.outcome
+                    == .rejected(Rejection(fault: fault, reason: wanted.reason, invalidSince: invalidSince)))
+        case .deferred(let why, let seconds):
+            #expect(verdict.outcome == .deferred(after: seconds.map { .seconds($0) }, why))
+        }
+        #expect(verdict.connection == wanted.connection)
+        #expect(verdict.alarm == wanted.alarm)
+        #expect(verdict.reason == wanted.reason)
+        #expect(verdict.isDocumented)
+    }
+
+    @Test("stands in the table once")
+    func once() {
+        #expect(Set(ReasonCase.all.map(\.reason)).count == ReasonCase.all.count)
+    }
+
+    @Test("retires a token in two cases only, and suspects it in two others")
+    func tokens() {
+        func reasons(_ fault: RejectionFault) -> [String] {
+            ReasonCase.all.filter { $0.meaning == .rejected(fault) }.map(\.reason)
+        }
+        #expect(reasons(.tokenUnregistered) == ["Unregistered", "ExpiredToken"])
+        #expect(reasons(.tokenSuspect) == ["BadDeviceToken", "DeviceTokenNotForTopic"])
+        #expect(reasons(.credential) == [])
+    }
+}
