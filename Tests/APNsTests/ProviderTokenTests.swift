@@ -121,11 +121,25 @@ struct ProviderTokenCacheTests {
         expect(&cache, at: start + minutes(20), .renew(staleBefore: start))
     }
 
-    @Test("is used when another process's clock is a little ahead, not when it is far ahead")
+    @Test("is used as long as APNs takes it, however far another process's clock is ahead of ours")
     func clocksDiffer() {
-        var near = cacheHolding(token(at: start + minutes(9)))
-        expect(&near, at: start, .use(token(at: start + minutes(9))))
-        var far = cacheHolding(token(at: start + minutes(30)))
-        expect(&far, at: start, .renew(staleBefore: start + minutes(-50)))
+        for ahead in [minutes(9), minutes(30), minutes(59)] {
+            let shared = token(at: start + ahead)
+            var cache = cacheHolding(shared)
+            expect(&cache, at: start, .use(shared))
+            // Its age counts from its own time, as APNs counts it.
+            expect(&cache, at: start + ahead + minutes(50), .useAndRenew(shared, staleBefore: start + ahead))
+        }
+    }
+
+    @Test("is replaced by our own where its time is so far ahead that APNs would refuse it, and not fetched again")
+    func clockOfAnotherWorld() {
+        let shared = token(at: start + minutes(60))
+        var cache = cacheHolding(shared)
+        // Whoever asks for one that is younger than this gets another: the one that is stored is not.
+        expect(&cache, at: start, .renew(staleBefore: shared.issuedAt))
+        let own = token("b", at: start)
+        cache.adopt(own)
+        expect(&cache, at: start, .use(own))
     }
 }

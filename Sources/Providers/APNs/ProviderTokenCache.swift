@@ -11,8 +11,9 @@ package struct ProviderTokenCache: Equatable, Sendable {
     package static let ageMax: Duration = .seconds(59 * 60)
     /// Sooner, APNs answers `TooManyProviderTokenUpdates`.
     package static let renewalsApartMin: Duration = .seconds(20 * 60)
-    /// Another process's clock may be ahead of ours by this much; more, and one of the two is wrong.
-    package static let clockSkewMax: Duration = .seconds(10 * 60)
+    /// A token signed where the clock is ahead of ours is used up to here: APNs takes an issue time within an hour of its
+    /// own clock, and one token for all processes is worth more than a true time.
+    package static let clockSkewMax: Duration = .seconds(59 * 60)
     /// After a renewal that failed.
     package static let failurePause: Duration = .seconds(5)
 
@@ -45,9 +46,9 @@ package struct ProviderTokenCache: Equatable, Sendable {
             let until = min(earliest, now + Self.renewalsApartMin)
             return now < until ? .wait(until: until) : renewal(staleBefore: token.issuedAt, now, elseUse: nil)
         }
-        if age < .zero - Self.clockSkewMax || age >= Self.ageMax {
-            return renewal(staleBefore: now - Self.renewalAge, now, elseUse: nil)
-        }
+        // One from the far future would be handed out again for as long as it seems young: only a later one may come back.
+        if age < .zero - Self.clockSkewMax { return renewal(staleBefore: token.issuedAt, now, elseUse: nil) }
+        if age >= Self.ageMax { return renewal(staleBefore: now - Self.renewalAge, now, elseUse: nil) }
         if age < Self.renewalAge { return .use(token) }
         return renewal(staleBefore: now - Self.renewalAge, now, elseUse: token)
     }
