@@ -5,14 +5,17 @@ import PushModel
 /// A process works only on messages whose format it knows, so that version N-1 runs beside N. A member added here
 /// that N-1 may not overlook asks for a new format; one that it may overlook does not.
 package enum StoredContent {
-    /// What `decode` reads. Rising. 2: localizations, an `fcm` object, dry runs.
+    /// What `decode` reads. Rising. 2: localizations, an `fcm` object, dry runs, push types beside alert
+    /// and background.
     package static let knownFormats: [Int16] = [1, 2]
 
     /// What `encode` writes for this content: the oldest that can hold it, so that program N-1 goes on sending all that
     /// it understands.
     package static func format(of content: MessageContent) -> Int16 {
         let isPlain = content.localizations.isEmpty && content.fcm == nil && !content.options.isDryRun
-        return isPlain ? 1 : 2
+        // Format 1 has a place for every push type, but its program sends these two only.
+        let isFirstType = content.options.pushType == .alert || content.options.pushType == .background
+        return isPlain && isFirstType ? 1 : 2
     }
 
     package static func encode(_ content: MessageContent) -> [UInt8] {

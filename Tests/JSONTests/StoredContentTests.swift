@@ -20,16 +20,20 @@ struct StoredContentTests {
         MessageContent(notification: NotificationText(), badge: .value(.max)),
     ]
     /// What only format 2 can say.
-    private static let laterContents: [MessageContent] = [
-        MessageContent(
-            notification: NotificationText(title: "Carillon", body: "Twelve o'clock"),
-            localizations: [
-                Localization(locale: "fr", text: NotificationText(body: "Midi")),
-                Localization(locale: "de-AT", text: NotificationText(title: "Glockenspiel", body: "")),
-            ]),
-        MessageContent(fcm: JSONText(["android": ["notification": ["channel_id": "news"]]])),
-        MessageContent(sound: "default", options: MessageOptions(isDryRun: true)),
-    ]
+    private static let laterContents: [MessageContent] =
+        [
+            MessageContent(
+                notification: NotificationText(title: "Carillon", body: "Twelve o'clock"),
+                localizations: [
+                    Localization(locale: "fr", text: NotificationText(body: "Midi")),
+                    Localization(locale: "de-AT", text: NotificationText(title: "Glockenspiel", body: "")),
+                ]),
+            MessageContent(fcm: JSONText(["android": ["notification": ["channel_id": "news"]]])),
+            MessageContent(sound: "default", options: MessageOptions(isDryRun: true)),
+        ]
+        + PushType.allCases.filter { $0 != .alert && $0 != .background }.map {
+            MessageContent(options: MessageOptions(pushType: $0))
+        }
 
     @Test("comes back as it was", arguments: contents + laterContents)
     func roundTrip(content: MessageContent) throws {
