@@ -133,6 +133,8 @@ struct PushTypeTests {
         "is refused where it asks for what it can't have",
         arguments: [
             // Nothing to see, count or hear.
+            ("background", #""notification":{"body":"a"}"#, "not_for_background /notification"),
+            ("background", #""apns":{"aps":{"category":"a"}}"#, "not_for_background /apns/aps/category"),
             ("voip", #""notification":{"body":"a"}"#, "not_for_push_type /notification"),
             ("voip", #""notification":{"localizations":{"fr":{"body":"a"}}}"#, "not_for_push_type /notification"),
             ("complication", #""badge":1"#, "not_for_push_type /badge"),

@@ -23,6 +23,8 @@ package enum APNsContentFault: Error, Equatable, Sendable {
         case .badCollapseID: "invalid_collapse_id"
         case .priorityNotAllowed: "priority_not_allowed"
         case .reservedKey: "reserved_key"
+        // Published before the other types had a word.
+        case .notForType(.background, _): "not_for_background"
         case .notForType: "not_for_push_type"
         case .missing: "missing_member"
         case .nothingToShow: "nothing_to_show"
