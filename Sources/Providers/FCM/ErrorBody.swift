@@ -22,11 +22,8 @@ struct FCMErrorBody: Equatable {
 
     init(reading body: Span<UInt8>) {
         guard !body.isEmpty, body.count <= FCMResponse.bodyBytesMax else { return }
-        var bytes: [UInt8] = []
-        bytes.append(addingCapacity: body.count) { (copy: inout OutputSpan<UInt8>) in
-            for index in body.indices { copy.append(body[index]) }
-        }
-        guard let value = try? JSONReader.read(bytes, limits: Self.limits), let error = value.object?["error"]?.object
+        guard let value = try? JSONReader.read(body.copied(), limits: Self.limits),
+            let error = value.object?["error"]?.object
         else { return }
         status = error["status"]?.string
         saysTokenIsNone = error["message"]?.string.map(Self.isTokenText) ?? false
@@ -95,5 +92,16 @@ enum FCMDuration {
             number = number * 10 + Int64(digit - UInt8(ascii: "0"))
         }
         return number
+    }
+}
+
+extension Span<UInt8> {
+    /// For readers that take arrays: not on the common path.
+    func copied() -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.append(addingCapacity: count) { (copy: inout OutputSpan<UInt8>) in
+            for index in indices { copy.append(self[index]) }
+        }
+        return bytes
     }
 }

@@ -71,9 +71,7 @@ package enum FCMResponse {
 
     private static func wait(_ header: Span<UInt8>, _ now: WallInstant) -> Duration? {
         guard !header.isEmpty, header.count <= retryAfterBytesMax else { return nil }
-        var bytes: [UInt8] = []
-        for index in header.indices { bytes.append(header[index]) }
-        return RetryAfter.parse(String(decoding: bytes, as: UTF8.self), now: now)
+        return RetryAfter.parse(String(decoding: header.copied(), as: UTF8.self), now: now)
     }
 
     /// A word of Google's that we do not know yet is kept if it looks like one of its words: what else could stand there

@@ -1,0 +1,142 @@
+import Calendar
+import Encodings
+import JSON
+import PushModel
+
+/// What Google lets a service account's requests pass with, for about an hour. A secret.
+package struct FCMAccessToken: Equatable, Sendable, CustomStringConvertible {
+    /// Opaque: 1 KB and odd endings occur.
+    package let text: [UInt8]
+    /// When it was asked for: its life is counted from here, on our own clock that never steps.
+    package let askedAt: MonotonicInstant
+    package let lifetime: Duration
+
+    package init(text: [UInt8], askedAt: MonotonicInstant, lifetime: Duration) {
+        precondition(lifetime > .zero)
+        self.text = text
+        self.askedAt = askedAt
+        self.lifetime = lifetime
+    }
+
+    package var description: String { "access token for \(lifetime)" }
+
+    /// The value of the header `authorization`.
+    package var authorization: [UInt8] { Array("Bearer ".utf8) + text }
+}
+
+/// The question for an access token: an assertion that the account signs. Signing happens elsewhere: this room has no
+/// keys. Source: RFC 7523; "Using OAuth 2.0 for server to server applications".
+package enum FCMTokenRequest {
+    package static let scope = "https://www.googleapis.com/auth/firebase.messaging"
+    package static let contentType = "application/x-www-form-urlencoded"
+    /// An assertion may be good for an hour at most.
+    private static let assertionSeconds: Int64 = 3_600
+
+    /// What is signed with RS256: header and claims, as base64url, joined by a point.
+    package static func signingInput(_ account: FCMServiceAccount, issuedAt: WallInstant) -> [UInt8] {
+        var header = JSONWriter()
+        header.beginObject()
+        header.member("alg", "RS256")
+        header.member("typ", "JWT")
+        if let keyID = account.privateKeyID { header.member("kid", keyID) }
+        header.endObject()
+        var claims = JSONWriter()
+        claims.beginObject()
+        claims.member("iss", account.clientEmail)
+        claims.member("scope", scope)
+        claims.member("aud", account.tokenURI)
+        claims.member("iat", issuedAt.secondsSince1970)
+        claims.member("exp", issuedAt.secondsSince1970 + assertionSeconds)
+        claims.endObject()
+        return Base64.urlEncode(header.bytes) + [UInt8(ascii: ".")] + Base64.urlEncode(claims.bytes)
+    }
+
+    /// The form to be posted to the account's `tokenURL`. Nothing in an assertion needs an escape there.
+    package static func body(signingInput: [UInt8], signature: [UInt8]) -> [UInt8] {
+        Array("grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&assertion=".utf8) + signingInput
+            + [UInt8(ascii: ".")] + Base64.urlEncode(signature)
+    }
+}
+
+/// What came back.
+package enum FCMTokenAnswer: Equatable, Sendable {
+    case granted(FCMAccessToken)
+    /// The same question would be refused again: waits for a person. With `.clock` one should look at ours first.
+    case refused(reason: String, alarm: ProviderAlarm)
+    /// Google's trouble, or nobody's: try again, not sooner than `after`.
+    case failed(reason: String, after: Duration?)
+
+    /// An answer has about 1.2 KB. What is longer is not read at all.
+    package static let bodyBytesMax = 16_384
+    package static let tokenBytesMax = 8_192
+    /// Google says 3599 or 3600. Who says nothing gets little, who says more than half a day gets that.
+    private static let lifetimeUnstated: Duration = .seconds(300)
+    private static let lifetimeSecondsMax: Int64 = 43_200
+
+    /// - Parameter askedAt: when the question left.
+    /// - Parameter retryAfter: the header of that name; empty where there was none.
+    package static func read(
+        status: Int, body: Span<UInt8>, retryAfter: Span<UInt8>, askedAt: MonotonicInstant, now: WallInstant
+    ) -> FCMTokenAnswer {
+        let members = members(of: body)
+        switch status {
+        case 200..<300: return granted(members, askedAt) ?? .failed(reason: "bad_answer", after: nil)
+        case 400..<500 where status != 408 && status != 425 && status != 429:
+            return refused(status, members) ?? .failed(reason: word(status, members), after: wait(retryAfter, now))
+        default: return .failed(reason: word(status, members), after: wait(retryAfter, now))
+        }
+    }
+
+    private static func members(of body: Span<UInt8>) -> JSONObject {
+        guard body.count <= bodyBytesMax else { return JSONObject() }
+        let limits = JSONLimits(bytesMax: bodyBytesMax, depthMax: 16, valuesMax: 1_000)
+        return (try? JSONReader.read(body.copied(), limits: limits))?.object ?? JSONObject()
+    }
+
+    private static func granted(_ members: JSONObject, _ askedAt: MonotonicInstant) -> FCMTokenAnswer? {
+        // It goes into a header.
+        guard let text = members["access_token"]?.string, (1...tokenBytesMax).contains(text.utf8.count),
+            text.utf8.allSatisfy({ (0x21...0x7e).contains($0) })
+        else { return nil }
+        if let type = members["token_type"], type.string?.lowercased() != "bearer" { return nil }
+        var lifetime = lifetimeUnstated
+        if let stated = members["expires_in"] {
+            guard let seconds = stated.integer, seconds > 0 else { return nil }
+            lifetime = .seconds(min(seconds, lifetimeSecondsMax))
+        }
+        return .granted(FCMAccessToken(text: Array(text.utf8), askedAt: askedAt, lifetime: lifetime))
+    }
+
+    /// nil where the word says that it passes.
+    private static func refused(_ status: Int, _ members: JSONObject) -> FCMTokenAnswer? {
+        let word = word(status, members)
+        switch word {
+        case "temporarily_unavailable", "server_error", "internal_failure", "rate_limit_exceeded", "slow_down":
+            return nil
+        // The key or the account is gone, the signature is wrong, or an assertion's times are not Google's: then it
+        // names them.
+        case "invalid_grant":
+            let text = members["error_description"]?.string?.lowercased() ?? ""
+            let isAboutTime = [" iat ", "timeframe"].contains { text.contains($0) }
+            return .refused(reason: word, alarm: isAboutTime ? .clock : .credential)
+        case "invalid_request", "invalid_scope", "unsupported_grant_type":
+            return .refused(reason: word, alarm: .ourRequest)
+        // invalid_client, unauthorized_client, access_denied, deleted_client, and whatever else Google may think of.
+        default: return .refused(reason: word, alarm: .credential)
+        }
+    }
+
+    /// OAuth's word, if it looks like one: what else could stand there might be an echo of the assertion.
+    private static func word(_ status: Int, _ members: JSONObject) -> String {
+        let wordBytesMax = 48
+        guard let word = members["error"]?.string, (1...wordBytesMax).contains(word.utf8.count),
+            word.utf8.allSatisfy({ (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0) || $0 == UInt8(ascii: "_") })
+        else { return "status_\(status)" }
+        return word
+    }
+
+    private static func wait(_ header: Span<UInt8>, _ now: WallInstant) -> Duration? {
+        guard !header.isEmpty, header.count <= FCMResponse.retryAfterBytesMax else { return nil }
+        return RetryAfter.parse(String(decoding: header.copied(), as: UTF8.self), now: now)
+    }
+}

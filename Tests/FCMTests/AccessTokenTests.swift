@@ -1,0 +1,265 @@
+import FCM
+import PushModel
+import Testing
+
+private let start = MonotonicInstant(nanoseconds: 1_000_000_000_000)
+
+private func token(
+    _ name: String = "a", at instant: MonotonicInstant = start, lifetime: Duration = .seconds(3_599)
+) -> FCMAccessToken {
+    FCMAccessToken(text: Array(name.utf8), askedAt: instant, lifetime: lifetime)
+}
+
+@Suite("The answer to the question for an access token")
+struct TokenAnswerTests {
+    private func read(_ status: Int, _ body: [UInt8], retryAfter: String = "") -> FCMTokenAnswer {
+        FCMTokenAnswer.read(
+            status: status, body: body.span, retryAfter: Array(retryAfter.utf8).span, askedAt: start,
+            now: WallInstant(secondsSince1970: 1_796_126_400))
+    }
+
+    private func read(_ status: Int, _ body: String, retryAfter: String = "") -> FCMTokenAnswer {
+        read(status, Array(body.utf8), retryAfter: retryAfter)
+    }
+
+    @Test("holds a token, taken as it is, and how long it lives")
+    func granted() {
+        #expect(
+            read(200, #"{"access_token":"ya29.a0...","expires_in":3599,"token_type":"Bearer"}"#)
+                == .granted(token("ya29.a0...")))
+        #expect(read(200, #"{"access_token":"a","expires_in":1}"#) == .granted(token(lifetime: .seconds(1))))
+        #expect(read(200, #"{"access_token":"a"}"#) == .granted(token(lifetime: .seconds(300))))
+        #expect(
+            read(200, #"{"access_token":"a","expires_in":999999999}"#) == .granted(token(lifetime: .seconds(43_200))))
+        #expect(token("secret").authorization == Array("Bearer secret".utf8))
+        #expect(!"\(token("secret"))".contains("secret"))
+    }
+
+    @Test(
+        "is none where the token or its life could not be used",
+        arguments: [
+            "", "{}", "[]", "<html>", #"{"access_token":""}"#, #"{"access_token":1}"#, #"{"access_token":"a b"}"#,
+            #"{"access_token":"a\r\nb"}"#, #"{"access_token":"é"}"#, #"{"access_token":"a","expires_in":0}"#,
+            #"{"access_token":"a","expires_in":-1}"#, #"{"access_token":"a","expires_in":"3599"}"#,
+            #"{"access_token":"a","expires_in":1.5}"#, #"{"access_token":"a","token_type":"MAC"}"#,
+            #"{"access_token":"\#(String(repeating: "a", count: 8_193))"}"#, #"{"error":"invalid_grant"}"#,
+        ])
+    func badAnswers(body: String) { #expect(read(200, body) == .failed(reason: "bad_answer", after: nil)) }
+
+    @Test(
+        "may be a refusal that waits for a person",
+        arguments: [
+            (
+                400, #"{"error":"invalid_grant","error_description":"Invalid JWT Signature."}"#, "invalid_grant",
+                .credential
+            ),
+            (
+                400, #"{"error":"invalid_grant","error_description":"Invalid grant: account not found"}"#,
+                "invalid_grant", .credential
+            ),
+            (
+                400,
+                #"{"error":"invalid_grant","error_description":"Invalid JWT: Token must be a short-lived token (60 minutes) and in a reasonable timeframe. Check your iat and exp values in the JWT claim."}"#,
+                "invalid_grant", .clock
+            ),
+            (401, #"{"error":"invalid_client","error_description":"iat timeframe"}"#, "invalid_client", .credential),
+            (401, #"{"error":"unauthorized_client"}"#, "unauthorized_client", .credential),
+            (403, #"{"error":"access_denied"}"#, "access_denied", .credential),
+            (400, #"{"error":"invalid_scope"}"#, "invalid_scope", .ourRequest),
+            (400, #"{"error":"invalid_request"}"#, "invalid_request", .ourRequest),
+            (400, #"{"error":"unsupported_grant_type"}"#, "unsupported_grant_type", .ourRequest),
+            (400, #"{"error":"thought_of_later"}"#, "thought_of_later", .credential),
+            (400, #"{"error":{"code":400,"status":"INVALID_ARGUMENT"}}"#, "status_400", .credential),
+            (400, #"{"error":"eyJhbGciOi"}"#, "status_400", .credential), (404, "<html>", "status_404", .credential),
+        ] as [(Int, String, String, ProviderAlarm)])
+    func refused(status: Int, body: String, reason: String, alarm: ProviderAlarm) {
+        #expect(read(status, body) == .refused(reason: reason, alarm: alarm))
+    }
+
+    @Test(
+        "may be a failure that passes",
+        arguments: [
+            (500, "", "status_500"), (503, #"{"error":"internal_failure"}"#, "internal_failure"),
+            (502, "<html>", "status_502"), (429, #"{"error":"invalid_grant"}"#, "invalid_grant"),
+            (408, "", "status_408"), (400, #"{"error":"temporarily_unavailable"}"#, "temporarily_unavailable"),
+            (302, "", "status_302"), (0, "", "status_0"),
+        ])
+    func failed(status: Int, body: String, reason: String) {
+        #expect(read(status, body) == .failed(reason: reason, after: nil))
+        #expect(read(status, body, retryAfter: "7") == .failed(reason: reason, after: .seconds(7)))
+    }
+
+    @Test("of noise is a failure or a refusal, and traps nothing", arguments: 1...20 as ClosedRange<UInt64>)
+    func noise(seed: UInt64) {
+        var generator = SeededGenerator(seed: seed)
+        let whole = Array(#"{"access_token":"ya29.abc","expires_in":3599,"token_type":"Bearer"}"#.utf8)
+        for _ in 0..<300 {
+            var body = whole
+            for _ in 0...Int.random(in: 0...3, using: &generator) {
+                body[Int.random(in: 0..<body.count, using: &generator)] = UInt8.random(in: 0...255, using: &generator)
+            }
+            if case .granted(let token) = read(200, body) {
+                #expect(token.text.allSatisfy { (0x21...0x7e).contains($0) })
+                #expect(token.lifetime > .zero)
+            }
+            let status = Int.random(in: 300...599, using: &generator)
+            if case .granted = read(status, body) { Issue.record("granted with \(status)") }
+        }
+    }
+}
+
+@Suite("The access token of an account")
+struct AccessTokenCacheTests {
+    private func cacheHolding(_ first: FCMAccessToken = token(), entropy: UInt64 = 0) -> FCMAccessTokenCache {
+        var cache = FCMAccessTokenCache()
+        _ = cache.next(now: start)
+        cache.adopt(first, entropy: entropy)
+        return cache
+    }
+
+    private func expect(
+        _ cache: inout FCMAccessTokenCache, at seconds: Int64, _ expected: FCMAccessTokenCache.Next,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) {
+        let next = cache.next(now: start + .seconds(seconds))
+        #expect(next == expected, sourceLocation: sourceLocation)
+    }
+
+    private func expectRefusal(
+        _ cache: inout FCMAccessTokenCache, of token: FCMAccessToken, at seconds: Int64,
+        _ expected: FCMAccessTokenCache.Refusal, sourceLocation: SourceLocation = #_sourceLocation
+    ) {
+        let refusal = cache.refused(token, now: start + .seconds(seconds))
+        #expect(refusal == expected, sourceLocation: sourceLocation)
+    }
+
+    @Test("is asked for by one at a time")
+    func firstOne() {
+        var cache = FCMAccessTokenCache()
+        expect(&cache, at: 0, .renew)
+        expect(&cache, at: 0, .wait(until: nil))
+        cache.adopt(token(), entropy: 0)
+        expect(&cache, at: 0, .use(token()))
+    }
+
+    @Test("is renewed five minutes before its end while it serves, and is not used in its last seconds")
+    func ages() {
+        var cache = cacheHolding()
+        expect(&cache, at: 3_298, .use(token()))
+        expect(&cache, at: 3_299, .useAndRenew(token()))
+        expect(&cache, at: 3_300, .use(token()))
+        expect(&cache, at: 3_568, .use(token()))
+        expect(&cache, at: 3_569, .wait(until: nil))
+        let next = token("b", at: start + .seconds(3_299))
+        cache.adopt(next, entropy: 0)
+        expect(&cache, at: 3_569, .use(next))
+    }
+
+    @Test("is renewed at half of its life where that is short", arguments: [2, 60, 300, 599] as [Int64])
+    func shortLives(seconds: Int64) {
+        let short = token(lifetime: .seconds(seconds))
+        var cache = cacheHolding(short)
+        expect(&cache, at: seconds / 2 - 1, .use(short))
+        expect(&cache, at: seconds / 2 + 1, seconds > 2 ? .useAndRenew(short) : .renew)
+    }
+
+    @Test("is renewed a little earlier by some, never later")
+    func spread() {
+        var latest = cacheHolding(entropy: 1_024)
+        expect(&latest, at: 3_298, .use(token()))
+        var earliest = cacheHolding(entropy: 1_023)
+        expect(&earliest, at: 3_239, .use(token()))
+        expect(&earliest, at: 3_240, .useAndRenew(token()))
+    }
+
+    @Test("is asked for again after pauses that double, up to five minutes, and serves meanwhile while it may")
+    func failures() {
+        var cache = cacheHolding()
+        _ = cache.next(now: start + .seconds(3_300))
+        cache.renewalFailed(now: start + .seconds(3_300), entropy: 0)
+        expect(&cache, at: 3_300, .use(token()))
+        expect(&cache, at: 3_301, .useAndRenew(token()))
+        var now: Int64 = 4_000
+        for pause in [2, 4, 8, 16, 32, 64, 128, 256, 300, 300] as [Int64] {
+            cache.renewalFailed(now: start + .seconds(now), entropy: 0)
+            expect(&cache, at: now + pause - 1, .wait(until: start + .seconds(now + pause)))
+            expect(&cache, at: now + pause, .renew)
+            now += pause
+        }
+        // What worked once begins again with the short pause.
+        cache.adopt(token("b", at: start + .seconds(now)), entropy: 0)
+        _ = cache.next(now: start + .seconds(now + 3_599))
+        cache.renewalFailed(now: start + .seconds(now + 3_599), entropy: 0)
+        expect(&cache, at: now + 3_600, .renew)
+    }
+
+    @Test("is asked for no sooner than Google says, spread by chance, and never much later")
+    func askedToWait() {
+        var cache = FCMAccessTokenCache()
+        _ = cache.next(now: start)
+        cache.renewalFailed(now: start, after: .seconds(60), entropy: 512)
+        expect(&cache, at: 60, .wait(until: start + .milliseconds(67_500)))
+        cache.renewalFailed(now: start, after: .seconds(86_400), entropy: 0)
+        expect(&cache, at: 0, .wait(until: start + .seconds(600)))
+    }
+
+    @Test("of an account that was refused is asked for again after ten minutes")
+    func accountRefused() {
+        var cache = FCMAccessTokenCache()
+        _ = cache.next(now: start)
+        cache.renewalRefused(now: start, entropy: 0)
+        expect(&cache, at: 599, .wait(until: start + .seconds(600)))
+        expect(&cache, at: 600, .renew)
+    }
+
+    @Test("is replaced once where FCM refuses it, however many answers say so")
+    func refused() {
+        var cache = cacheHolding()
+        expectRefusal(&cache, of: token(), at: 10, .toRenew)
+        expectRefusal(&cache, of: token(), at: 10, .known)
+        expect(&cache, at: 10, .renew)
+        expect(&cache, at: 10, .wait(until: nil))
+        let next = token("b", at: start + .seconds(10))
+        cache.adopt(next, entropy: 0)
+        // Late answers speak of the old one.
+        expectRefusal(&cache, of: token(), at: 11, .known)
+        expect(&cache, at: 11, .use(next))
+    }
+
+    @Test("is refused for another reason than its age where its successor is refused too")
+    func refusedAgain() {
+        var cache = cacheHolding()
+        expectRefusal(&cache, of: token(), at: 10, .toRenew)
+        _ = cache.next(now: start + .seconds(10))
+        let next = token("b", at: start + .seconds(10))
+        cache.adopt(next, entropy: 0)
+        expectRefusal(&cache, of: next, at: 12, .again)
+        expect(&cache, at: 12, .wait(until: start + .seconds(612)))
+        expect(&cache, at: 612, .renew)
+        let third = token("c", at: start + .seconds(612))
+        cache.adopt(third, entropy: 0)
+        // One that served for a while proved its worth: it is only too old.
+        expectRefusal(&cache, of: third, at: 1_500, .toRenew)
+        expect(&cache, at: 1_500, .renew)
+    }
+
+    @Test("that comes back the same after it was refused is not used again")
+    func sameAgain() {
+        var cache = cacheHolding()
+        expectRefusal(&cache, of: token(), at: 10, .toRenew)
+        _ = cache.next(now: start + .seconds(10))
+        cache.adopt(token(at: start + .seconds(10)), entropy: 0)
+        expect(&cache, at: 10, .wait(until: start + .seconds(610)))
+    }
+
+    @Test("that was refused while the next is on its way is not asked for twice")
+    func refusedWhileRenewing() {
+        var cache = cacheHolding()
+        expect(&cache, at: 3_300, .useAndRenew(token()))
+        expectRefusal(&cache, of: token(), at: 3_301, .toRenew)
+        expect(&cache, at: 3_301, .wait(until: nil))
+        cache.renewalFailed(now: start + .seconds(3_302), entropy: 0)
+        expect(&cache, at: 3_302, .wait(until: start + .seconds(3_303)))
+        expect(&cache, at: 3_303, .renew)
+    }
+}

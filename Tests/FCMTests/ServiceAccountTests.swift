@@ -1,0 +1,163 @@
+import Encodings
+import FCM
+import JSON
+import PushModel
+import Testing
+
+private let pem = "-----BEGIN PRIVATE KEY-----\nMIIEvQ==\n-----END PRIVATE KEY-----\n"
+
+/// A key file as Google's console hands it out, with some members changed; nil leaves one out.
+func keyFile(_ changes: (String, JSONValue?)...) -> [UInt8] {
+    var file = JSONObject([
+        JSONMember("type", "service_account"), JSONMember("project_id", "my-project"),
+        JSONMember("private_key_id", "0123456789abcdef"), JSONMember("private_key", .string(pem)),
+        JSONMember("client_email", "push@my-project.iam.gserviceaccount.com"), JSONMember("client_id", "1234567890"),
+        JSONMember("token_uri", "https://oauth2.googleapis.com/token"), JSONMember("universe_domain", "googleapis.com"),
+    ])
+    for change in changes { file[change.0] = change.1 }
+    return JSONValue.object(file).bytes
+}
+
+@Suite("A service account's key file")
+struct ServiceAccountTests {
+    private func fault(_ json: [UInt8]) -> FCMServiceAccountFault? {
+        do throws(FCMServiceAccountFault) {
+            _ = try FCMServiceAccount(json: json)
+            return nil
+        } catch { return error }
+    }
+
+    @Test("says who asks, where, and with which key")
+    func members() throws {
+        let account = try FCMServiceAccount(json: keyFile())
+        #expect(account.project.name == "my-project")
+        #expect(account.clientEmail == "push@my-project.iam.gserviceaccount.com")
+        #expect(account.privateKeyID == "0123456789abcdef")
+        #expect(account.privateKey.revealed == Array(pem.utf8))
+        #expect(account.tokenURI == "https://oauth2.googleapis.com/token")
+        #expect(account.tokenURL == FCMServiceURL("https://oauth2.googleapis.com:443/token"))
+        #expect(!"\(account)".contains("MIIEvQ"))
+        #expect(FCMRequest.path(of: account.project) == Array("/v1/projects/my-project/messages:send".utf8))
+    }
+
+    @Test("may leave out what Google's documents leave out")
+    func optionalMembers() throws {
+        let account = try FCMServiceAccount(json: keyFile(("type", nil), ("private_key_id", nil), ("token_uri", .null)))
+        #expect(account.privateKeyID == nil)
+        #expect(account.tokenURI == "https://oauth2.googleapis.com/token")
+        #expect(fault(keyFile(("private_key", .string(pem.replacing("PRIVATE", with: "RSA PRIVATE"))))) == nil)
+        #expect(fault(keyFile(("project_id", "1234567890"))) == nil)
+        let standIn = try FCMServiceAccount(json: keyFile(("token_uri", "http://127.0.0.1:9000/token")))
+        #expect(!standIn.tokenURL.isSecure)
+        #expect(standIn.tokenURL.host == "127.0.0.1")
+        #expect(standIn.tokenURL.port == 9_000)
+        #expect(standIn.tokenURL.path == "/token")
+    }
+
+    @Test(
+        "is refused where a member is missing, or no text",
+        arguments: [
+            ("project_id", .projectID), ("client_email", .clientEmail), ("private_key", .privateKey),
+        ] as [(String, FCMServiceAccountMember)])
+    func missing(name: String, member: FCMServiceAccountMember) {
+        #expect(fault(keyFile((name, nil))) == .missing(member))
+        #expect(fault(keyFile((name, .null))) == .missing(member))
+        #expect(fault(keyFile((name, 1))) == .notText(member))
+        #expect(fault(keyFile((name, ""))) == .malformed(member))
+        #expect(fault(keyFile((name, nil)))?.pointer.description == "/\(name)")
+    }
+
+    @Test(
+        "is refused where a member is not what it should be",
+        arguments: [
+            ("type", "authorized_user", .type), ("project_id", "my/project", .projectID),
+            ("project_id", "..", .projectID), ("project_id", "My-Project", .projectID),
+            ("project_id", "a b", .projectID), ("project_id", "a%2fb", .projectID), ("project_id", "-a", .projectID),
+            ("project_id", String(repeating: "a", count: 64), .projectID),
+            ("client_email", "nobody", .clientEmail), ("client_email", "a@b\"c d", .clientEmail),
+            ("private_key_id", "a b", .privateKeyID), ("private_key_id", "", .privateKeyID),
+            ("private_key", "MIIEvQ==", .privateKey), ("private_key", "-----BEGIN PRIVATE KEY-----", .privateKey),
+            ("private_key", "-----BEGIN PUBLIC KEY-----\n-----END PUBLIC KEY-----", .privateKey),
+            ("token_uri", "ftp://a/b", .tokenURI), ("token_uri", "https://", .tokenURI),
+            ("token_uri", "https://user@a/", .tokenURI), ("token_uri", "https://a/b?c", .tokenURI),
+            ("token_uri", "https://a:0/", .tokenURI), ("token_uri", "https://a:+1/", .tokenURI),
+            ("token_uri", "https://a\r\nb/", .tokenURI), ("token_uri", "https://a/b#c", .tokenURI),
+            ("token_uri", "https://a b/", .tokenURI), ("token_uri", "https://[::1/", .tokenURI),
+        ] as [(String, String, FCMServiceAccountMember)])
+    func malformed(name: String, value: String, member: FCMServiceAccountMember) {
+        #expect(fault(keyFile((name, .string(value)))) == .malformed(member))
+        if !value.isEmpty { #expect(fault(keyFile((name, .string(value))))?.detail.contains(value) == false) }
+    }
+
+    @Test("is refused where it is no JSON object, and repeats nothing of it")
+    func notJSON() {
+        #expect(fault(Array(pem.utf8))?.code == "malformed_json")
+        #expect(fault(Array("[]".utf8)) == .notAnObject)
+        #expect(fault([UInt8](repeating: 0x20, count: FCMServiceAccount.bytesMax + 1))?.code == "malformed_json")
+        #expect(fault(keyFile(("private_key", "x")))?.code == "key_unreadable")
+    }
+
+    @Test(
+        "of noise, or with bytes changed, is refused or read, and traps nothing",
+        arguments: 1...20 as ClosedRange<UInt64>)
+    func noise(seed: UInt64) {
+        var generator = SeededGenerator(seed: seed)
+        for _ in 0..<200 {
+            var file = keyFile()
+            for _ in 0...Int.random(in: 0...4, using: &generator) {
+                file[Int.random(in: 0..<file.count, using: &generator)] = UInt8.random(in: 0...255, using: &generator)
+            }
+            guard let account = try? FCMServiceAccount(json: file) else { continue }
+            #expect(
+                account.project.name.utf8.allSatisfy {
+                    $0 == 0x2d || (0x30...0x39).contains($0) || (0x61...0x7a).contains($0)
+                })
+            #expect(account.tokenURL.path.utf8.first == UInt8(ascii: "/"))
+        }
+    }
+
+    @Test(
+        "is of a project whose FCM may stand elsewhere",
+        arguments: [
+            ("https://fcm.googleapis.com", "fcm.googleapis.com", 443), ("https://localhost:8443/", "localhost", 8443),
+            ("https://[::1]:1", "::1", 1),
+        ] as [(String, String, UInt16)])
+    func endpoints(url: String, host: String, port: UInt16) {
+        #expect(FCMEndpoint(url: url) == FCMEndpoint(host: host, port: port))
+        #expect(FCMEndpoint(url: url + "/x") == nil)
+        #expect(FCMEndpoint(url: url.replacing("https", with: "http")) == nil)
+    }
+}
+
+@Suite("The question for an access token")
+struct TokenRequestTests {
+    private let issuedAt = WallInstant(microseconds: 1_796_126_400_999_999)
+
+    private func parts(_ account: FCMServiceAccount) -> [String] {
+        FCMTokenRequest.signingInput(account, issuedAt: issuedAt).split(separator: UInt8(ascii: ".")).map {
+            String(decoding: Base64.urlDecode($0) ?? [], as: UTF8.self)
+        }
+    }
+
+    @Test("is an assertion for an hour, for sending and nothing else")
+    func signingInput() throws {
+        let account = try FCMServiceAccount(json: keyFile())
+        #expect(
+            parts(account) == [
+                #"{"alg":"RS256","typ":"JWT","kid":"0123456789abcdef"}"#,
+                #"{"iss":"push@my-project.iam.gserviceaccount.com","#
+                    + #""scope":"https://www.googleapis.com/auth/firebase.messaging","#
+                    + #""aud":"https://oauth2.googleapis.com/token","iat":1796126400,"exp":1796130000}"#,
+            ])
+        let nameless = try FCMServiceAccount(json: keyFile(("private_key_id", nil)))
+        #expect(parts(nameless)[0] == #"{"alg":"RS256","typ":"JWT"}"#)
+    }
+
+    @Test("is posted as a form")
+    func form() {
+        let body = FCMTokenRequest.body(signingInput: Array("aGVhZGVy.Y2xhaW1z".utf8), signature: [0xfb, 0xff, 0xfe])
+        #expect(
+            String(decoding: body, as: UTF8.self)
+                == "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&assertion=aGVhZGVy.Y2xhaW1z.-__-")
+    }
+}
