@@ -137,6 +137,23 @@ struct MessageTests {
         #expect(text.hasSuffix(#""apns-expiration":"1796126400"}}}}"#))
     }
 
+    @Test("carries any text as it is, what marks our own holes included")
+    func controlCharacters() throws {
+        let text = "\u{1}\u{2}\u{3}\u{4}\u{5}\"\\"
+        let content = MessageContent(
+            notification: NotificationText(title: text, subtitle: text, body: text), badge: .increment, sound: text,
+            data: [DataMember(name: "a\u{4}", json: JSONText(.string(text)))],
+            fcm: JSONText([
+                "android": ["notification": ["icon": .string(text)]], "apns": ["payload": ["x": .string(text)]],
+            ]))
+        for path in [
+            "/notification/title", "/notification/body", "/data/a\u{4}", "/android/notification/sound",
+            "/android/notification/icon", "/apns/payload/aps/alert/subtitle", "/apns/payload/x",
+        ] { #expect(try member(content, path, badge: 3)?.string == text, "\(path)") }
+        #expect(try member(content, "/token", badge: 3) == "tok:en")
+        #expect(try member(content, "/apns/payload/aps/badge", badge: 3) == 3)
+    }
+
     @Test("lives as long as is left, rounded down and four weeks at most; now or never is zero everywhere")
     func timeToLive() throws {
         func times(_ left: Duration, _ ttl: Int32?) throws -> [String?] {
@@ -263,6 +280,7 @@ struct VariantTests {
         var content = content
         content.localizations.append(
             Localization(locale: "fi", text: NotificationText(body: String(repeating: "x", count: 4_000))))
+        content.localizations.append(Localization(locale: "it", text: NotificationText(body: "x")))
         #expect(fault(content)?.code == "payload_too_large")
     }
 }

@@ -203,6 +203,9 @@ struct MessageKeysTests {
                 #"{"android":{"notification":{"lightSettings":{"color":{"red":1,"green":1,"blue":1},"light_on_duration":"1s","light_off_duration":"1s"}}}}"#,
                 "/fcm/android/notification/lightSettings/color/alpha"
             ),
+            (##"{"android":{"notification":{"color":"#0011223"}}}"##, "/fcm/android/notification/color"),
+            (##"{"android":{"notification":{"color":"#00112g"}}}"##, "/fcm/android/notification/color"),
+            (##"{"android":{"notification":{"color":"0011223"}}}"##, "/fcm/android/notification/color"),
             (#"{"fcm_options":{"analytics_label":"a b"}}"#, "/fcm/fcm_options/analytics_label"),
             (#"{"fcm_options":{"analytics_label":""}}"#, "/fcm/fcm_options/analytics_label"),
             (#"{"apns":{"headers":{"apns-priority":"7"}}}"#, "/fcm/apns/headers/apns-priority"),

@@ -17,6 +17,8 @@ package struct FCMMessage: Equatable, Sendable {
     /// Whether a push whose answer was lost may be sent again (P4): the tag makes the second replace the first, and an
     /// app sees by `carillon_id` that it had the data before.
     package var mayRepeat: Bool { true }
+    /// Which of an installation's tokens it goes to.
+    package var tokenKind: TokenKind { .alert }
     package var variantCount: Int { variants.count }
     /// Of notification and data, with the widest badge, in the locale that needs most. `FCMLimits.payloadBytesMax` says
     /// what is counted.
@@ -53,18 +55,20 @@ package struct FCMMessage: Equatable, Sendable {
     /// The time to live is what is left of the pushes' lives, in whole seconds rounded down: later they are worthless.
     package func frame(variant: Int, expiresAt: WallInstant, now: WallInstant) -> FCMFrame {
         let left = max(0, expiresAt.secondsSince1970 - now.secondsSince1970)
-        let variant = at(variant)
+        let place = place(of: variant)
         // Zero says "now or never", to Apple's devices too. An instant in 1970 would be a mistake of ours, not a wish.
         let times = FCMTimes(
             ttlSeconds: isNowOrNever ? 0 : min(left, FCMLimits.ttlSecondsMax),
             expiration: isNowOrNever ? 0 : max(1, expiresAt.secondsSince1970))
-        return FCMFrame(prefix: variant.head.bytes(at: times), suffix: variant.tail.bytes(at: times))
+        return FCMFrame(
+            prefix: variants[place].head.bytes(at: times), suffix: variants[place].tail.bytes(at: times))
     }
 
     /// What a push has of its own, between the frame's ends. Without a badge its members are left out whole; a message
     /// that changes no badge takes none. Allocates nothing beside the buffer.
     package func appendHole(token: Span<UInt8>, badge: Int32?, variant: Int, to buffer: inout [UInt8]) {
-        at(variant).appendHole(token: token, badge: badge, to: &buffer)
+        // In place: a copy of a variant counts up references to all its parts.
+        variants[place(of: variant)].appendHole(token: token, badge: badge, to: &buffer)
     }
 
     package func appendHole(token: [UInt8], badge: Int32?, variant: Int, to buffer: inout [UInt8]) {
@@ -72,7 +76,7 @@ package struct FCMMessage: Equatable, Sendable {
     }
 
     /// A number that no localization has comes from rows that don't fit the message: the common text is always right.
-    private func at(_ variant: Int) -> FCMVariant { variants[variants.indices.contains(variant) ? variant : 0] }
+    private func place(of variant: Int) -> Int { variants.indices.contains(variant) ? variant : 0 }
 }
 
 /// The ends that all bodies of a batch share.

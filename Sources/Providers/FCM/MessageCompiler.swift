@@ -164,7 +164,7 @@ extension FCMMessageCompiler {
     }
 
     private var hasData: Bool {
-        !appData.isEmpty || ["data", "android", "webpush"].contains { isFilled($0 == "data" ? [$0] : [$0, "data"]) }
+        !appData.isEmpty || [["data"], ["android", "data"], ["webpush", "data"]].contains(where: isFilled)
             || isGiven(["apns", "payload"])
     }
 
