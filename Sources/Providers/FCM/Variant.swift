@@ -61,15 +61,20 @@ struct FCMVariant: Equatable, Sendable {
         buffer.append(contentsOf: badgeTrail)
     }
 
-    /// As the inside of a JSON string. Tokens of today need no escape; nobody promises that of tomorrow's.
+    /// As the inside of a JSON string. Tokens of today need no escape, and are done with in one go; nobody promises that
+    /// of tomorrow's.
     private static func append(escaping text: Span<UInt8>, to buffer: inout [UInt8]) {
+        var index = 0
         buffer.append(addingCapacity: text.count) { (copy: inout OutputSpan<UInt8>) in
-            for index in text.indices where !needsEscape(text[index]) { copy.append(text[index]) }
+            while index < text.count, !needsEscape(text[index]) {
+                copy.append(text[index])
+                index += 1
+            }
         }
-        // The common path ends here: everything was copied.
-        guard (text.indices.contains { needsEscape(text[$0]) }) else { return }
-        buffer.removeLast(text.indices.reduce(0) { needsEscape(text[$1]) ? $0 : $0 + 1 })
-        for index in text.indices { append(escaping: text[index], to: &buffer) }
+        while index < text.count {
+            append(escaping: text[index], to: &buffer)
+            index += 1
+        }
     }
 
     private static func append(escaping byte: UInt8, to buffer: inout [UInt8]) {
