@@ -1,4 +1,3 @@
-import Encodings
 import JSON
 import PushModel
 
@@ -14,12 +13,12 @@ enum Inspection {
             world.reset()
             return (200, Array("{}".utf8))
         case ("GET", let path) where path.hasPrefix(receivedPath):
-            guard world.settings.mode != .sink else { return (404, nothingKept) }
-            let digits = path.utf8.dropFirst(receivedPath.utf8.count)
-            guard let token = Hexadecimal.decode(digits), !token.isEmpty else {
+            guard !world.desk.isSink else { return (404, nothingKept) }
+            let text = String(path.dropFirst(receivedPath.count))
+            guard let token = world.desk.key(ofToken: text) else {
                 return (400, APNsRefusal.badDeviceToken.body(now: world.now))
             }
-            return (200, received(DeviceToken(bytes: token), world))
+            return (200, received(token, world))
         default: return (404, APNsRefusal.badPath.body(now: world.now))
         }
     }
@@ -30,7 +29,7 @@ enum Inspection {
     private static func received(_ token: DeviceToken, _ world: SimulatorWorld) -> [UInt8] {
         var writer = JSONWriter()
         writer.beginObject()
-        writer.member("token", Hexadecimal.text(token.bytes))
+        writer.member("token", world.desk.text(ofKey: token))
         writer.name("pushes")
         writer.beginArray()
         for push in world.received.pushes(to: token) { push.append(to: &writer, token: nil) }

@@ -1,10 +1,13 @@
 import HTTP2
 import JSON
 
-/// One request, as the stand-in's judge reads it.
+/// One request, as the stand-in's judges read it.
 struct PushRequest {
     let method: String
     let path: String
+    let version: HTTPVersion
+    /// Whom the client believes to call: `:authority`, or `host` where there is none.
+    let authority: String
     /// "" where the request brings none, until the stand-in makes one.
     var apnsID: String
     /// All fields but the pseudo ones, in order.
@@ -17,6 +20,7 @@ struct PushRequest {
     init(_ request: HTTP2Request, of session: HTTP2ServerSession, unkeptMethod: String = "") {
         var method = unkeptMethod
         var path = ""
+        var authority: String?
         var headers: [HeaderLine] = []
         headers.reserveCapacity(request.fieldCount)
         for field in session.fields(of: request) {
@@ -25,18 +29,25 @@ struct PushRequest {
             switch name {
             case ":method": method = value
             case ":path": path = value
+            case ":authority": authority = value
             case _ where name.hasPrefix(":"): break
             default: headers.append(HeaderLine(name: name, value: value))
             }
         }
         self.init(
             method: method, path: path, headers: headers, body: session.bytes(request.body),
-            bodyBytes: request.bodyBytes)
+            bodyBytes: request.bodyBytes, version: .http2,
+            authority: authority ?? headers.first { $0.name == "host" }?.value ?? "")
     }
 
-    init(method: String, path: String, headers: [HeaderLine], body: [UInt8], bodyBytes: Int? = nil) {
+    init(
+        method: String, path: String, headers: [HeaderLine], body: [UInt8], bodyBytes: Int? = nil,
+        version: HTTPVersion, authority: String
+    ) {
         self.method = method
         self.path = path
+        self.version = version
+        self.authority = authority
         self.headers = headers
         apnsID = headers.first { $0.name == "apns-id" }?.value ?? ""
         self.body = body
@@ -68,6 +79,11 @@ struct PushRequest {
         guard let value = try? JSONReader.read(body, limits: .trusted) else { return false }
         return value.object != nil
     }
+}
+
+enum HTTPVersion: Equatable, Sendable {
+    case http1
+    case http2
 }
 
 /// One header field of a received request.

@@ -2,7 +2,9 @@ import PushModel
 
 /// One push as it arrived, and what was answered.
 package struct ReceivedPush: Equatable, Sendable {
+    /// At Google's: the name that the message was given.
     package let apnsID: String
+    package let path: String
     /// All but `apns-id` and `authorization`.
     package let headers: [HeaderLine]
     package let body: [UInt8]
@@ -12,8 +14,15 @@ package struct ReceivedPush: Equatable, Sendable {
     package let reason: String?
     /// The number of the connection, from 1.
     package let connection: Int
+    /// Only checked (`validate_only`), as asked.
+    package var isDryRun = false
 
     package func header(_ name: String) -> String? { headers.first { $0.name == name }?.value }
+}
+
+extension DeviceToken {
+    /// Of a request that named no token, or none that can be read.
+    static let nobody = DeviceToken(bytes: [])
 }
 
 /// What each token received, within a bound of memory: the oldest are forgotten first, the counts stay.
@@ -25,6 +34,7 @@ struct ReceivedPushes {
     }
 
     private struct Entry {
+        let token: DeviceToken
         /// Ordinals of its kept pushes, rising; forgotten ones are dropped when it is next touched.
         var pushes: [Int] = []
     }
@@ -56,7 +66,7 @@ struct ReceivedPushes {
 
     init(bytesMax: Int) { self.bytesMax = bytesMax }
 
-    var tokenCount: Int { entries.count }
+    var tokenCount: Int { entries.count - (places[.nobody] == nil ? 0 : 1) }
     var keptCount: Int { kept.count - head }
 
     mutating func append(_ push: ReceivedPush, token: DeviceToken) {
@@ -68,8 +78,8 @@ struct ReceivedPushes {
         let isShared = push.headers == lastHeaders
         if !isShared { lastHeaders = push.headers }
         let stored = ReceivedPush(
-            apnsID: push.apnsID, headers: lastHeaders, body: push.body, arrivedAt: push.arrivedAt,
-            status: push.status, reason: push.reason, connection: push.connection)
+            apnsID: push.apnsID, path: push.path, headers: lastHeaders, body: push.body, arrivedAt: push.arrivedAt,
+            status: push.status, reason: push.reason, connection: push.connection, isDryRun: push.isDryRun)
         let headerBytes = isShared ? 0 : lastHeaders.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + 64 }
         let bytes = push.body.count + headerBytes + ReceivedPushes.overheadBytes
         entries[place].pushes.append(firstOrdinal + kept.count)
@@ -101,7 +111,7 @@ struct ReceivedPushes {
         if let place = places[token] { return place }
         guard entries.count < ReceivedPushes.tokensMax else { return nil }
         places[token] = entries.count
-        entries.append(Entry())
+        entries.append(Entry(token: token))
         return entries.count - 1
     }
 

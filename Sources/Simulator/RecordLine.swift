@@ -5,10 +5,10 @@ import PushModel
 
 extension ReceivedPush {
     /// As the inspection and the record show it: the payload as JSON where it is JSON, else in base64.
-    func append(to writer: inout JSONWriter, token: DeviceToken?) {
+    func append(to writer: inout JSONWriter, token: String?) {
         writer.beginObject()
         writer.member("at", RFC3339.format(arrivedAt))
-        if let token { writer.member("token", Hexadecimal.text(token.bytes)) }
+        if let token { writer.member("token", token) }
         writer.member("apns_id", apnsID)
         writer.member("connection", connection)
         writer.member("status", status)

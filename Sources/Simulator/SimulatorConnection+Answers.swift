@@ -1,12 +1,11 @@
 import HTTP2
 import PushModel
 import Reactor
-import TLS
 
 /// Saying answers, now or later.
 extension SimulatorConnection {
-    func answer(_ answer: SimulatorAnswer, streamID: Int32, after delay: Duration = .zero) {
-        guard delay > .zero else { return say(answer, streamID: streamID) }
+    func answer(_ headers: HeaderList, body: [UInt8], streamID: Int32, after delay: Duration = .zero) {
+        guard delay > .zero else { return respond(headers, body: body, streamID: streamID) }
         let due = world.loop.now + delay
         // Requests of one turn share their delay, their due instant, and a timer.
         if delayedDue?.instant != due {
@@ -14,7 +13,7 @@ extension SimulatorConnection {
             delayedDue = (due, timerTag)
             _ = world.loop.schedule(at: due, tag: timerTag, self)
         }
-        delayed[timerTag, default: []].append(DelayedAnswer(streamID: streamID, answer: answer))
+        delayed[timerTag, default: []].append(DelayedAnswer(streamID: streamID, headers: headers, body: body))
     }
 
     func timerFired(tag: UInt64) {
@@ -22,66 +21,44 @@ extension SimulatorConnection {
         if tag == Self.lingerTag { return close() }
         if tag == Self.silenceTag { return silenceFired() }
         if tag == Self.goAwayTag {
-            if let goAway = pendingGoAway, let session {
-                finishGoAway(goAway, lastStreamID: session.highestStreamID)
-            }
+            if let goAway = pendingGoAway { finishGoAway(goAway, lastStreamID: session?.highestStreamID ?? 0) }
         } else {
             if delayedDue?.tag == tag { delayedDue = nil }
             for late in delayed.removeValue(forKey: tag) ?? [] where !willStall {
-                say(late.answer, streamID: late.streamID)
+                respond(late.headers, body: late.body, streamID: late.streamID)
             }
         }
+        // What waited behind an answer over HTTP/1.1 has its turn.
+        drainEvents()
         flush()
     }
 
-    func say(_ answer: SimulatorAnswer, streamID: Int32) {
-        switch answer {
-        case .accepted(let apnsID):
-            answers.accept { $0.append(contentsOf: apnsID) }
-            respond(answers.accepted, body: [], streamID: streamID)
-        case .refused(let refusal, let apnsID, let now):
-            respond(AnswerSheet.refusal(refusal, apnsID), body: refusal.body(now: now), streamID: streamID)
-        case .odd(let status, let apnsID, let body):
-            respond(AnswerSheet.odd(status, apnsID), body: body, streamID: streamID)
-        case .hugeHeader:
-            respond(AnswerSheet.hugeHeader, body: [], streamID: streamID)
-        }
-    }
-
     func respond(_ headers: HeaderList, body: [UInt8], streamID: Int32) {
+        if let http1 {
+            guard http1.awaits(streamID) else { return }
+            let lines = headers.lines
+            let status = lines.first { $0.name == ":status" }.flatMap { Int($0.value) } ?? 500
+            return http1.respond(status: status, lines.filter { !$0.name.hasPrefix(":") }, body: body)
+        }
         // A stream that the client has reset meanwhile wants no answer.
         try? session?.submitResponse(streamID, headers, body: body.span)
     }
-
-    /// Apple lets the handshake succeed and refuses the certificate by GOAWAY. nil: it will do, or there is none.
-    func refusalOfCertificate(_ certificate: TLSCertificate?) -> String? {
-        guard let certificate else { return nil }
-        let now = world.now
-        if world.settings.revokedCertificates.contains(certificate.sha256) || certificate.notAfter < now
-            || now < certificate.notBefore
-        {
-            return "BadCertificate"
-        }
-        let isUsable =
-            switch world.settings.environment {
-            case .production: certificate.isForProduction
-            case .sandbox: certificate.isForSandbox
-            case .both: true
-            }
-        return isUsable ? nil : "BadCertificateEnvironment"
-    }
-}
-
-enum SimulatorAnswer {
-    case accepted(apnsID: [UInt8])
-    case refused(APNsRefusal, apnsID: [UInt8], now: WallInstant)
-    case odd(status: Int, apnsID: [UInt8], body: [UInt8])
-    case hugeHeader
 }
 
 struct DelayedAnswer {
     let streamID: Int32
-    let answer: SimulatorAnswer
+    let headers: HeaderList
+    let body: [UInt8]
+}
+
+extension HeaderList {
+    fileprivate var lines: [HeaderLine] {
+        fields.map { field in
+            HeaderLine(
+                name: String(decoding: bytes[field.name.range], as: UTF8.self),
+                value: String(decoding: bytes[field.value.range], as: UTF8.self))
+        }
+    }
 }
 
 /// Header lists of answers. The one of a success is reused.

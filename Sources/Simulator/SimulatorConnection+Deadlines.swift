@@ -9,18 +9,34 @@ extension SimulatorConnection {
 
     func awaitHandshake() {
         silenceTimer = world.loop.schedule(
-            at: world.loop.now + world.settings.handshakeTimeout, tag: Self.silenceTag, self)
+            at: world.loop.now + world.door.handshakeTimeout, tag: Self.silenceTag, self)
     }
 
     /// What shows that the client understands us ends the handshake.
     func note(_ event: HTTP2ServerEvent) {
         lastHeard = world.loop.now
         switch event {
-        case .request, .settingsAcknowledged:
-            guard !isAgreed else { return }
-            isAgreed = true
-            awaitSilence(until: lastHeard + world.settings.idleTimeout)
+        case .request, .settingsAcknowledged: agree()
         case .closed, .goAway, .pingAnswered: break
+        }
+    }
+
+    func agree() {
+        guard !isAgreed else { return }
+        isAgreed = true
+        awaitSilence(until: lastHeard + world.door.idleTimeout)
+    }
+
+    /// A request over HTTP/1.1 that has begun has so long to end; one that is whole gives the client its peace again.
+    func boundRequest(_ http1: HTTP1Session) {
+        guard isAgreed else { return }
+        if http1.isMidway {
+            guard !isMidway else { return }
+            isMidway = true
+            awaitSilence(until: world.loop.now + world.door.requestTimeout)
+        } else if isMidway {
+            isMidway = false
+            awaitSilence(until: world.loop.now + world.door.idleTimeout)
         }
     }
 
@@ -35,10 +51,11 @@ extension SimulatorConnection {
             world.summary.handshakesFailed += 1
             return close()
         }
-        let deadline = lastHeard + world.settings.idleTimeout
+        if isMidway { return close() }
+        let deadline = lastHeard + world.door.idleTimeout
         if world.loop.now < deadline { return awaitSilence(until: deadline) }
         // It is we who are late.
-        if !delayed.isEmpty { return awaitSilence(until: world.loop.now + world.settings.idleTimeout) }
+        if !delayed.isEmpty { return awaitSilence(until: world.loop.now + world.door.idleTimeout) }
         if let session, !willStall {
             let goodbye = ScriptedGoAway(reason: APNsRefusal.idleTimeout.reason, closing: .atOnce)
             sayGoAway(goodbye, lastStreamID: session.highestStreamID)

@@ -2,25 +2,37 @@ import HTTP2
 import PushModel
 import Reactor
 
-/// The script's misbehaviours, and Apple's own way with clients that fail too often.
+/// The script's misbehaviours.
 extension SimulatorConnection {
+    /// What the script has for the request that has come.
+    func nextFault(at endpoint: ScriptedEndpoint) -> ScriptedFault.Kind? {
+        if scriptNumber != world.scriptNumber {
+            scriptNumber = world.scriptNumber
+            for place in requestCounts.indices { requestCounts[place] = 0 }
+        }
+        requestCounts[endpoint.rawValue] += 1
+        return world.fault(at: endpoint, request: requestCounts[endpoint.rawValue])
+    }
+
     func misbehave(_ fault: ScriptedFault.Kind, streamID: Int32) {
         switch fault {
         case .goAway(let goAway): sayGoAway(goAway, lastStreamID: max(0, streamID - 2))
         case .reset(let code): if streamID > 0 { resetStream(streamID, code) }
         case .streamLimit(let limit): change(limit: limit)
-        case .refuse, .silence: break
+        case .refuse, .answer, .silence: break
         case .stall: willStall = true
         case .close:
             // What was answered before is still said.
             lastStreamID = max(0, streamID - 2)
             closing = .atOnce
         case .drop: close(isAbrupt: true)
-        case .garbage: oddBytes = Self.garbage
+        case .garbage:
+            oddBytes = Self.garbage
+            if http1 != nil { closing = .atOnce }
         case .halfFrame:
-            oddBytes = Self.halfFrame
+            oddBytes = http1 == nil ? Self.halfFrame : Self.halfAnswer
             willStall = true
-        case .hugeHeader: if streamID > 0 { answer(.hugeHeader, streamID: streamID) }
+        case .hugeHeader: if streamID > 0 { answer(AnswerSheet.hugeHeader, body: [], streamID: streamID) }
         }
     }
 
@@ -30,8 +42,12 @@ extension SimulatorConnection {
     /// DATA of 100 bytes on stream 1, of which eleven come.
     private static let halfFrame: [UInt8] = [0, 0, 100, 0, 0, 0, 0, 0, 1] + Array(#"{"reason":""#.utf8)
 
+    private static let halfAnswer = Array("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{\"na".utf8)
+
+    /// Over HTTP/1.1 nothing less than the connection can be reset.
     func resetStream(_ streamID: Int32, _ code: HTTP2ErrorCode) {
         world.summary.reset += 1
+        if http1 != nil { return close(isAbrupt: true) }
         // A stream that the client reset first needs no reset from us.
         try? session?.reset(streamID, code)
     }
@@ -42,8 +58,13 @@ extension SimulatorConnection {
     }
 
     func sayGoAway(_ goAway: ScriptedGoAway, lastStreamID: Int32) {
-        guard let session, self.lastStreamID == .max else { return }
+        guard self.lastStreamID == .max, session != nil || http1 != nil else { return }
         world.summary.goAways += 1
+        guard let session else {
+            // There is no goodbye in HTTP/1.1 but the end.
+            if goAway.noticeBefore == nil { close() } else { http1?.end() }
+            return
+        }
         if let wait = goAway.noticeBefore, pendingGoAway == nil {
             try? session.submitShutdownNotice(debug: goAway.debug)
             pendingGoAway = goAway
@@ -62,27 +83,5 @@ extension SimulatorConnection {
         closing = goAway.closing
         try? session?.submitGoAway(lastStreamID: lastStreamID, goAway.code, debug: goAway.debug)
         if goAway.closing == .atOnce { delayed.removeAll() }
-    }
-
-    /// Token connections begin with one stream, and get the rest with the first success.
-    func raiseLimit() {
-        guard limitIsDropped else { return }
-        limitIsDropped = false
-        change(limit: world.settings.streamLimit)
-    }
-
-    /// Errors cost throughput: the limit drops, and `BadDeviceToken` ends connections soonest. A 410 is no error.
-    func punish(_ refusal: APNsRefusal) {
-        guard (400..<500).contains(refusal.status), refusal.status != 410 else { return }
-        refusalsInARow += 1
-        if let bound = world.settings.refusalsUntilLimitDrops, refusalsInARow >= bound, !limitIsDropped {
-            limitIsDropped = true
-            change(limit: 1)
-        }
-        guard refusal == .badDeviceToken else { return }
-        badDeviceTokens += 1
-        if let bound = world.settings.badDeviceTokensMax, badDeviceTokens >= bound, let session {
-            sayGoAway(ScriptedGoAway(reason: refusal.reason), lastStreamID: session.highestStreamID)
-        }
     }
 }

@@ -3,7 +3,7 @@ import PushModel
 import Reactor
 import TLS
 
-/// One client of the stand-in: socket, TLS and HTTP/2 session. On the loop's thread only.
+/// One client of the stand-in: socket, TLS, and HTTP/2 or HTTP/1.1. On the loop's thread only.
 final class SimulatorConnection: ReadinessHandler, TimerHandler {
     /// From 1, in the order of arrival.
     let number: Int
@@ -14,13 +14,15 @@ final class SimulatorConnection: ReadinessHandler, TimerHandler {
     private(set) var isOpen = true
     /// Our goodbye is said and the write side shut: what still arrives is thrown away until the client closes.
     private(set) var isLingering = false
-    /// After the handshake.
+    /// One of the two, once it is clear which the client speaks.
     private(set) var session: HTTP2ServerSession?
+    private(set) var http1: HTTP1Session?
+    /// What came of a client without ALPN, as long as it might be either.
+    private var firstBytes: [UInt8] = []
+    private(set) var visit: (any ProviderVisit)?
 
-    var credentials = ConnectionCredentials(certificate: nil)
-    var answers = AnswerSheet()
-    /// Pushes since the script was given.
-    var requestCount = 0
+    /// Requests since the script was given, by endpoint.
+    var requestCounts = Array(repeating: 0, count: ScriptedEndpoint.allCases.count)
     var scriptNumber = 0
     /// A GOAWAY was said: streams above are not processed.
     var lastStreamID = Int32.max
@@ -29,9 +31,6 @@ final class SimulatorConnection: ReadinessHandler, TimerHandler {
     /// Neither reads nor answers any more, once what was answered before is out.
     var willStall = false
     private(set) var isStalled = false
-    var refusalsInARow = 0
-    var badDeviceTokens = 0
-    var limitIsDropped = false
     var delayed: [UInt64: [DelayedAnswer]] = [:]
     var delayedDue: (instant: MonotonicInstant, tag: UInt64)?
     var timerTag: UInt64 = 0
@@ -41,6 +40,8 @@ final class SimulatorConnection: ReadinessHandler, TimerHandler {
     /// The last frame that meant something to us.
     var lastHeard: MonotonicInstant
     var silenceTimer: TimerID?
+    /// A request over HTTP/1.1 has begun, and its deadline runs.
+    var isMidway = false
 
     /// Plaintext that goes out past the session: bytes that no session would say.
     var oddBytes: [UInt8] = []
@@ -99,44 +100,65 @@ final class SimulatorConnection: ReadinessHandler, TimerHandler {
             if !wasOpen && tls.state == .open { try handshakeEnded() }
             while isOpen, case .bytes(let count) = try tls.read(into: &world.scratch.plaintext) {
                 let bytes = world.scratch.plaintext
-                try session?.receive(bytes.span.extracting(0..<count))
-                // Half a frame, or one that asks for nothing, is no sign of life: a PING is, since we answer it.
-                if session?.wantsWrite == true { lastHeard = world.loop.now }
-                answerRequests()
+                try hear(bytes.span.extracting(0..<count))
             }
             if tls.state == .ended { close() }
         } catch {
             // Not TLS, no HTTP/2, or a client that refuses us: the alert or GOAWAY that waits is still said.
-            if session == nil { world.summary.handshakesFailed += 1 }
+            if session == nil && http1 == nil { world.summary.handshakesFailed += 1 }
             flush()
             close()
         }
     }
 
     private func handshakeEnded() throws(HTTP2Fault) {
-        let certificate = tls.peerCertificate
-        credentials = ConnectionCredentials(certificate: certificate)
-        var settings = HTTP2ServerSettings()
-        let isLimited = certificate == nil && world.settings.startsWithOneStream && world.settings.mode == .validating
-        settings.streamLimit = isLimited ? 1 : world.settings.streamLimit
-        limitIsDropped = isLimited
-        settings.requestBodyBytesMax = SimulatorConnection.keptBodyBytes
-        if world.settings.mode == .sink {
-            settings.keptFields = .pushIdentity
-            settings.requestBodyBytesMax = 0
-            settings.connectionWindowBytes = SimulatorConnection.sinkWindowBytes
+        let visit = world.desk.welcome(self, tls.peerCertificate)
+        self.visit = visit
+        switch tls.alpn {
+        case "h2": try speakHTTP2(visit)
+        case .some: speakHTTP1()
+        // Prior knowledge of either: the first bytes tell.
+        case nil: break
         }
-        session = try HTTP2ServerSession(settings)
-        if let reason = refusalOfCertificate(certificate) {
+    }
+
+    private func speakHTTP2(_ visit: any ProviderVisit) throws(HTTP2Fault) {
+        session = try HTTP2ServerSession(visit.http2Settings)
+        if let reason = visit.refusal {
             sayGoAway(ScriptedGoAway(reason: reason), lastStreamID: 0)
-        } else if let fault = world.fault(request: 0) {
+        } else if let fault = world.fault(at: .push, request: 0) {
             misbehave(fault, streamID: 0)
         }
     }
 
-    /// A payload of the largest size allowed, and one more byte to see that it is too large.
-    private static let keptBodyBytes = 5_121
-    private static let sinkWindowBytes: Int32 = 16 << 20
+    private func speakHTTP1() {
+        http1 = HTTP1Session(bodyBytesMax: world.door.bodyBytesMax)
+        if let fault = world.fault(at: .push, request: 0) { misbehave(fault, streamID: 0) }
+    }
+
+    private func hear(_ plaintext: Span<UInt8>) throws(HTTP2Fault) {
+        if session == nil, http1 == nil, let visit {
+            for index in plaintext.indices { firstBytes.append(plaintext[index]) }
+            // "PRI * HTTP/2.0" begins like no method of HTTP/1.1's that anybody uses.
+            guard firstBytes.count >= 3 else { return }
+            if firstBytes.starts(with: "PRI".utf8) { try speakHTTP2(visit) } else { speakHTTP1() }
+            let bytes = firstBytes
+            firstBytes = []
+            return try hearMore(bytes.span)
+        }
+        try hearMore(plaintext)
+    }
+
+    private func hearMore(_ plaintext: Span<UInt8>) throws(HTTP2Fault) {
+        if let http1 {
+            http1.receive(plaintext)
+            boundRequest(http1)
+        }
+        try session?.receive(plaintext)
+        // Half a frame, or one that asks for nothing, is no sign of life: a PING is, since we answer it.
+        if session?.wantsWrite == true { lastHeard = world.loop.now }
+        answerRequests()
+    }
 
     /// Everything that waits goes as far as the socket takes it.
     func flush() {
@@ -145,7 +167,7 @@ final class SimulatorConnection: ReadinessHandler, TimerHandler {
             repeat {
                 try gather()
                 try writeOut()
-            } while outgoing.isEmpty && session?.wantsWrite == true && !isStalled
+            } while outgoing.isEmpty && wantsWrite && !isStalled
             try updateInterest()
         } catch {
             return close()
@@ -154,12 +176,15 @@ final class SimulatorConnection: ReadinessHandler, TimerHandler {
     }
 
     private func gather() throws {
-        if let session, !isStalled || !oddBytes.isEmpty, outgoing.count < SimulatorConnection.outgoingBytesMax {
+        if session != nil || http1 != nil, !isStalled || !oddBytes.isEmpty,
+            outgoing.count < SimulatorConnection.outgoingBytesMax
+        {
             world.scratch.outgoing.removeAll(keepingCapacity: true)
             if !isStalled {
-                try session.takeOutput(into: &world.scratch.outgoing, atMost: SimulatorConnection.gatherBytes)
+                http1?.takeOutput(into: &world.scratch.outgoing)
+                try session?.takeOutput(into: &world.scratch.outgoing, atMost: SimulatorConnection.gatherBytes)
                 drainEvents()
-                isStalled = willStall && session.wantsWrite == false
+                isStalled = willStall && !wantsWrite
             }
             world.scratch.outgoing.append(contentsOf: oddBytes)
             oddBytes.removeAll()
@@ -191,12 +216,15 @@ final class SimulatorConnection: ReadinessHandler, TimerHandler {
         try world.loop.rewatch(socket.descriptor, wanted)
     }
 
+    private var wantsWrite: Bool { session?.wantsWrite ?? http1?.wantsWrite ?? false }
+
     private var hasSaidGoodbye: Bool {
-        switch closing {
+        if let http1, http1.isFinished { return true }
+        return switch closing {
         // Ours, because the client broke the protocol: the script said nothing.
         case .never: lastStreamID == .max && session?.goAwaySent.map { $0 != .noError } ?? false
-        case .whenAnswered: session?.openStreams == 0 && session?.wantsWrite == false
-        case .atOnce: session?.wantsWrite == false
+        case .whenAnswered: (session?.openStreams ?? http1?.openStreams) == 0 && !wantsWrite
+        case .atOnce: !wantsWrite
         }
     }
 

@@ -16,16 +16,17 @@ final class SimulatorListener {
     init(_ world: SimulatorWorld) throws(TLSError) {
         self.world = world
         tls = try TLSContext.server(
-            identity: world.settings.identity, clientCertificates: world.settings.clientCertificates)
+            identity: world.door.identity, alpn: ["h2", "http/1.1"],
+            clientCertificates: world.door.clientCertificates)
     }
 
     /// On which port. A second call says it again.
     func open() throws(ReactorError) -> UInt16 {
         guard acceptors.isEmpty else { return port }
-        let listening = try ListeningSocket(binding: SocketAddress(loopbackPort: world.settings.port))
+        let listening = try ListeningSocket(binding: SocketAddress(loopbackPort: world.door.port))
         port = listening.localPort
         // Both or none.
-        let second = world.settings.bindsIPv6 ? SocketAddress(loopbackIPv6Port: port) : nil
+        let second = world.door.bindsIPv6 ? SocketAddress(loopbackIPv6Port: port) : nil
         let secondListening = try second.map { address throws(ReactorError) in try ListeningSocket(binding: address) }
         try accept(from: listening)
         if let secondListening { try accept(from: secondListening) }

@@ -25,6 +25,13 @@ package struct SimulatorSummary: Equatable, Sendable {
     package var goAways = 0
     /// Misbehaviours of the script, each time that one hit.
     package var faults = 0
+    /// Of FCM: only checked (`validate_only`), and found good.
+    package var dryRuns = 0
+    /// Requests for access tokens: a sender needs one an hour.
+    package var accessTokensAsked = 0
+    package var accessTokensIssued = 0
+    /// Calls of `iid/v1:batchAdd` and `batchRemove`.
+    package var topicCalls = 0
     /// Distinct tokens that received something.
     package var tokens = 0
     /// Pushes accepted a second time under the same `apns-id` for the same token.
@@ -66,6 +73,10 @@ package struct SimulatorSummary: Equatable, Sendable {
         writer.member("reset", reset)
         writer.member("unanswered", unanswered)
         writer.member("goaways", goAways)
+        writer.member("dry_runs", dryRuns)
+        writer.member("access_tokens_asked", accessTokensAsked)
+        writer.member("access_tokens_issued", accessTokensIssued)
+        writer.member("topic_calls", topicCalls)
         writer.member("tokens", tokens)
         writer.member("repeated", repeated)
         writer.member("kept", kept)

@@ -1,17 +1,16 @@
 import JSON
 import PushModel
 import Reactor
-import Signing
 
 /// What all connections of one stand-in share. On the loop's thread only.
 final class SimulatorWorld {
-    let settings: APNsSimulatorSettings
+    let door: SimulatorDoor
     let loop: ReactorLoop
-    var judge: PushJudge
+    let desk: any ProviderDesk
     var summary = SimulatorSummary()
     var received: ReceivedPushes
     let scratch = ScratchBuffers()
-    private(set) var script = APNsScript()
+    private(set) var script = SimulatorScript()
     /// Rises with each script, so that connections count their requests anew.
     private(set) var scriptNumber = 0
     private var faultHits: [Int] = []
@@ -23,24 +22,25 @@ final class SimulatorWorld {
     private static let recordBytes = 65_536
     private static let fateCountsMax = 1_000_000
 
-    init(_ settings: APNsSimulatorSettings, _ loop: ReactorLoop) throws(SigningError) {
-        self.settings = settings
+    init(_ door: SimulatorDoor, _ loop: ReactorLoop, _ desk: any ProviderDesk) {
+        self.door = door
         self.loop = loop
-        judge = try PushJudge(settings)
-        received = ReceivedPushes(bytesMax: settings.keptBytesMax)
+        self.desk = desk
+        received = ReceivedPushes(bytesMax: door.keptBytesMax)
     }
 
     var now: WallInstant { Clocks.wallNow() + script.clockOffset }
 
-    func follow(_ script: APNsScript) {
+    func follow(_ script: SimulatorScript) {
         self.script = script
         scriptNumber += 1
         faultHits = Array(repeating: 0, count: script.faults.count)
     }
 
     /// The first fault of the script that hits a connection's request of this number.
-    func fault(request number: Int) -> ScriptedFault.Kind? {
-        for (place, fault) in script.faults.enumerated() where fault.hits(request: number) {
+    func fault(at endpoint: ScriptedEndpoint, request number: Int) -> ScriptedFault.Kind? {
+        for (place, fault) in script.faults.enumerated()
+        where fault.endpoint == endpoint && fault.hits(request: number) {
             if let times = fault.times, faultHits[place] >= times { continue }
             faultHits[place] += 1
             summary.faults += 1
@@ -49,29 +49,28 @@ final class SimulatorWorld {
         return nil
     }
 
-    /// What a token of the grammar meets this time. nil: it lives.
-    func fate(of token: DeviceToken) -> TokenFate? {
-        guard let (fate, count) = TokenFate.of(token: token.bytes) else { return nil }
-        if count == 0 { return fate }
+    /// Whether a token of the grammar still meets its fate: it does so many times; 0: always.
+    func meetsFate(_ token: DeviceToken, count: Int) -> Bool {
+        if count == 0 { return true }
         let met = fateCounts[token, default: 0]
-        guard met < count else { return nil }
+        guard met < count else { return false }
         if fateCounts.count >= SimulatorWorld.fateCountsMax { fateCounts.removeAll(keepingCapacity: true) }
         fateCounts[token] = met + 1
-        return fate
+        return true
     }
 
     func keep(_ push: ReceivedPush, token: DeviceToken) {
         received.append(push, token: token)
-        guard settings.record != nil else { return }
+        guard door.record != nil, !token.bytes.isEmpty else { return }
         var writer = JSONWriter()
-        push.append(to: &writer, token: token)
+        push.append(to: &writer, token: desk.text(ofKey: token))
         lines.append(contentsOf: writer.bytes)
         lines.append(UInt8(ascii: "\n"))
         if lines.count >= SimulatorWorld.recordBytes { flushRecord() }
     }
 
     func flushRecord() {
-        guard !lines.isEmpty, let record = settings.record else { return }
+        guard !lines.isEmpty, let record = door.record else { return }
         record(lines)
         lines.removeAll(keepingCapacity: true)
     }
@@ -82,9 +81,9 @@ final class SimulatorWorld {
         let open = summary.connectionsOpen
         summary = SimulatorSummary()
         summary.connectionsOpen = open
-        received = ReceivedPushes(bytesMax: settings.keptBytesMax)
+        received = ReceivedPushes(bytesMax: door.keptBytesMax)
         fateCounts.removeAll()
-        judge.forgetProviderTokens()
+        desk.reset()
     }
 
     var fullSummary: SimulatorSummary {

@@ -13,7 +13,7 @@ final class Provider {
     let session: HTTP2ClientSession
     private let socket: StreamSocket
     /// A stand-in ends with its last reference.
-    private let standIn: APNsSimulator
+    private let standIn: any Actor
     private(set) var answers: [UInt64: Answer] = [:]
     private(set) var goAways: [(last: Int32, reason: String)] = []
     private(set) var isClosed = false
@@ -32,13 +32,13 @@ final class Provider {
     static let patience: Duration = .seconds(20)
 
     init(
-        _ standIn: APNsSimulator, port: UInt16, trust: [UInt8], identity: TLSIdentity? = nil, alpn: [String] = ["h2"],
-        limitAtStart: Int = 1
+        _ standIn: any Actor, port: UInt16, trust: [UInt8], identity: TLSIdentity? = nil, alpn: [String] = ["h2"],
+        limitAtStart: Int = 1, serverName: String = "api.push.apple.com"
     ) throws {
         self.standIn = standIn
         socket = try StreamSocket.connect(to: SocketAddress(loopbackPort: port))
         let context = try TLSContext.client(trust: .only(pem: trust), alpn: alpn, identity: identity)
-        tls = try TLSSession(context, serverName: "api.push.apple.com")
+        tls = try TLSSession(context, serverName: serverName)
         var settings = HTTP2ClientSettings()
         settings.keepsHeadersOfSuccess = true
         settings.streamLimitAtStart = limitAtStart

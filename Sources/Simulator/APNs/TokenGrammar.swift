@@ -1,7 +1,7 @@
 /// Device tokens that choose their own fate, so that a test or a demo needs no script.
 ///
 /// `dead` · two digits of fate · two digits of count · anything. Count 00: always; else the first so many pushes to
-/// that token, after which it lives. The table stands in docs/simulation.md, section "The stand-in".
+/// that token, after which it lives. The table stands in docs/simulator.md.
 package enum TokenFate: Equatable, Sendable {
     case refuse(APNsRefusal)
     /// Not processed.
@@ -71,4 +71,6 @@ package enum TokenFate: Equatable, Sendable {
         default: nil
         }
     }
+
+    static let grammar: [GrammarEntry] = []
 }

@@ -5,7 +5,7 @@ import TLS
 
 /// A stand-in of APNs over real TLS and HTTP/2: judges, refuses, misbehaves, and remembers what each token received.
 ///
-/// Lives on a loop of its own. What it does is told in docs/simulation.md, section "The stand-in".
+/// Lives on a loop of its own. What it does is told in docs/simulator.md.
 package actor APNsSimulator: PinnedActor {
     package nonisolated let loop: ReactorLoop
     private let world: SimulatorWorld
@@ -19,7 +19,7 @@ package actor APNsSimulator: PinnedActor {
 
     package init(_ settings: APNsSimulatorSettings) throws(Fault) {
         do throws(ReactorError) { loop = try ReactorLoop(name: "apns-stand-in") } catch { throw .system(error) }
-        do throws(SigningError) { world = try SimulatorWorld(settings, loop) } catch {
+        do throws(SigningError) { world = SimulatorWorld(settings.door, loop, try APNsDesk(settings)) } catch {
             loop.stop()
             throw .key(error)
         }
@@ -45,7 +45,7 @@ package actor APNsSimulator: PinnedActor {
     package func dropConnections() { listener.closeConnections(isAbrupt: true) }
 
     /// Misbehaves so from now on.
-    package func follow(_ script: APNsScript) { world.follow(script) }
+    package func follow(_ script: SimulatorScript) { world.follow(script) }
 
     /// In the order of arrival.
     package func received(_ token: DeviceToken) -> [ReceivedPush] { world.received.pushes(to: token) }

@@ -56,6 +56,8 @@ package struct APNsSimulatorSettings: Sendable {
     /// A client that has said nothing for so long, and waits for no answer, is sent away. Practice: Apple ends idle
     /// connections after about a quarter of an hour.
     package var idleTimeout: Duration = .seconds(900)
+    /// From the first byte of a request over HTTP/1.1 to its last. One that takes longer is cut off.
+    package var requestTimeout: Duration = .seconds(30)
     /// How late the grammar's slow tokens are answered.
     package var slowAnswer: Duration = .seconds(5)
     /// Bodies and headers beyond it are forgotten, oldest first; counts stay.
@@ -64,6 +66,14 @@ package struct APNsSimulatorSettings: Sendable {
     package var record: (@Sendable ([UInt8]) -> Void)?
 
     package init(identity: TLSIdentity) { self.identity = identity }
+
+    var door: SimulatorDoor {
+        SimulatorDoor(
+            identity: identity, port: port, bindsIPv6: bindsIPv6, clientCertificates: clientCertificates,
+            handshakeTimeout: handshakeTimeout, idleTimeout: idleTimeout, requestTimeout: requestTimeout,
+            bodyBytesMax: 65_536,
+            keptBytesMax: keptBytesMax, record: record)
+    }
 }
 
 /// A provider token key as Apple has it.

@@ -1,11 +1,12 @@
 import HTTP2
+import JSON
 import PushModel
 
 /// How a stand-in misbehaves, and when. Replaced as a whole, at any moment, also for connections that are open.
-package struct APNsScript: Sendable {
+package struct SimulatorScript: Sendable {
     /// Every answer comes so late.
     package var answerDelay: Duration = .zero
-    /// Added to the stand-in's clock: to let provider tokens age.
+    /// Added to the stand-in's clock: to let provider tokens and access tokens age.
     package var clockOffset: Duration = .zero
     package var faults: [ScriptedFault] = []
 
@@ -18,10 +19,23 @@ package struct APNsScript: Sendable {
     }
 }
 
+package typealias APNsScript = SimulatorScript
+
+/// Which of a stand-in's doors a fault stands at. Requests are counted for each by itself.
+package enum ScriptedEndpoint: Int, CaseIterable, Sendable {
+    /// `/3/device/...`, `messages:send`.
+    case push
+    /// Google's `/token`.
+    case accessToken
+    /// Google's `iid/v1:batchAdd` and `batchRemove`.
+    case topics
+}
+
 /// One misbehaviour, at certain requests of each connection.
 ///
-/// Requests are counted per connection, from 1, since the script was given. The faulty request itself is not
-/// processed, except where its kind says otherwise.
+/// Requests are counted per connection and endpoint, from 1, since the script was given. The faulty request itself is
+/// not processed, except where its kind says otherwise. Over HTTP/1.1, which has no frames, a GOAWAY and a reset stream
+/// are a closed connection, and a stream limit is nothing.
 package struct ScriptedFault: Sendable {
     package enum Kind: Sendable {
         case goAway(ScriptedGoAway)
@@ -31,6 +45,8 @@ package struct ScriptedFault: Sendable {
         case streamLimit(UInt32)
         /// This refusal instead of a judgement.
         case refuse(APNsRefusal)
+        /// This answer instead of a judgement.
+        case answer(ScriptedAnswer)
         /// Processed and kept, but never answered.
         case silence
         /// Neither reads nor answers from now on; the connection stays open.
@@ -48,6 +64,7 @@ package struct ScriptedFault: Sendable {
     }
 
     package var kind: Kind
+    package var endpoint = ScriptedEndpoint.push
     /// The first request that it hits. 0: the connection's opening, before any request (goAway, streamLimit, stall,
     /// close, drop, garbage).
     package var first: Int
@@ -56,9 +73,12 @@ package struct ScriptedFault: Sendable {
     /// Over all connections; nil: no end.
     package var times: Int?
 
-    package init(_ kind: Kind, at first: Int, every: Int? = nil, times: Int? = nil) {
+    package init(
+        _ kind: Kind, endpoint: ScriptedEndpoint = .push, at first: Int, every: Int? = nil, times: Int? = nil
+    ) {
         precondition(first >= 0 && (every ?? 1) > 0 && (times ?? 1) > 0)
         self.kind = kind
+        self.endpoint = endpoint
         self.first = first
         self.every = every
         self.times = times
@@ -68,6 +88,30 @@ package struct ScriptedFault: Sendable {
         guard number > first, first > 0, let every else { return number == first }
         return (number - first) % every == 0
     }
+}
+
+/// An answer that a script puts in the place of a judgement.
+package struct ScriptedAnswer: Equatable, Sendable {
+    package var status: Int
+    /// For the summary; and what the body says, where there is none of its own.
+    package var reason: String
+    package var headers: [HeaderLine]
+    /// nil: as the provider would write it.
+    package var body: [UInt8]?
+
+    package init(status: Int, reason: String = "", headers: [HeaderLine] = [], body: [UInt8]? = nil) {
+        self.status = status
+        self.reason = reason
+        self.headers = headers
+        self.body = body
+    }
+}
+
+/// What a script does at once, and once: to every open connection but the one that asks.
+package enum ScriptedAction: Sendable {
+    case fault(ScriptedFault.Kind)
+    /// Access tokens that were issued are worth nothing from now on.
+    case revokeAccessTokens
 }
 
 package struct ScriptedGoAway: Sendable {
@@ -96,5 +140,5 @@ package struct ScriptedGoAway: Sendable {
         self.closing = closing
     }
 
-    var debug: [UInt8] { reason.map { Array(#"{"reason":"\#($0)"}"#.utf8) } ?? [] }
+    var debug: [UInt8] { reason.map { JSONValue.object(JSONObject([JSONMember("reason", .string($0))])).bytes } ?? [] }
 }

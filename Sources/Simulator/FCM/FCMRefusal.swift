@@ -1,0 +1,133 @@
+import Calendar
+import JSON
+import PushModel
+
+/// Google's "no": a `google.rpc.Status`, with FCM's own code in its details or without.
+///
+/// Source: Firebase, "FCM error codes"; Google API design guide, "Errors".
+package struct FCMRefusal: Error, Equatable, Sendable {
+    package var status: Int
+    /// `NOT_FOUND`, `INVALID_ARGUMENT`, ...
+    package var rpcStatus: String
+    /// In an FcmError detail: `UNREGISTERED`, ... nil: there is none.
+    package var errorCode: String?
+    package var message: String
+    /// In a BadRequest detail: which field, and what is wrong with it.
+    package var violation: Violation?
+    /// In a QuotaFailure detail: whose quota.
+    package var quotaSubject: String?
+    package var retryAfter: RetryAfterHeader?
+
+    package struct Violation: Equatable, Sendable {
+        package var field: String
+        package var description: String
+    }
+
+    package enum RetryAfterHeader: Equatable, Sendable {
+        case seconds(Int)
+        /// As an HTTP date, so far ahead.
+        case date(secondsAhead: Int)
+    }
+
+    package init(
+        _ status: Int, _ rpcStatus: String, _ errorCode: String?, _ message: String, violation: Violation? = nil,
+        quotaSubject: String? = nil, retryAfter: RetryAfterHeader? = nil
+    ) {
+        self.status = status
+        self.rpcStatus = rpcStatus
+        self.errorCode = errorCode
+        self.message = message
+        self.violation = violation
+        self.quotaSubject = quotaSubject
+        self.retryAfter = retryAfter
+    }
+
+    /// In summaries and records.
+    package var reason: String { errorCode ?? rpcStatus }
+
+    static func badField(_ field: String, _ description: String) -> FCMRefusal {
+        FCMRefusal(
+            400, "INVALID_ARGUMENT", nil, description, violation: Violation(field: field, description: description))
+    }
+
+    /// Well formed as JSON, and yet not what FCM takes.
+    static func badArgument(_ message: String, field: String? = nil) -> FCMRefusal {
+        FCMRefusal(
+            400, "INVALID_ARGUMENT", "INVALID_ARGUMENT", message,
+            violation: field.map { Violation(field: $0, description: message) })
+    }
+
+    static let invalidToken = badArgument("The registration token is not a valid FCM registration token")
+    static let unauthenticated = FCMRefusal(
+        401, "UNAUTHENTICATED", nil,
+        "Request had invalid authentication credentials. Expected OAuth 2 access token.")
+    static let permissionDenied = FCMRefusal(
+        403, "PERMISSION_DENIED", nil,
+        "Permission 'cloudmessaging.messages.create' denied on resource, or it may not exist.")
+    static let scopeInsufficient = FCMRefusal(
+        403, "PERMISSION_DENIED", nil, "Request had insufficient authentication scopes.")
+    static let notFound = FCMRefusal(404, "NOT_FOUND", nil, "Requested entity was not found.")
+
+    func headers(now: WallInstant) -> [HeaderLine] {
+        var lines: [HeaderLine] = []
+        switch retryAfter {
+        case .seconds(let seconds): lines.append(HeaderLine(name: "retry-after", value: String(seconds)))
+        case .date(let seconds):
+            lines.append(HeaderLine(name: "retry-after", value: HTTPDate.format(now + .seconds(seconds))))
+        case nil: break
+        }
+        if self == .unauthenticated {
+            lines.append(HeaderLine(name: "www-authenticate", value: #"Bearer realm="fcm", error="invalid_token""#))
+        }
+        return lines
+    }
+
+    var body: [UInt8] {
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.name("error")
+        writer.beginObject()
+        writer.member("code", status)
+        writer.member("message", message)
+        writer.member("status", rpcStatus)
+        if errorCode != nil || violation != nil || quotaSubject != nil { writeDetails(&writer) }
+        writer.endObject()
+        writer.endObject()
+        return writer.bytes
+    }
+
+    private func writeDetails(_ writer: inout JSONWriter) {
+        writer.name("details")
+        writer.beginArray()
+        if let errorCode {
+            writer.beginObject()
+            writer.member("@type", "type.googleapis.com/google.firebase.fcm.v1.FcmError")
+            writer.member("errorCode", errorCode)
+            writer.endObject()
+        }
+        if let violation {
+            write(
+                "google.rpc.BadRequest", "fieldViolations", ("field", violation.field), violation.description, &writer)
+        }
+        if let quotaSubject {
+            write("google.rpc.QuotaFailure", "violations", ("subject", quotaSubject), message, &writer)
+        }
+        writer.endArray()
+    }
+
+    private func write(
+        _ type: String, _ list: String, _ what: (name: String, value: String), _ description: String,
+        _ writer: inout JSONWriter
+    ) {
+        writer.beginObject()
+        writer.member("@type", "type.googleapis.com/" + type)
+        writer.name(list)
+        writer.beginArray()
+        writer.beginObject()
+        if !what.value.isEmpty { writer.member(what.name, what.value) }
+        writer.member("description", description)
+        writer.endObject()
+        writer.endArray()
+        writer.endObject()
+    }
+}

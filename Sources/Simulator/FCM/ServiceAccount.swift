@@ -1,0 +1,45 @@
+import Encodings
+import JSON
+import Reactor
+import Signing
+
+/// A service account of a Firebase project: what Google keeps of it, and the file that its owner gets.
+package struct ServiceAccount: Sendable {
+    package let projectID: String
+    /// Paths may name the project by either.
+    package let projectNumber: String
+    package let clientEmail: String
+    package let privateKeyID: String
+    package let publicKeyPEM: [UInt8]
+    private let privateKeyPEM: [UInt8]
+
+    /// With a new key of RSA-2048.
+    package init(
+        projectID: String, projectNumber: String = "100000000001", name: String = "carillon"
+    ) throws(SigningError) {
+        let key = try RS256Key.generate()
+        self.projectID = projectID
+        self.projectNumber = projectNumber
+        clientEmail = "\(name)@\(projectID).iam.gserviceaccount.com"
+        privateKeyID = Hexadecimal.text(Entropy.bytes(20))
+        publicKeyPEM = try key.publicPEM()
+        privateKeyPEM = try key.privatePEM()
+    }
+
+    /// The JSON file that senders read, with the same members as Google's. A secret, if only a stand-in's.
+    package func file(tokenURI: String) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.member("type", "service_account")
+        writer.member("project_id", projectID)
+        writer.member("private_key_id", privateKeyID)
+        writer.member("private_key", String(decoding: privateKeyPEM, as: UTF8.self))
+        writer.member("client_email", clientEmail)
+        writer.member("client_id", projectNumber)
+        writer.member("token_uri", tokenURI)
+        writer.endObject()
+        return writer.bytes + [UInt8(ascii: "\n")]
+    }
+
+    func isOf(project: String) -> Bool { project == projectID || project == projectNumber }
+}

@@ -1,0 +1,64 @@
+import PushModel
+import Simulator
+import Testing
+
+@Suite("A topic call at the stand-in of FCM", .serialized)
+struct TopicCallTests {
+    private func call(
+        _ client: Provider, _ authorization: String, _ body: String, path: String = "/iid/v1:batchAdd",
+        hasMark: Bool = true
+    ) throws -> Provider.Answer {
+        let mark = hasMark ? [("access_token_auth", "true")] : []
+        return try client.post(path, [("authorization", authorization)] + mark, body: Array(body.utf8))
+    }
+
+    @Test("says of each token whether it went well, in their order")
+    func results() async throws {
+        let standIn = try await GoogleStandIn()
+        let client = try standIn.connect()
+        let authorization = try standIn.authorization(client)
+        let tokens = [
+            "phone", "UNREGISTERED-1", "INVALID_TOKEN-1", "TOO_MANY_TOPICS-1", "QUOTA_EXCEEDED-1",
+            "SENDER_ID_MISMATCH-1",
+            "DEADLINE_EXCEEDED-1", "INTERNAL-1", "UNKNOWN-1", "INTERNAL:1-2", "",
+        ]
+        let list = tokens.map { #""\#($0)""# }.joined(separator: ",")
+        let body = #"{"to":"/topics/news","registration_tokens":[\#(list)]}"#
+        let errors = [
+            "", "NOT_FOUND", "INVALID_ARGUMENT", "TOO_MANY_TOPICS", "RESOURCE_EXHAUSTED", "PERMISSION_DENIED",
+            "DEADLINE_EXCEEDED", "INTERNAL", "UNKNOWN", "INTERNAL", "INVALID_ARGUMENT",
+        ]
+        let results = errors.map { $0.isEmpty ? "{}" : #"{"error":"\#($0)"}"# }.joined(separator: ",")
+        #expect(try call(client, authorization, body).body == #"{"results":[\#(results)]}"#)
+        let again = try call(
+            client, authorization, #"{"to":"/topics/news","registration_tokens":["INTERNAL:1-2"]}"#,
+            path: "/iid/v1:batchRemove")
+        #expect(again.body == #"{"results":[{}]}"#)
+        #expect(await standIn.simulator.summary().topicCalls == 2)
+        #expect(
+            await standIn.simulator.received("/topics/news").map(\.path) == ["/iid/v1:batchAdd", "/iid/v1:batchRemove"])
+    }
+
+    @Test("that is wrong as a whole is refused with a string")
+    func refused() async throws {
+        let standIn = try await GoogleStandIn()
+        let client = try standIn.connect()
+        let authorization = try standIn.authorization(client)
+        let good = #"{"to":"/topics/news","registration_tokens":["phone"]}"#
+        #expect(try call(client, authorization, good, hasMark: false).body == #"{"error":"InvalidToken"}"#)
+        #expect(try call(client, "Bearer x", good).status == 401)
+        let thousand = Array(repeating: #""a""#, count: 1_001).joined(separator: ",")
+        let wrong = [
+            ("no JSON", "InvalidJson"), (#"{"to":"news","registration_tokens":["a"]}"#, "InvalidTopicName"),
+            (#"{"to":"/topics/a b","registration_tokens":["a"]}"#, "InvalidTopicName"),
+            (#"{"to":"/topics/news","registration_tokens":[]}"#, "InvalidNumberOfRegistrationTokens"),
+            (#"{"to":"/topics/news"}"#, "InvalidNumberOfRegistrationTokens"),
+            (#"{"to":"/topics/news","registration_tokens":[\#(thousand)]}"#, "InvalidNumberOfRegistrationTokens"),
+        ]
+        for (body, error) in wrong {
+            let answer = try call(client, authorization, body)
+            #expect(answer.status == 400)
+            #expect(answer.body == #"{"error":"\#(error)"}"#)
+        }
+    }
+}
