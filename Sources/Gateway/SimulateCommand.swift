@@ -1,40 +1,85 @@
 import ArgumentParser
 import Foundation
+import JSON
 import PushModel
 import Reactor
 import ServiceLifecycle
+import Signing
 import Simulator
+import Synchronization
 import TLS
 
-/// `carillon simulate`: an APNs of one's own, for trying things out and for measuring.
+/// `carillon simulate`: an APNs and an FCM of one's own, for trying things out, for tests and for measuring.
 struct SimulateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "simulate",
-        abstract: "Runs a stand-in of APNs on this machine.",
+        abstract: "Runs stand-ins of APNs and FCM on this machine.",
         discussion: """
-            It speaks TLS and HTTP/2, judges requests as Apple does and keeps what each token received: \
-            GET /simulator/received/<token> and /simulator/summary on its own port, which POST /simulator/reset \
-            forgets. A gateway trusts it by \
-            CARILLON_PROVIDER_CA_FILE=<identity-dir>/ca.pem and calls it by CARILLON_APNS_PRODUCTION_URL. \
-            Tokens that begin with dead0100 are answered 410; docs/simulation.md has the other fates.
+            They speak TLS, judge requests as Apple and Google do, and keep what each token received. Clients trust \
+            them by <identity-dir>/ca.pem; beside it lie a provider token key and a certificate for APNs, a service \
+            account for FCM, and, once all of them listen, ready.json, which says all addresses and files.
+
+              carillon simulate --identity-dir stand-in &
+              until [ -s stand-in/ready.json ]; do sleep 0.1; done
+              curl --cacert stand-in/ca.pem "$(jq -r .fcm_url stand-in/ready.json)/simulator/summary"
+
+            A gateway uses them by CARILLON_PROVIDER_CA_FILE and CARILLON_APNS_PRODUCTION_URL. Tokens choose their \
+            fate: APNs tokens that begin with dead0100 are answered 410, FCM tokens that begin with UNREGISTERED- \
+            404. docs/simulator.md has all fates, the scripts, and what can be asked under /simulator/.
             """)
 
-    @Option(help: "The port to listen on, on the loopback; 0 takes a free one.")
+    @Option(help: "The port of APNs, on the loopback; 0 takes a free one.")
     var port: UInt16 = 0
 
-    @Flag(help: "Answers 200 to everything, unread and unrecorded: for measuring a sender.")
+    @Option(help: "A second port, for APNs' sandbox; --port is production then. Without it, --port is both.")
+    var sandboxPort: UInt16?
+
+    @Option(help: "The port of FCM and of its OAuth, on the loopback; 0 takes a free one.")
+    var fcmPort: UInt16 = 0
+
+    @Option(help: "The Firebase project that the service account belongs to.")
+    var fcmProject = "carillon-demo"
+
+    @Option(help: "How long access tokens of FCM hold, in seconds.")
+    var accessTokenSeconds = 3_599
+
+    @Option(help: "A bundle id that pushes may go to, repeatable; without any, all.")
+    var topic: [String] = []
+
+    @Flag(help: "Believes only provider tokens that were signed with the key in <identity-dir>.")
+    var checkKeys = false
+
+    @Flag(help: "Allows all streams at once, where APNs allows one until a provider token has proven good.")
+    var openStreams = false
+
+    @Option(help: "After so many refusals in a row APNs allows one stream only, until the next success.")
+    var refusalsUntilLimitDrops: Int?
+
+    @Option(help: "After so many BadDeviceToken APNs sends a connection away.")
+    var badDeviceTokensMax: Int?
+
+    @Flag(help: "Answers 200 to every push, unread and unrecorded: for measuring a sender.")
     var sink = false
 
     @Option(help: "Appends a line of JSON for every push to this file.")
     var record: String?
 
-    @Option(help: "Where the authority's certificate is put, as ca.pem, for those who call.")
+    @Option(help: "Where the files are put that clients need, and ready.json.")
     var identityDir = "stand-in"
+
+    @Flag(help: "Prints what is in ready.json, on one line, instead of sentences.")
+    var json = false
 
     func validate() throws {
         guard !sink || record == nil else {
             throw ValidationError(
                 "A sink reads no push, so that there is nothing to record: leave out --sink or --record.")
+        }
+        guard (1...86_400).contains(accessTokenSeconds) else {
+            throw ValidationError("--access-token-seconds takes 1 to 86400.")
+        }
+        guard (refusalsUntilLimitDrops ?? 1) > 0, (badDeviceTokensMax ?? 1) > 0 else {
+            throw ValidationError("--refusals-until-limit-drops and --bad-device-tokens-max take 1 and more.")
         }
     }
 
@@ -48,39 +93,71 @@ struct SimulateCommand: AsyncParsableCommand {
     }
 
     private func simulate() async throws {
-        var settings = APNsSimulatorSettings(identity: try makeIdentity())
-        settings.port = port
-        settings.mode = sink ? .sink : .validating
-        if let record { settings.record = try recorder(record) }
-        let simulator = try APNsSimulator(settings)
-        let chosen: UInt16
-        do { chosen = try await simulator.start() } catch {
-            throw StartFault("port \(port) can't be listened on: \(error)")
+        let files = SimulatorFiles(folder: identityDir)
+        try files.prepare()
+        let identities = try SimulatorIdentities(project: fcmProject, topics: topic)
+        let record = try self.record.map(recorder)
+        let production = try apns(identities, port, sandboxPort == nil ? .both : .production, record)
+        let sandbox = try sandboxPort.map { try apns(identities, $0, .sandbox, record) }
+        let google = try fcm(identities, record)
+
+        var ready = SimulatorReady(files, identities)
+        ready.apnsPort = try await listen(port) { try await production.start() }
+        if let sandbox, let sandboxPort {
+            ready.sandboxPort = try await listen(sandboxPort) { try await sandbox.start() }
         }
-        Console.say("carillon simulates APNs on https://localhost:\(chosen), trusted by \(identityDir)/ca.pem")
+        ready.fcmPort = try await listen(fcmPort) { try await google.start() }
+        try files.write(identities, ready)
+        announce(ready, files)
         try await ServiceGroup(
             configuration: ServiceGroupConfiguration(
                 services: [.init(service: UntilAskedToStop(), successTerminationBehavior: .gracefullyShutdownGroup)],
                 gracefulShutdownSignals: [.sigterm, .sigint],
                 logger: LogOutput.start(level: .warning))
         ).run()
-        await simulator.stop()
+        files.removeReady()
+        await production.stop()
+        await sandbox?.stop()
+        await google.stop()
     }
 
-    /// A new authority at every start: nobody should trust a stand-in for longer than it stands.
-    private func makeIdentity() throws -> TLSIdentity {
-        let validity = CertificateValidity.days(30, from: Clocks.wallNow())
-        let authority = try CertificateAuthority(name: "Carillon stand-in", validity: validity)
-        let subject = CertificateSubject(commonName: "localhost")
-        let identity = try authority.issue(subject, names: ["localhost", "127.0.0.1"], validity: validity)
-        let file = identityDir + "/ca.pem"
-        do {
-            try FileManager.default.createDirectory(atPath: identityDir, withIntermediateDirectories: true)
-            try Data(authority.pem).write(to: URL(filePath: file), options: .atomic)
-        } catch {
-            throw StartFault("\(file) can't be written")
-        }
-        return identity
+    private func announce(_ ready: SimulatorReady, _ files: SimulatorFiles) {
+        if json { return Console.say(String(decoding: ready.json, as: UTF8.self)) }
+        Console.say("carillon simulates APNs on \(ready.apnsURL), trusted by \(identityDir)/ca.pem")
+        if ready.sandboxPort != nil { Console.say("carillon simulates APNs' sandbox on \(ready.sandboxURL)") }
+        Console.say("carillon simulates FCM on \(ready.fcmURL), for the service account in \(files.account)")
+    }
+
+    private func listen(_ port: UInt16, _ start: () async throws -> UInt16) async throws -> UInt16 {
+        do { return try await start() } catch { throw StartFault("port \(port) can't be listened on: \(error)") }
+    }
+
+    private func apns(
+        _ identities: SimulatorIdentities, _ port: UInt16, _ environment: APNsSimulatorSettings.Environment,
+        _ record: (@Sendable ([UInt8]) -> Void)?
+    ) throws -> APNsSimulator {
+        var settings = APNsSimulatorSettings(identity: identities.server)
+        settings.port = port
+        settings.environment = environment
+        settings.mode = sink ? .sink : .validating
+        settings.topics = topic.isEmpty ? nil : topic
+        settings.startsWithOneStream = !openStreams
+        settings.refusalsUntilLimitDrops = refusalsUntilLimitDrops
+        settings.badDeviceTokensMax = badDeviceTokensMax
+        if checkKeys { settings.keys = .registered([try identities.registeredKey()]) }
+        settings.record = record
+        return try APNsSimulator(settings)
+    }
+
+    private func fcm(
+        _ identities: SimulatorIdentities, _ record: (@Sendable ([UInt8]) -> Void)?
+    ) throws -> FCMSimulator {
+        var settings = FCMSimulatorSettings(identity: identities.server, accounts: [identities.account])
+        settings.port = fcmPort
+        settings.mode = sink ? .sink : .validating
+        settings.accessTokenSeconds = accessTokenSeconds
+        settings.record = record
+        return try FCMSimulator(settings)
     }
 
     private func recorder(_ path: String) throws -> @Sendable ([UInt8]) -> Void {
@@ -89,8 +166,16 @@ struct SimulateCommand: AsyncParsableCommand {
         }
         guard let handle = FileHandle(forWritingAtPath: path) else { throw StartFault("\(path) can't be written") }
         _ = try handle.seekToEnd()
-        return { lines in handle.write(Data(lines)) }
+        let file = RecordFile(handle)
+        return { lines in file.append(lines) }
     }
+}
+
+/// One file for several stand-ins, each on its own thread: lines stay whole.
+private final class RecordFile: Sendable {
+    private let handle: Mutex<FileHandle>
+    init(_ handle: sending FileHandle) { self.handle = Mutex(handle) }
+    func append(_ lines: [UInt8]) { handle.withLock { $0.write(Data(lines)) } }
 }
 
 /// Does nothing, until the program is asked to stop.

@@ -1,0 +1,125 @@
+import Foundation
+import JSON
+import PushModel
+import Reactor
+import Signing
+import Simulator
+import TLS
+
+/// Where `carillon simulate` puts what its clients need.
+struct SimulatorFiles {
+    let folder: String
+
+    var authority: String { folder + "/ca.pem" }
+    var key: String { folder + "/AuthKey_\(SimulatorIdentities.keyID).p8" }
+    var certificate: String { folder + "/apns-certificate.pem" }
+    var account: String { folder + "/fcm-service-account.json" }
+    var ready: String { folder + "/ready.json" }
+
+    /// Whoever waits for `ready.json` shall not find an earlier run's.
+    func prepare() throws {
+        do { try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true) } catch {
+            throw StartFault("\(folder) can't be made")
+        }
+        removeReady()
+    }
+
+    func removeReady() { try? FileManager.default.removeItem(atPath: ready) }
+
+    /// `ready.json` last.
+    func write(_ identities: SimulatorIdentities, _ ready: SimulatorReady) throws {
+        try write(identities.authority.pem, to: authority)
+        try write(try identities.key.privatePEM(), to: key)
+        try write(try identities.certificate.pem(), to: certificate)
+        try write(identities.account.file(tokenURI: ready.tokenURL), to: account)
+        try write(ready.json + [UInt8(ascii: "\n")], to: self.ready)
+    }
+
+    private func write(_ bytes: [UInt8], to file: String) throws {
+        do { try Data(bytes).write(to: URL(filePath: file), options: .atomic) } catch {
+            throw StartFault("\(file) can't be written")
+        }
+    }
+}
+
+/// A new authority, and new keys and certificates, at every start: nobody should trust a stand-in for longer than it
+/// stands.
+struct SimulatorIdentities {
+    let authority: CertificateAuthority
+    let server: TLSIdentity
+    /// A provider's.
+    let certificate: TLSIdentity
+    let key: ES256Key
+    let account: ServiceAccount
+
+    static let keyID = "SIMULATED1"
+    static let teamID = "SIMULATED2"
+    static let topicDefault = "com.example.carillon"
+    private static let daysOfLife = 30
+    /// The providers' own too: for clients that can't be told another name, with an entry in the hosts file.
+    private static let names = [
+        "localhost", "127.0.0.1", "api.push.apple.com", "api.sandbox.push.apple.com",
+        "api.development.push.apple.com", "fcm.googleapis.com", "iid.googleapis.com", "oauth2.googleapis.com",
+    ]
+
+    init(project: String, topics: [String]) throws {
+        let validity = CertificateValidity.days(SimulatorIdentities.daysOfLife, from: Clocks.wallNow())
+        authority = try CertificateAuthority(name: "Carillon stand-in", validity: validity)
+        server = try authority.issue(
+            CertificateSubject(commonName: "localhost"), names: SimulatorIdentities.names, validity: validity)
+        let bundleID = topics.first ?? SimulatorIdentities.topicDefault
+        certificate = try authority.issue(
+            CertificateSubject(
+                commonName: "Apple Push Services: \(bundleID)", userID: bundleID,
+                organizationalUnit: SimulatorIdentities.teamID),
+            validity: validity,
+            apple: AppleExtensions(topics: [bundleID, bundleID + ".voip", bundleID + ".complication"]))
+        key = try ES256Key.generate()
+        account = try ServiceAccount(projectID: project)
+    }
+
+    func registeredKey() throws -> RegisteredKey {
+        RegisteredKey(
+            keyID: SimulatorIdentities.keyID, teamID: SimulatorIdentities.teamID, publicKeyPEM: try key.publicPEM())
+    }
+}
+
+/// What a client has to know of stand-ins that listen: the content of `ready.json`.
+struct SimulatorReady {
+    private let files: SimulatorFiles
+    private let projectID: String
+    var apnsPort: UInt16 = 0
+    var sandboxPort: UInt16?
+    var fcmPort: UInt16 = 0
+
+    init(_ files: SimulatorFiles, _ identities: SimulatorIdentities) {
+        self.files = files
+        projectID = identities.account.projectID
+    }
+
+    var apnsURL: String { "https://localhost:\(apnsPort)" }
+    var sandboxURL: String { "https://localhost:\(sandboxPort ?? apnsPort)" }
+    var fcmURL: String { "https://localhost:\(fcmPort)" }
+    var tokenURL: String { fcmURL + "/token" }
+
+    var json: [UInt8] {
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.member("apns_production_url", apnsURL)
+        writer.member("apns_sandbox_url", sandboxURL)
+        writer.member("fcm_url", fcmURL)
+        writer.member("oauth_token_url", tokenURL)
+        writer.member("ca_file", whole(files.authority))
+        writer.member("apns_key_file", whole(files.key))
+        writer.member("apns_key_id", SimulatorIdentities.keyID)
+        writer.member("apns_team_id", SimulatorIdentities.teamID)
+        writer.member("apns_certificate_file", whole(files.certificate))
+        writer.member("fcm_service_account_file", whole(files.account))
+        writer.member("fcm_project_id", projectID)
+        writer.endObject()
+        return writer.bytes
+    }
+
+    /// From the root, so that it can be used from any folder.
+    private func whole(_ file: String) -> String { URL(filePath: file).standardizedFileURL.path }
+}
