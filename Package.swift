@@ -28,6 +28,8 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
+        .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
     targets: [
@@ -76,14 +78,15 @@ let package = Package(
         room(
             "Delivery",
             [
-                "PushModel", "JSON", "Encodings", "DeliveryRules", "APNs", "Reactor", "HTTP2", "Transport", "Store",
+                "PushModel", "JSON", "Encodings", "DeliveryRules", "APNs", "FCM", "Reactor", "HTTP2", "Transport",
+                "Store",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         room("Registry", ["PushModel", "Store"]),
         room(
             "CredentialKeeping",
             [
-                "PushModel", "JSON", "Encodings", "DeliveryRules", "APNs", "Reactor", "Signing", "TLS", "Store",
+                "PushModel", "JSON", "Encodings", "DeliveryRules", "APNs", "FCM", "Reactor", "Signing", "TLS", "Store",
                 "Transport",
                 .product(name: "Logging", package: "swift-log"),
             ]),
@@ -92,7 +95,7 @@ let package = Package(
         .target(
             name: "GatewayAPI",
             dependencies: [
-                "PushModel", "JSON", "Encodings", "Calendar", "APNs", "Signing", "Store", "Delivery", "Registry",
+                "PushModel", "JSON", "Encodings", "Calendar", "APNs", "FCM", "Signing", "Store", "Delivery", "Registry",
                 "CredentialKeeping",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
@@ -111,10 +114,14 @@ let package = Package(
         room(
             "Gateway",
             [
-                "PushModel", "JSON", "Encodings", "DeliveryRules", "APNs", "Reactor", "TLS", "Signing", "Postgres",
+                "PushModel", "JSON", "Encodings", "DeliveryRules", "APNs", "FCM", "Reactor", "TLS", "Signing",
+                "Postgres",
                 "Transport", "Store", "Delivery", "Registry", "CredentialKeeping", "GatewayAPI", "Simulator",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ]),
         .executableTarget(name: "carillon", dependencies: ["Gateway"], swiftSettings: house),

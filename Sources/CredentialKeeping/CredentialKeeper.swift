@@ -6,10 +6,19 @@ import Store
 package struct CredentialKeeper: Sendable {
     let store: CredentialStore
     let vault: Vault
+    let tokenEndpoint: any TokenEndpoint
+    private let allowsPrivateTargets: Bool
 
-    package init(store: CredentialStore, vault: Vault) {
+    /// - Parameters:
+    ///   - tokenEndpoint: fetches the access tokens of service accounts.
+    ///   - allowsPrivateTargets: whether a service account's `token_uri` may lead into our own network.
+    package init(
+        store: CredentialStore, vault: Vault, tokenEndpoint: any TokenEndpoint, allowsPrivateTargets: Bool
+    ) {
         self.store = store
         self.vault = vault
+        self.tokenEndpoint = tokenEndpoint
+        self.allowsPrivateTargets = allowsPrivateTargets
     }
 
     /// Proves that the master key is the one that sealed this database's secrets. Call once, at the start.
@@ -43,6 +52,7 @@ package struct CredentialKeeper: Sendable {
             return earlier
         }
         let material = try await read(submission.form)
+        try checkTarget(material)
         let topics = try material.topics(asked: submission.topics)
         try material.checkUse(in: submission.environments, now: Clocks.wallNow())
         let (plain, facts) = (try material.sealedForm(), material.facts())
@@ -53,13 +63,22 @@ package struct CredentialKeeper: Sendable {
         for (id, environment) in zip(ids, submission.environments) {
             credentials.append(
                 NewCredential(
-                    id: id, app: app, provider: .apns, environment: environment, kind: material.kind, topics: topics,
+                    id: id, app: app, provider: submission.provider, environment: environment, kind: material.kind,
+                    topics: topics,
                     facts: facts, sealed: try sealed(plain, purpose(id, app, environment))))
         }
         let checked = credentials
         return try await stored { () throws(StoreFault) in
             try await store.insert(checked, app: app, activate: submission.activate, once: claim, answer: answer)
         }
+    }
+
+    /// As far as it shows without asking a resolver, which who fetches the token does once more.
+    private func checkTarget(_ material: CredentialMaterial) throws(CredentialFault) {
+        guard case .serviceAccount(let account, _) = material, !allowsPrivateTargets else { return }
+        let host = account.tokenURL.host
+        let isPrivate = host == "localhost" || SocketAddress(literal: host, port: 443).map { !$0.isPublic } ?? false
+        guard account.tokenURL.isSecure, !isPrivate else { throw .tokenURIPrivate }
     }
 
     private func read(_ form: CredentialSubmission.Form) async throws(CredentialFault) -> CredentialMaterial {
@@ -127,6 +146,7 @@ extension CredentialMaterial {
         switch self {
         case .token: .token
         case .certificate: .certificate
+        case .serviceAccount: .serviceAccount
         }
     }
 }

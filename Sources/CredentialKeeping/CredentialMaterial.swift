@@ -1,5 +1,6 @@
 import APNs
 import Encodings
+import FCM
 import JSON
 import PushModel
 import Signing
@@ -9,6 +10,7 @@ import TLS
 package enum CredentialMaterial: Sendable {
     case token(keyID: String, teamID: String, ES256Key)
     case certificate(TLSIdentity)
+    case serviceAccount(FCMServiceAccount, RS256Key)
 
     /// Reads a submission. PKCS#12 may take milliseconds: call it off the cooperative pool.
     package static func read(_ form: CredentialSubmission.Form) throws(CredentialFault) -> CredentialMaterial {
@@ -22,6 +24,12 @@ package enum CredentialMaterial: Sendable {
         case .certificatePKCS12(let bytes, let password):
             do { return .certificate(try TLSIdentity(pkcs12: bytes, password: password)) } catch {
                 throw fault(of: error)
+            }
+        case .serviceAccount(let json):
+            let account: FCMServiceAccount
+            do { account = try FCMServiceAccount(json: json) } catch { throw .serviceAccount(error) }
+            do { return .serviceAccount(account, try RS256Key(pem: account.privateKey.revealed)) } catch {
+                throw .serviceAccount(.malformed(.privateKey))
             }
         }
     }
@@ -50,6 +58,15 @@ package enum CredentialMaterial: Sendable {
             do { writer.member("pem", String(decoding: try identity.pem(), as: UTF8.self)) } catch {
                 throw .certificateUnreadable
             }
+        case .serviceAccount(let account, _):
+            writer.name("service_account")
+            writer.beginObject()
+            writer.member("project_id", account.project.name)
+            writer.member("client_email", account.clientEmail)
+            writer.optionalMember("private_key_id", account.privateKeyID)
+            writer.member("private_key", String(decoding: account.privateKey.revealed, as: UTF8.self))
+            writer.member("token_uri", account.tokenURI)
+            writer.endObject()
         }
         writer.endObject()
         return writer.bytes
@@ -57,6 +74,7 @@ package enum CredentialMaterial: Sendable {
 
     static func read(sealedForm bytes: [UInt8]) throws(CredentialFault) -> CredentialMaterial {
         guard case .object(let object)? = try? JSONReader.read(bytes) else { throw .keyUnreadable }
+        if let account = object["service_account"] { return try read(.serviceAccount(account.bytes)) }
         if case .string(let pem)? = object["pem"] { return try read(.certificatePEM(Array(pem.utf8))) }
         guard case .string(let keyID)? = object["key_id"], case .string(let teamID)? = object["team_id"],
             case .string(let p8)? = object["p8"]
@@ -77,6 +95,10 @@ package enum CredentialMaterial: Sendable {
             writer.member("common_name", certificate.commonName ?? "")
             writer.member("not_after_seconds", certificate.notAfter.secondsSince1970)
             writer.member("sha256", Hexadecimal.text(certificate.sha256))
+        case .serviceAccount(let account, _):
+            writer.member("project_id", account.project.name)
+            writer.member("client_email", account.clientEmail)
+            writer.optionalMember("private_key_id", account.privateKeyID)
         }
         writer.endObject()
         return writer.bytes

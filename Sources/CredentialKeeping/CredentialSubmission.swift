@@ -1,3 +1,4 @@
+import FCM
 import PushModel
 import Store
 
@@ -9,7 +10,11 @@ package struct CredentialSubmission: Sendable, CustomStringConvertible {
         /// Certificate (chain) and key in one PEM text.
         case certificatePEM([UInt8])
         case certificatePKCS12([UInt8], password: String)
+        /// The JSON file of a Google service account.
+        case serviceAccount([UInt8])
     }
+
+    package let provider: Provider
 
     package let form: Form
     /// Both: the slots of both are filled.
@@ -18,14 +23,17 @@ package struct CredentialSubmission: Sendable, CustomStringConvertible {
     package let topics: [String]
     package let activate: Bool
 
-    package init(form: Form, environments: [PushEnvironment], topics: [String], activate: Bool) {
+    package init(
+        provider: Provider, form: Form, environments: [PushEnvironment], topics: [String], activate: Bool
+    ) {
+        self.provider = provider
         self.form = form
         self.environments = environments
         self.topics = topics
         self.activate = activate
     }
 
-    package var description: String { "credential submission for \(environments.map(\.name))" }
+    package var description: String { "\(provider.name) credential submission for \(environments.map(\.name))" }
 }
 
 /// Why a credential is not taken. Values instead of prose; the sentence is for the operator.
@@ -41,6 +49,9 @@ package enum CredentialFault: Error, Equatable, Sendable, CustomStringConvertibl
     case environmentNotCovered(PushEnvironment)
     case topicNotCovered(String)
     case certificateNamesNoTopic
+    case serviceAccount(FCMServiceAccountFault)
+    /// The token_uri leads into our own network, and no setting allows that.
+    case tokenURIPrivate
     case unknownCredential
     /// Too many keys are being read; nothing was done.
     case overloaded
@@ -61,6 +72,10 @@ package enum CredentialFault: Error, Equatable, Sendable, CustomStringConvertibl
             "The certificate may not be used in the \(environment.name) environment."
         case .topicNotCovered(let topic): "The certificate does not cover the topic \(topic)."
         case .certificateNamesNoTopic: "The certificate names no topic: it is not an APNs certificate."
+        case .serviceAccount(let fault): fault.detail
+        case .tokenURIPrivate:
+            "The token_uri leads to a private address, or is not https. Google's is https://oauth2.googleapis.com/token; "
+                + "for a stand-in set CARILLON_ALLOW_PRIVATE_TARGETS=true."
         case .unknownCredential: "This app has no such credential."
         case .overloaded: "Too many keys are being read at once; nothing was changed. Try again."
         case .store(let fault): "The database could not be used: \(fault)."

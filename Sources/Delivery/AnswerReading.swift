@@ -1,5 +1,6 @@
 import APNs
 import DeliveryRules
+import FCM
 import PushModel
 import Transport
 
@@ -7,6 +8,8 @@ import Transport
 package enum LaneConsequence: Equatable, Sendable {
     /// The provider token of that generation was too old: connections that carried it are of no use any more.
     case providerTokenExpired(generation: UInt64)
+    /// The access token of that generation is not taken any more; the connections are good.
+    case accessTokenRefused(generation: UInt64)
     /// The token is good, these connections are not: another key bound them.
     case connectionsUnfit
     /// By the provider's word for it, on that connection.
@@ -25,17 +28,24 @@ package struct AnswerReading {
     /// Each once, however many answers say it.
     package private(set) var consequences: [LaneConsequence] = []
 
-    package init() {}
+    private let provider: Provider
+    private let now: WallInstant
+
+    /// - Parameter provider: whose words the answers are in.
+    package init(of provider: Provider, now: WallInstant) {
+        self.provider = provider
+        self.now = now
+    }
 
     package mutating func read(_ batch: AnswerBatch, _ words: inout ReasonWords) {
         accepted.reserveCapacity(batch.answers.count)
         for answer in batch.answers {
             switch answer.kind {
+            // The common answer. FCM's names the message; that is of no use to us.
             case .response(200, _, _): accepted.append(answer.tag)
             case .response(let status, let retryAfter, let body):
-                let verdict = APNsResponse.classify(
-                    status: Int(status), body: batch.bytes.span.extracting(body.range),
-                    retryAfter: seconds(batch.bytes.span.extracting(retryAfter.range)))
+                let verdict = classify(
+                    Int(status), batch.bytes.span.extracting(retryAfter.range), batch.bytes.span.extracting(body.range))
                 note(verdict, answer.origin)
                 let outcome = verdict.isDocumented ? verdict.outcome : words.bounded(verdict.outcome, status)
                 others.append(PositionedOutcome(position: answer.tag, outcome: outcome))
@@ -47,7 +57,32 @@ package struct AnswerReading {
         }
     }
 
+    private func classify(_ status: Int, _ retryAfter: Span<UInt8>, _ body: Span<UInt8>) -> ProviderVerdict {
+        switch provider {
+        case .fcm: FCMResponse.classify(status: status, body: body, retryAfter: retryAfter, now: now)
+        case .apns, .hms, .webpush:
+            APNsResponse.classify(status: status, body: body, retryAfter: seconds(retryAfter))
+        }
+    }
+
     private mutating func note(_ verdict: ProviderVerdict, _ origin: AnswerOrigin?) {
+        if provider == .fcm { noteFCM(verdict, origin) } else { noteAPNs(verdict, origin) }
+        if let alarm = verdict.alarm { add(.alarm(alarm)) }
+    }
+
+    /// FCM has nothing against a connection, and no topics: its refusals are of the access token, or of the account.
+    private mutating func noteFCM(_ verdict: ProviderVerdict, _ origin: AnswerOrigin?) {
+        switch verdict.outcome {
+        case .deferred(_, .providerTokenExpired):
+            if let generation = origin?.authorization { add(.accessTokenRefused(generation: generation)) }
+        case .deferred(_, .credentialRefused):
+            add(.credentialRefused(reason: verdict.reason, origin?.connection))
+        default:
+            if verdict.connection != .keep, let origin { add(.connectionEnds(origin.connection)) }
+        }
+    }
+
+    private mutating func noteAPNs(_ verdict: ProviderVerdict, _ origin: AnswerOrigin?) {
         switch verdict.outcome {
         case .deferred(_, .providerTokenExpired):
             guard verdict.alarm == .clock else {
@@ -62,7 +97,6 @@ package struct AnswerReading {
         default:
             if verdict.connection != .keep, let origin { add(.connectionEnds(origin.connection)) }
         }
-        if let alarm = verdict.alarm { add(.alarm(alarm)) }
     }
 
     private mutating func add(_ consequence: LaneConsequence) {

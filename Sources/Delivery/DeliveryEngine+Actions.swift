@@ -90,7 +90,7 @@ extension DeliveryEngine {
             if let lane = request.lane, let message {
                 parcelsOut[name] = ParcelOut(parcel: parcel, message: message, lane: lane, answersOutstanding: 0)
             }
-            take(.leased(parcel, asked: request, message?.reading ?? .unread))
+            take(.leased(parcel, asked: request, message.map(\.reading) ?? .unread))
         } catch .damaged(let place) {
             log.error("A parcel can't be leased, and waits for its mending", metadata: ["place": "\(place)"])
             take(.leaseFailed(request))

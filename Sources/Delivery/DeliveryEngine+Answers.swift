@@ -1,6 +1,6 @@
-import APNs
 import DeliveryRules
 import PushModel
+import Reactor
 import Store
 import Transport
 
@@ -9,29 +9,39 @@ extension DeliveryEngine {
     func submit(_ name: LeaseName, _ lane: LaneKey, _ positions: [Int32], _ until: MonotonicInstant) {
         guard let out = parcelsOut[name] else { return }
         parcelsOut[name]?.answersOutstanding = positions.count
-        guard let notification = out.message.notification else { return refuse(name, positions) }
+        guard let message = out.message.compiled else { return refuse(name, positions, Self.unreadable) }
         Task {
-            guard let topic = await lanes.topic(for: out.parcel.route, on: lane) else {
+            guard let target = await lanes.target(of: out.parcel.route) else {
                 return handBack(name, positions)
             }
-            let encoder = ParcelEncoder(parcel: out.parcel, notification: notification, topic: topic)
+            guard let encoder = ParcelEncoder(out.parcel, message, target) else {
+                return refuse(name, positions, Self.nothingToShow)
+            }
+            if message.isDryRun, target.provider == .apns { return rehearse(name, positions) }
             let batch = await Self.encode(encoder, positions, until)
-            send(batch, name, lane)
+            send(batch, name, lane, target.provider)
         }
     }
 
     nonisolated private static func encode(
         _ encoder: ParcelEncoder, _ positions: [Int32], _ until: MonotonicInstant
     ) async -> PushBatch {
-        await encoder.batch(of: positions, noStreamAfter: until)
+        await encoder.batch(of: positions, now: Clocks.wallNow(), noStreamAfter: until)
     }
 
     /// Taken back while it was encoded, it never reaches the lane: the lane could not have found it to withdraw.
-    private func send(_ batch: PushBatch, _ name: LeaseName, _ lane: LaneKey) {
+    private func send(_ batch: PushBatch, _ name: LeaseName, _ lane: LaneKey, _ provider: Provider) {
         guard let out = parcelsOut[name] else { return }
         guard !out.isWithdrawn else { return handBack(name, batch.requests.map(\.tag)) }
+        parcelsOut[name]?.provider = provider
         lanes.submit(batch, name, on: lane, sink: ParcelSink(name: name, inbox: answerInbox))
         steps?.reached(.batchSubmitted)
+    }
+
+    /// APNs has no way to only look at a push: what could be built is checked, and is not sent.
+    private func rehearse(_ name: LeaseName, _ positions: [Int32]) {
+        let outcome = Outcome.withheld(reason: EndingReason.dryRun)
+        take(.answers(name, accepted: [], others: positions.map { PositionedOutcome(position: $0, outcome: outcome) }))
     }
 
     private func handBack(_ name: LeaseName, _ positions: [Int32]) {
@@ -39,9 +49,13 @@ extension DeliveryEngine {
         take(.answers(name, accepted: [], others: others))
     }
 
-    /// What can't be encoded ends here; the door checks messages, so that is our fault, and alarms.
-    private func refuse(_ name: LeaseName, _ positions: [Int32]) {
-        let rejection = Rejection(fault: .ours, reason: "content_unreadable")
+    /// The door checks messages, so that is our fault, and alarms.
+    private static let unreadable = Rejection(fault: .ours, reason: "content_unreadable")
+    /// The message speaks to other providers' devices only.
+    private static let nothingToShow = Rejection(fault: .message, reason: "nothing_to_show")
+
+    /// What can't be encoded ends here.
+    private func refuse(_ name: LeaseName, _ positions: [Int32], _ rejection: Rejection) {
         take(
             .answers(
                 name, accepted: [],
@@ -57,7 +71,7 @@ extension DeliveryEngine {
         out.answersOutstanding -= delivery.batch.answers.count
         parcelsOut[delivery.name] = out
         if out.answersOutstanding <= 0 { steps?.reached(.lastAnswer) }
-        var reading = AnswerReading()
+        var reading = AnswerReading(of: out.provider ?? .apns, now: Clocks.wallNow())
         reading.read(delivery.batch, &reasonWords)
         for consequence in reading.consequences { lanes.heed(consequence, on: out.lane, out.parcel.route) }
         take(.answers(delivery.name, accepted: reading.accepted, others: reading.others))

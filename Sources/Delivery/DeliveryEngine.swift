@@ -1,4 +1,3 @@
-import APNs
 import DeliveryRules
 import Logging
 import PushModel
@@ -110,6 +109,8 @@ struct ParcelOut: Sendable {
     let parcel: LeasedParcel
     let message: ShelvedMessage
     let lane: LaneKey
+    /// Whose words its answers are in.
+    var provider: Provider?
     var answersOutstanding: Int
     var isWithdrawn = false
     var sawAnswer = false

@@ -10,21 +10,28 @@ import Transport
 package struct LaneCredential: Sendable {
     package let id: CredentialID
     package let settings: LaneSettings
-    /// For registrations that name no topic: the credential's only one.
-    package let onlyTopic: String?
+    package let reach: CredentialReach
 
-    package init(id: CredentialID, settings: LaneSettings, onlyTopic: String?) {
+    package init(id: CredentialID, settings: LaneSettings, reach: CredentialReach) {
         self.id = id
         self.settings = settings
-        self.onlyTopic = onlyTopic
+        self.reach = reach
     }
+}
+
+/// Whether a route's pushes can be sent, as far as credentials go.
+package enum CredentialStanding: Sendable {
+    case ready(LaneCredential)
+    /// There is one, and its access token is being fetched: whoever fetches says when it is there.
+    case pending
+    /// No active credential covers the route, or the provider refused it and the pause after that is not over.
+    case missing
 }
 
 /// Where lanes get their credentials from; floor 4's rooms meet only in the roof, which implements this.
 package protocol LaneCredentials: Sendable {
-    /// The active credential that covers the route; nil where there is none, or where the provider refused it and the
-    /// pause after that is not over. Asked once a poll and route: answers from memory.
-    func credential(for route: ReadyRoute) async -> LaneCredential?
+    /// Asked once a poll and route: answers from memory.
+    func credential(for route: ReadyRoute) async -> CredentialStanding
     /// The credential was refused: shared with the other processes, so that none knocks again before `pause` is over.
     func block(_ credential: CredentialID, reason: String, for pause: Duration) async
     /// The provider token of that generation, which this credential signed, was refused as too old.
@@ -41,7 +48,7 @@ package actor LaneKeeper {
     private let loops: [ReactorLoop]
     private let log: Logger
     private let credentialBlock: Duration
-    private var topics: [RouteID: String] = [:]
+    private var targets: [RouteID: PushTarget] = [:]
     /// Routes that nothing can be sent for at present, so that it is said once.
     private var waitingRoutes: Set<RouteID> = []
     private static let waitingRoutesMax = 16_384
@@ -65,7 +72,6 @@ package actor LaneKeeper {
 
     struct OpenLane: Sendable {
         let lane: Lane
-        let onlyTopic: String?
         let watch: LaneWatch
     }
 
@@ -88,7 +94,11 @@ package actor LaneKeeper {
     }
 
     func lane(for route: ReadyRoute) async -> LaneKey? {
-        guard let credential = await credentials.credential(for: route) else {
+        let credential: LaneCredential
+        switch await credentials.credential(for: route) {
+        case .ready(let found): credential = found
+        case .pending: return nil
+        case .missing:
             noteWaiting(route)
             return nil
         }
@@ -98,11 +108,11 @@ package actor LaneKeeper {
             guard pause.key != key || pause.until <= Clocks.monotonicNow() else { return nil }
             pausedRoutes[route.route] = nil
         }
-        guard let topic = route.topic.isEmpty ? credential.onlyTopic : route.topic else {
+        guard let target = credential.reach.target(topic: route.topic) else {
             pause(route.route, key, "the registrations name no topic, and the credential has several")
             return nil
         }
-        topics[route.route] = topic
+        targets[route.route] = target
         if let lane = opened(key) {
             if lane.watch.reopen() { lane.lane.retry() }
         } else {
@@ -111,8 +121,8 @@ package actor LaneKeeper {
         return key
     }
 
-    /// The `apns-topic` for a route's pushes; nil where neither the registration nor the credential names one.
-    func topic(for route: RouteID, on key: LaneKey) -> String? { topics[route] ?? opened(key)?.onlyTopic }
+    /// Where a route's pushes go, as it was last resolved; nil: never yet.
+    func target(of route: RouteID) -> PushTarget? { targets[route] }
 
     nonisolated func submit(_ batch: PushBatch, _ name: LeaseName, on key: LaneKey, sink: any AnswerSink) {
         guard let lane = opened(key)?.lane else {
@@ -147,7 +157,7 @@ package actor LaneKeeper {
         let watch = LaneWatch(key: key, keeper: self)
         let loop = loops[Int(UInt64(bitPattern: key.credential.value) % UInt64(loops.count))]
         let lane = Lane(credential.settings, on: loop, observer: watch)
-        open.withLock { $0[key] = OpenLane(lane: lane, onlyTopic: credential.onlyTopic, watch: watch) }
+        open.withLock { $0[key] = OpenLane(lane: lane, watch: watch) }
         lane.warmUp()
     }
 
@@ -156,6 +166,9 @@ package actor LaneKeeper {
         case .providerTokenExpired(let generation):
             await credentials.providerTokenExpired(key.credential, generation: generation)
             opened(key)?.lane.replaceConnections()
+        case .accessTokenRefused(let generation):
+            // The next one goes over the same connections.
+            await credentials.providerTokenExpired(key.credential, generation: generation)
         case .connectionEnds(let connection):
             opened(key)?.lane.retire(connection)
         case .connectionsUnfit:

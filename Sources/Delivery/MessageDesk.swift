@@ -1,4 +1,3 @@
-import APNs
 import Encodings
 import JSON
 import PushModel
@@ -32,7 +31,7 @@ package struct MessageDesk: Sendable {
         /// The same request came before: its answer, byte for byte.
         case replayed([UInt8])
         case mismatch
-        case refused(APNsContentFault)
+        case refused(ContentFault)
         case backlogFull
     }
 
@@ -45,11 +44,12 @@ package struct MessageDesk: Sendable {
     ) async throws(StoreFault) -> Reply {
         steps?.reached(.messageRead)
         let id = MessageID(UUIDv7.make(at: Clocks.wallNow(), random: (Entropy.uint64(), Entropy.uint64())))
-        let notification: APNsNotification
-        do { notification = try APNsNotification.compile(content, message: id) } catch { return .refused(error) }
+        let compiled: CompiledMessage
+        do { compiled = try CompiledMessage.compile(content, message: id) } catch { return .refused(error) }
         let message = NewMessage(
             id: id, app: app, format: StoredContent.format(of: content), urgency: urgency(of: audience),
-            kind: notification.tokenKind, badge: content.badge, lifetime: content.options.lifetime,
+            kind: compiled.tokenKind, badge: content.options.isDryRun ? .none : content.badge,
+            lifetime: content.options.lifetime,
             content: StoredContent.encode(content), audience: audience,
             readsLocale: !content.localizations.isEmpty,
             idempotency: idempotency.map { IdempotentAnswer(claim: $0, answer: answer(id)) })

@@ -1,16 +1,15 @@
-import APNs
 import DeliveryRules
 import JSON
 import PushModel
 import Store
 
-/// A message as delivery needs it: compiled once, shared by all its parcels here.
+/// A message as delivery needs it.
 struct ShelvedMessage: Sendable {
     let id: MessageID
     /// nil: what is stored is gone, or can't be compiled. The door checks every message, so that is our fault, and alarms.
-    let notification: APNsNotification?
+    let compiled: CompiledMessage?
 
-    var reading: MessageReading { notification?.mayRepeat ?? true ? .repeatable : .unrepeatable }
+    var reading: MessageReading { compiled?.reading ?? .repeatable }
 }
 
 /// Compiled messages, the latest used kept. Content is read from the database once per process and message.
@@ -33,7 +32,7 @@ actor MessageShelf {
             return message
         }
         let stored = try await store.content(id)
-        let message = stored.map(Self.compile) ?? ShelvedMessage(id: id, notification: nil)
+        let message = stored.map(Self.compile) ?? ShelvedMessage(id: id, compiled: nil)
         if !shelved.contains(where: { $0.id == id }) {
             if shelved.count >= Self.shelvedMax { shelved.removeFirst() }
             shelved.append(message)
@@ -42,10 +41,8 @@ actor MessageShelf {
     }
 
     private static func compile(_ stored: StoredMessage) -> ShelvedMessage {
-        var notification: APNsNotification?
-        if let content = try? StoredContent.decode(stored.content, format: stored.format) {
-            notification = try? APNsNotification.compile(content, message: stored.id)
-        }
-        return ShelvedMessage(id: stored.id, notification: notification)
+        let content = try? StoredContent.decode(stored.content, format: stored.format)
+        return ShelvedMessage(
+            id: stored.id, compiled: content.map { CompiledMessage.compile(stored: $0, message: stored.id) })
     }
 }

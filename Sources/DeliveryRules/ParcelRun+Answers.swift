@@ -23,6 +23,8 @@ extension ParcelRun {
             recordUnsent(fault, position, now)
         case .unknown:
             recordUnknown(position, now)
+        case .withheld(let reason):
+            end(position, Ending(.suppressed, reason))
         }
     }
 

@@ -138,4 +138,5 @@ package enum EndingReason {
     package static let answerLost = "answer_lost"
     package static let poison = "poison"
     package static let expired = "expired"
+    package static let dryRun = "dry_run"
 }

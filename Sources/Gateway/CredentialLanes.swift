@@ -2,6 +2,7 @@ import APNs
 import CredentialKeeping
 import Delivery
 import DeliveryRules
+import FCM
 import Logging
 import PushModel
 import Reactor
@@ -14,17 +15,19 @@ import Transport
 package struct LaneTemplate: Sendable {
     package var production: APNsEndpoint
     package var sandbox: APNsEndpoint
+    package var fcm: Endpoint
     package var trust: TLSTrust
     package var proxy: ProxySettings?
     package var connectionsMax: Int
     package var requestDeadline: Duration
 
     package init(
-        production: APNsEndpoint, sandbox: APNsEndpoint, trust: TLSTrust, proxy: ProxySettings?, connectionsMax: Int,
-        requestDeadline: Duration
+        production: APNsEndpoint, sandbox: APNsEndpoint, fcm: Endpoint, trust: TLSTrust, proxy: ProxySettings?,
+        connectionsMax: Int, requestDeadline: Duration
     ) {
         self.production = production
         self.sandbox = sandbox
+        self.fcm = fcm
         self.trust = trust
         self.proxy = proxy
         self.connectionsMax = connectionsMax
@@ -49,6 +52,8 @@ package actor CredentialLanes: LaneCredentials {
     private var remembered: [RouteID: Remembered] = [:]
     private var blocked: [LaneBlock] = []
     private var blocksReadAt: MonotonicInstant?
+    /// Told when routes may lead somewhere that they did not lead to a moment ago.
+    private var routesChanged: (@Sendable () async -> Void)?
 
     private struct Remembered {
         let record: CredentialRecord?
@@ -57,8 +62,15 @@ package actor CredentialLanes: LaneCredentials {
 
     private struct OpenedCredential {
         let settings: LaneSettings
-        let onlyTopic: String?
-        let providerToken: ProviderTokenKeeper?
+        let reach: CredentialReach
+        let speaker: Speaker
+    }
+
+    /// Who speaks for us on a credential's lane.
+    private enum Speaker {
+        case certificate
+        case providerToken(ProviderTokenKeeper)
+        case accessToken(AccessTokenKeeper)
     }
 
     package init(store: CredentialStore, keeper: CredentialKeeper, template: LaneTemplate, log: Logger) {
@@ -68,29 +80,46 @@ package actor CredentialLanes: LaneCredentials {
         self.log = log
     }
 
+    /// Whom to tell that an access token came, which routes waited for.
+    func tell(routesChanged: @escaping @Sendable () async -> Void) { self.routesChanged = routesChanged }
+
+    private var tokenArrived: @Sendable () async -> Void {
+        { [weak self] in await self?.routesChanged?() }
+    }
+
     /// Credentials or blocks changed somewhere: everything is read anew.
     package func forget() {
         remembered = [:]
         blocksReadAt = nil
     }
 
-    package func credential(for route: ReadyRoute) async -> LaneCredential? {
-        guard route.provider == .apns else { return nil }
+    package func credential(for route: ReadyRoute) async -> CredentialStanding {
         do {
-            guard let record = try await activeRecord(for: route), try await !isBlocked(record.id) else { return nil }
+            guard let record = try await activeRecord(for: route), try await !isBlocked(record.id) else {
+                return .missing
+            }
             let open = try opened[record.id] ?? open(record)
             opened[record.id] = open
-            if let token = open.providerToken {
+            switch open.speaker {
+            case .certificate: break
+            case .providerToken(let token):
                 await token.freshen()
-                guard token.current != nil else { return nil }
+                guard token.current != nil else { return .missing }
+            case .accessToken(let token):
+                // Never waited for: a slow token endpoint of one app must not keep the routes of others.
+                switch token.freshen(arrived: tokenArrived) {
+                case .ready: break
+                case .fetching: return .pending
+                case .refused: return .missing
+                }
             }
-            return LaneCredential(id: record.id, settings: open.settings, onlyTopic: open.onlyTopic)
+            return .ready(LaneCredential(id: record.id, settings: open.settings, reach: open.reach))
         } catch let fault as CredentialFault {
             log.error("A credential can't be used", metadata: ["app": "\(route.app.value)", "fault": "\(fault)"])
-            return nil
+            return .missing
         } catch {
             log.warning("Reading credentials waits for the database", metadata: ["fault": "\(error)"])
-            return nil
+            return .missing
         }
     }
 
@@ -104,11 +133,15 @@ package actor CredentialLanes: LaneCredentials {
     }
 
     package func providerTokenExpired(_ credential: CredentialID, generation: UInt64) async {
-        await opened[credential]?.providerToken?.refusedAsExpired(generation)
+        switch opened[credential]?.speaker {
+        case .providerToken(let token): await token.refusedAsExpired(generation)
+        case .accessToken(let token): token.refused(generation, arrived: tokenArrived)
+        case .certificate, nil: break
+        }
     }
 
     package func needsNewConnections(_ credential: CredentialID) async {
-        opened[credential]?.providerToken?.needsNewConnections()
+        if case .providerToken(let token) = opened[credential]?.speaker { token.needsNewConnections() }
     }
 
     package func isActive(_ credential: CredentialID) async -> Bool {
@@ -153,26 +186,40 @@ package actor CredentialLanes: LaneCredentials {
             guard let providerToken = keeper.providerToken(keyID: keyID, teamID: teamID, key: key, log: log) else {
                 throw .keyIDMalformed
             }
-            var settings = try laneSettings(endpoint, identity: nil)
+            var settings = try laneSettings(endpoint.host, endpoint.port, identity: nil)
             settings.authorization = providerToken
-            return OpenedCredential(settings: settings, onlyTopic: onlyTopic, providerToken: providerToken)
-        case .certificate(let identity):
-            var settings = try laneSettings(endpoint, identity: identity)
-            // A certificate speaks for itself from the first stream; the peer's SETTINGS bound us.
-            settings.streamsAtStart = 100
             return OpenedCredential(
-                settings: settings, onlyTopic: onlyTopic ?? identity.certificate.userID, providerToken: nil)
+                settings: settings, reach: .apns(onlyTopic: onlyTopic), speaker: .providerToken(providerToken))
+        case .certificate(let identity):
+            var settings = try laneSettings(endpoint.host, endpoint.port, identity: identity)
+            // A certificate speaks for itself from the first stream; the peer's SETTINGS bound us.
+            settings.streamsAtStart = Self.streamsBeforeSettings
+            return OpenedCredential(
+                settings: settings, reach: .apns(onlyTopic: onlyTopic ?? identity.certificate.userID),
+                speaker: .certificate)
+        case .serviceAccount(let account, let key):
+            let token = keeper.accessToken(account, key: key, log: log)
+            var settings = try laneSettings(template.fcm.host, template.fcm.port, identity: nil)
+            settings.authorization = token
+            settings.streamsAtStart = Self.streamsBeforeSettings
+            settings.answerBodyBytesMax = FCMResponse.bodyBytesMax
+            return OpenedCredential(
+                settings: settings, reach: .fcm(account.project), speaker: .accessToken(token))
         }
     }
 
+    /// Where the first request proves nothing to the peer, its own SETTINGS bound us from the start (RFC 9113 asks for
+    /// 100 at least).
+    private static let streamsBeforeSettings = 100
+
     private func laneSettings(
-        _ endpoint: APNsEndpoint, identity: TLSIdentity?
+        _ host: String, _ port: UInt16, identity: TLSIdentity?
     ) throws(CredentialFault) -> LaneSettings {
         let context: TLSContext
         do { context = try TLSContext.client(trust: template.trust, identity: identity) } catch {
             throw .certificateUnreadable
         }
-        var settings = LaneSettings(host: endpoint.host, port: endpoint.port, tls: context, proxy: template.proxy)
+        var settings = LaneSettings(host: host, port: port, tls: context, proxy: template.proxy)
         settings.connectionsMax = template.connectionsMax
         settings.requestDeadline = template.requestDeadline
         return settings

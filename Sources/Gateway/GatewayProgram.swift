@@ -51,17 +51,23 @@ package struct GatewayProgram: Sendable {
 
     /// Until SIGTERM or SIGINT; returns when everything is drained and closed.
     package func run() async throws {
-        let trust = try trust()
+        let authorities = try providerAuthorities()
+        let trust = try trust(authorities)
+        let tokens = try tokenEndpoint(authorities)
         let ground = try await Ground.open(settings, log: log)
         let outcome: Result<Void, any Error>
-        do { outcome = .success(try await serve(on: ground, trust: trust)) } catch { outcome = .failure(error) }
+        do { outcome = .success(try await serve(on: ground, trust: trust, tokens: tokens)) } catch {
+            outcome = .failure(error)
+        }
         await ground.close()
         try outcome.get()
     }
 
-    private func serve(on ground: Ground, trust: TLSTrust) async throws {
+    private func serve(on ground: Ground, trust: TLSTrust, tokens: any TokenEndpoint) async throws {
         let stores = Stores(pool: ground.pool, steps: steps)
-        let keeper = CredentialKeeper(store: stores.credentials, vault: try Vault(masterKey: ground.masterKey.revealed))
+        let keeper = CredentialKeeper(
+            store: stores.credentials, vault: try Vault(masterKey: ground.masterKey.revealed), tokenEndpoint: tokens,
+            allowsPrivateTargets: settings.allowsPrivateTargets)
         do { try await keeper.proveMasterKey() } catch .vault(.doesNotOpen) {
             throw StartFault(
                 "CARILLON_MASTER_KEY_FILE: this is not the master key that sealed this database's secrets"
@@ -79,6 +85,7 @@ package struct GatewayProgram: Sendable {
         let process = ProcessID(UniversalID(high: Entropy.uint64(), low: Entropy.uint64()))
         let delivery = DeliveryService(
             stores: stores, lanes: lanes, settings: deliverySettings, process: process, steps: steps, log: log)
+        await credentials.tell(routesChanged: { await delivery.credentialsChanged() })
         let news = NewsService(
             listener: PostgresListener(
                 ground.database, channels: [WorkChannel.work, WorkChannel.credentials], loop: ground.loop),
@@ -126,8 +133,8 @@ package struct GatewayProgram: Sendable {
     private func laneTemplate(_ trust: TLSTrust) -> LaneTemplate {
         LaneTemplate(
             production: APNsEndpoint(host: settings.apnsProduction.host, port: settings.apnsProduction.port),
-            sandbox: APNsEndpoint(host: settings.apnsSandbox.host, port: settings.apnsSandbox.port), trust: trust,
-            proxy: settings.providerProxy?.forLanes,
+            sandbox: APNsEndpoint(host: settings.apnsSandbox.host, port: settings.apnsSandbox.port),
+            fcm: settings.fcm, trust: trust, proxy: settings.providerProxy?.forLanes,
             connectionsMax: settings.limits.connectionsPerLane, requestDeadline: settings.limits.requestDeadline)
     }
 
@@ -136,13 +143,32 @@ package struct GatewayProgram: Sendable {
         max(1, min(Self.laneLoopsMax, ProcessInfo.processInfo.activeProcessorCount - 1))
     }
 
-    private func trust() throws -> TLSTrust {
-        guard let path = settings.providerCAFile else { return try TLSTrust.system() }
+    private static let unusableAuthorities = "holds no certificate that can be trusted"
+
+    private func providerAuthorities() throws -> [UInt8]? {
+        guard let path = settings.providerCAFile else { return nil }
         guard let contents = FileManager.default.contents(atPath: path) else {
             throw StartFault("CARILLON_PROVIDER_CA_FILE: \(path) can't be read")
         }
-        do { return try TLSTrust.system(and: Array(contents)) } catch {
-            throw StartFault("CARILLON_PROVIDER_CA_FILE: \(path) holds no certificate that can be trusted")
+        return Array(contents)
+    }
+
+    private func trust(_ authorities: [UInt8]?) throws -> TLSTrust {
+        guard let authorities else { return try TLSTrust.system() }
+        do { return try TLSTrust.system(and: authorities) } catch {
+            throw StartFault(
+                "CARILLON_PROVIDER_CA_FILE: \(settings.providerCAFile ?? "") \(Self.unusableAuthorities)")
+        }
+    }
+
+    private func tokenEndpoint(_ authorities: [UInt8]?) throws -> OutboundHTTP {
+        do {
+            return try OutboundHTTP(
+                authorityFile: authorities, proxy: settings.providerProxy,
+                allowsPrivateTargets: settings.allowsPrivateTargets)
+        } catch {
+            throw StartFault(
+                "CARILLON_PROVIDER_CA_FILE: \(settings.providerCAFile ?? "") \(Self.unusableAuthorities)")
         }
     }
 }

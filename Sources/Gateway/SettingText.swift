@@ -15,6 +15,11 @@ enum SettingText {
         return number
     }
 
+    static func claim(_ text: String) throws(SettingComplaint) -> Bool {
+        guard let claim = Bool(text) else { throw SettingComplaint("must be true or false") }
+        return claim
+    }
+
     static func logLevel(_ text: String) throws(SettingComplaint) -> Logger.Level {
         guard let level = Logger.Level(rawValue: text) else {
             throw SettingComplaint("must be one of \(Logger.Level.allCases.map(\.rawValue).joined(separator: ", "))")

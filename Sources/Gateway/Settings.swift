@@ -17,10 +17,13 @@ package struct Settings: Sendable {
     package var logLevel = Logger.Level.info
     package var apnsProduction = Endpoint(host: "api.push.apple.com", port: 443)
     package var apnsSandbox = Endpoint(host: "api.sandbox.push.apple.com", port: 443)
+    package var fcm = Endpoint(host: "fcm.googleapis.com", port: 443)
     /// Certificates to trust besides the system's, as a PEM file.
     package var providerCAFile: String?
     /// An HTTP CONNECT proxy in front of every provider.
     package var providerProxy: ProxyAddress?
+    /// Whether a `token_uri` may lead to a private address.
+    package var allowsPrivateTargets = false
     package var limits = Limits()
 
     package init() {}

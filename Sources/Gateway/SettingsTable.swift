@@ -1,4 +1,5 @@
 import PushModel
+
 /// One setting: what it is called, what it is when nobody says anything, and what it means.
 package struct Setting: Sendable {
     /// Without the prefix `CARILLON_`, which only the environment needs.
@@ -81,6 +82,9 @@ package enum SettingsTable {
         Setting("APNS_SANDBOX_URL", default: "https://api.sandbox.push.apple.com", "APNs for sandbox tokens.") {
             text, settings throws(SettingComplaint) in settings.apnsSandbox = try SettingText.httpsURL(text)
         },
+        Setting("FCM_URL", default: "https://fcm.googleapis.com", "FCM.") {
+            text, settings throws(SettingComplaint) in settings.fcm = try SettingText.httpsURL(text)
+        },
         Setting("PROVIDER_CA_FILE", default: "(the system's)", "PEM file of authorities to trust as well.") {
             text, settings throws(SettingComplaint) in settings.providerCAFile = try SettingText.path(text)
         },
@@ -89,6 +93,12 @@ package enum SettingsTable {
             "HTTP CONNECT proxy in front of the providers: http://host:port, or http://user:password@host:port."
         ) {
             text, settings throws(SettingComplaint) in settings.providerProxy = try SettingText.proxyURL(text)
+        },
+        Setting(
+            "ALLOW_PRIVATE_TARGETS", default: "false",
+            "Whether URLs that credentials name (token_uri) may lead to this machine or its network: true or false."
+        ) {
+            text, settings throws(SettingComplaint) in settings.allowsPrivateTargets = try SettingText.claim(text)
         },
     ]
 

@@ -11,6 +11,8 @@ package enum Outcome: Equatable, Sendable {
     case unsent(TransportFault)
     /// The bytes left, no answer came. Resending may show the alert twice.
     case unknown(TransportFault)
+    /// Not sent, on purpose, with the word that says why: a dry run, of a provider that can't only look at a push.
+    case withheld(reason: String)
 }
 
 /// A provider's refusal, with what it says about whom.

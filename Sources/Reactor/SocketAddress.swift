@@ -65,8 +65,17 @@ package struct SocketAddress: Hashable, Sendable {
 extension SocketAddress: CustomStringConvertible {
     package var description: String {
         switch family {
-        case .ipv4: bytes.map { String($0) }.joined(separator: ".") + ":\(port)"
-        case .ipv6: "[" + ipv6Text + "]:\(port)"
+        case .ipv4: "\(hostText):\(port)"
+        case .ipv6: "[\(hostText)]:\(port)"
+        case .unix: hostText
+        }
+    }
+
+    /// Without the port, and without brackets; the path of a Unix socket.
+    package var hostText: String {
+        switch family {
+        case .ipv4: bytes.map { String($0) }.joined(separator: ".")
+        case .ipv6: ipv6Text
         case .unix: String(decoding: bytes, as: UTF8.self)
         }
     }

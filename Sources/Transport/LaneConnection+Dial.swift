@@ -90,6 +90,7 @@ extension LaneSettings {
         var session = HTTP2ClientSettings()
         session.streamLimitAtStart = streamsAtStart
         session.streamsMax = LaneSettings.streamsMax
+        session.responseBodyBytesMax = answerBodyBytesMax
         return session
     }
 

@@ -24,11 +24,12 @@ extension LaneConnection {
         var flight = flight
         flight.authorization = authorization
         let place = streams.open(flight, core.loop.now)
+        let request = batch.requests[Int(flight.request)]
+        let frame = batch.frames[Int(request.frame)]
         do throws(HTTP2Fault) {
             let streamID = try session.submitRequest(
-                headers.fields, prefix: batch.bodyPrefix.span,
-                body: batch.bytes.span.extracting(batch.requests[Int(flight.request)].body.range),
-                suffix: batch.bodySuffix.span, tag: UInt64(place))
+                headers.fields, prefix: frame.prefix.span, body: batch.bytes.span.extracting(request.body.range),
+                suffix: frame.suffix.span, tag: UInt64(place))
             streams.name(place, streamID: streamID)
         } catch {
             // There was room: the session itself is of no use any more.

@@ -3,8 +3,8 @@ import PushModel
 
 /// Requests that leave together on one lane: one parcel's pushes, or a part of them.
 ///
-/// Flat on purpose: shared header fields and the shared ends of the bodies once, then one byte array with every path,
-/// id and what is each body's own, and where each lies. Immutable; any thread.
+/// Flat on purpose: shared header fields and the frames of the bodies once, then one byte array with every path, id and
+/// what is each body's own, and where each lies. Immutable; any thread.
 package struct PushBatch: Sendable {
     /// A header field that all requests of the batch carry.
     package struct SharedField: Sendable {
@@ -20,19 +20,33 @@ package struct PushBatch: Sendable {
         }
     }
 
+    /// What bodies of one form (the same language, say) have in common: how they begin and end.
+    package struct BodyFrame: Sendable {
+        package let prefix: [UInt8]
+        package let suffix: [UInt8]
+
+        package init(prefix: [UInt8] = [], suffix: [UInt8] = []) {
+            self.prefix = prefix
+            self.suffix = suffix
+        }
+    }
+
     package struct Request: Sendable {
         /// Comes back with the answer.
         package let tag: Int32
         package let path: ByteRange
         /// The value of the provider's id header (`apns-id`); empty where there is none.
         package let id: ByteRange
-        /// What stands between the batch's `bodyPrefix` and `bodySuffix`.
+        /// Which of the batch's `frames` the body has.
+        package let frame: Int32
+        /// What stands between the frame's prefix and suffix.
         package let body: ByteRange
 
-        @inlinable package init(tag: Int32, path: ByteRange, id: ByteRange, body: ByteRange) {
+        @inlinable package init(tag: Int32, path: ByteRange, id: ByteRange, frame: Int32 = 0, body: ByteRange) {
             self.tag = tag
             self.path = path
             self.id = id
+            self.frame = frame
             self.body = body
         }
     }
@@ -41,23 +55,21 @@ package struct PushBatch: Sendable {
     package let idHeader: [UInt8]
     package let sharedFields: [SharedField]
     package let bytes: [UInt8]
-    /// What every body begins with.
-    package let bodyPrefix: [UInt8]
-    /// What every body ends with.
-    package let bodySuffix: [UInt8]
+    /// At least one.
+    package let frames: [BodyFrame]
     package let requests: [Request]
     /// No stream is opened later than this: what has none by then is answered `.withdrawn`. `Lane.extend` moves it.
     package let noStreamAfter: MonotonicInstant
 
     package init(
-        idHeader: [UInt8], sharedFields: [SharedField], bytes: [UInt8], bodyPrefix: [UInt8] = [],
-        bodySuffix: [UInt8] = [], requests: [Request], noStreamAfter: MonotonicInstant
+        idHeader: [UInt8], sharedFields: [SharedField], bytes: [UInt8], frames: [BodyFrame] = [BodyFrame()],
+        requests: [Request], noStreamAfter: MonotonicInstant
     ) {
+        precondition(requests.allSatisfy { frames.indices.contains(Int($0.frame)) })
         self.idHeader = idHeader
         self.sharedFields = sharedFields
         self.bytes = bytes
-        self.bodyPrefix = bodyPrefix
-        self.bodySuffix = bodySuffix
+        self.frames = frames
         self.requests = requests
         self.noStreamAfter = noStreamAfter
     }

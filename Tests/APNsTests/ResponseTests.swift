@@ -97,7 +97,7 @@ struct ResponseTests {
             #expect("\(rejection.fault)" == meaning)
             #expect(rejection.reason == "InventedTomorrow")
         case .deferred(_, let why): #expect("\(why)" == meaning)
-        case .accepted, .unsent, .unknown: Issue.record("not judged")
+        case .accepted, .unsent, .unknown, .withheld: Issue.record("not judged")
         }
     }
 

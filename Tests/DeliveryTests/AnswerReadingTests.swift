@@ -32,7 +32,7 @@ struct AnswerReadingTests {
                     status: answer.status, retryAfter: append(answer.retryAfter), body: append(body)),
                 origin: Self.here)
         }
-        var reading = AnswerReading()
+        var reading = AnswerReading(of: .apns, now: WallInstant(secondsSince1970: 1_800_000_000))
         reading.read(AnswerBatch(ticket: BatchTicket(1), answers: list, bytes: bytes), &words)
         return reading
     }

@@ -102,6 +102,13 @@ final class Changing<Value: Sendable>: Sendable {
     }
 }
 
+/// Nothing is sent here, so that nobody needs an access token.
+struct NoTokenEndpoint: TokenEndpoint {
+    func post(form: [UInt8], to url: String) async throws(TokenEndpointFault) -> TokenEndpointAnswer {
+        throw .unreachable("there is none")
+    }
+}
+
 final class StepRecorder: StepListener {
     private let steps = Mutex<[Step]>([])
     func reached(_ step: Step) { steps.withLock { $0.append(step) } }
@@ -135,7 +142,8 @@ private func serve(
     var log = Logger(label: "gateway-test")
     log.logLevel = .critical
     let keeper = CredentialKeeper(
-        store: stores.credentials, vault: try Vault(masterKey: Array(repeating: 7, count: Vault.keyBytes)))
+        store: stores.credentials, vault: try Vault(masterKey: Array(repeating: 7, count: Vault.keyBytes)),
+        tokenEndpoint: NoTokenEndpoint(), allowsPrivateTargets: false)
     let services = GatewayServices(
         registry: RegistryKeeper(stores: stores, committer: GroupCommitter(registry: stores.registry)),
         messages: MessageDesk(store: stores.messages, backlogMax: backlogMax, steps: nil) {},

@@ -59,9 +59,10 @@ struct ProblemTests {
     }
 
     private static let contentFaults: [APNsContentFault] = [
-        .pushTypeNotOffered(.voip), .payloadTooLarge(bytes: 5_000, bytesMax: 4_096), .badCollapseID(bytes: 65),
+        .payloadTooLarge(bytes: 5_000, bytesMax: 4_096), .badCollapseID(bytes: 65),
         .priorityNotAllowed(.background), .reservedKey(.root / "data" / "aps"),
-        .notForBackground(.root / "notification"), .nothingToShow, .badgeTwice,
+        .notForType(.background, .root / "notification"), .notForType(.widgets, .root / "badge"), .nothingToShow,
+        .missing(.liveActivity, .root / "apns" / "aps" / "content-state"), .badgeTwice,
         .wrongValue(.root / "apns" / "aps", expected: "an object"),
     ]
 
@@ -78,6 +79,8 @@ struct ProblemTests {
         (.certificateNotYetValid(from: noon), .certificateNotYetValid),
         (.environmentNotCovered(.sandbox), .environmentNotCovered), (.topicNotCovered("com.example"), .topicNotCovered),
         (.certificateNamesNoTopic, .certificateNamesNoTopic), (.unknownCredential, .unknownCredential),
+        (.serviceAccount(.notAnObject), .wrongType), (.serviceAccount(.missing(.projectID)), .missingMember),
+        (.serviceAccount(.malformed(.privateKey)), .keyUnreadable), (.tokenURIPrivate, .tokenURIPrivate),
         (.overloaded, .overloaded), (.vault(.doesNotOpen), .vaultFailed), (.store(.unavailable), .databaseUnavailable),
         (.store(.contended), .databaseBusy), (.store(.commitUnknown), .outcomeUnknown),
         (.store(.unknownApp), .unknownApp),

@@ -208,7 +208,9 @@ struct ServedCredentialTests {
         try await withGateway { world in
             try await world.keeper.proveMasterKey()
             let vault = try Vault(masterKey: Array(repeating: 8, count: Vault.keyBytes))
-            let other = CredentialKeeper(store: world.stores.credentials, vault: vault)
+            let other = CredentialKeeper(
+                store: world.stores.credentials, vault: vault, tokenEndpoint: NoTokenEndpoint(),
+                allowsPrivateTargets: false)
             await #expect(throws: CredentialFault.vault(.doesNotOpen)) { try await other.proveMasterKey() }
             try await world.keeper.proveMasterKey()
         }

@@ -110,8 +110,8 @@ struct ServedMessageTests {
             #expect(!reply.text.contains("xxx"))
             try await world.refuse(.nothingToShow, "POST", path, message(#""data": {"a": "b"}"#), pointer: "")
             try await world.refuse(
-                .notSupported, "POST", path, message(#""options": {"push_type": "voip"}"#),
-                pointer: "/options/push_type")
+                .notForPushType, "POST", path, message(#""sound": "x", "options": {"push_type": "widgets"}"#),
+                pointer: "/sound")
             try await world.refuse(
                 .notForBackground, "POST", path, message(#""sound": "x", "options": {"push_type": "background"}"#),
                 pointer: "/sound")

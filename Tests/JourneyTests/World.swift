@@ -16,6 +16,7 @@ enum Journeys {}
 final class World: Sendable {
     let production: StandIn
     let sandbox: StandIn
+    let google: GoogleStandIn
     let authority: CertificateAuthority
     let folder: URL
     private let database: Database
@@ -34,14 +35,16 @@ final class World: Sendable {
     /// - Parameter server: nil leaves it to the gateway to keep one.
     static func within(
         settings: [String: String] = [:], server: DatabaseServer? = DatabaseServer.shared,
-        production traits: StandIn.Traits = StandIn.Traits(), _ body: (World) async throws -> Void
+        production traits: StandIn.Traits = StandIn.Traits(), accessTokenSeconds: Int = 3_599,
+        _ body: (World) async throws -> Void
     ) async throws {
         try await TestFolder.within { folder in
-            let world = try await World(folder, settings, server, traits)
+            let world = try await World(folder, settings, server, traits, accessTokenSeconds)
             let outcome: Result<Void, any Error>
             do { outcome = .success(try await body(world)) } catch { outcome = .failure(error) }
             await world.production.simulator.stop()
             await world.sandbox.simulator.stop()
+            await world.google.simulator.stop()
             await world.stopGatewaysServer()
             try outcome.get()
             let secrets = try world.toldSecrets()
@@ -50,20 +53,22 @@ final class World: Sendable {
     }
 
     private init(
-        _ folder: URL, _ settings: [String: String], _ server: DatabaseServer?, _ traits: StandIn.Traits
+        _ folder: URL, _ settings: [String: String], _ server: DatabaseServer?, _ traits: StandIn.Traits,
+        _ accessTokenSeconds: Int
     ) async throws {
         self.folder = folder
         func path(_ name: String) -> String { folder.appending(path: name).path(percentEncoded: false) }
         authority = try CertificateAuthority(validity: .days(2, from: Clocks.wallNow()))
         production = try await StandIn(authority, traits)
         sandbox = try await StandIn(authority)
+        google = try await GoogleStandIn(authority, accessTokenSeconds: accessTokenSeconds)
         signingKey = try ES256Key.generate()
         try Data(authority.pem).write(to: folder.appending(path: "ca.pem"))
         try Data((0..<32).map { UInt8($0) }).write(to: folder.appending(path: "master.key"))
         var all = [
             "MASTER_KEY_FILE": path("master.key"), "ADMIN_KEY": adminKey, "DATA_DIR": path("d"),
             "LISTEN": "127.0.0.1:0", "PROVIDER_CA_FILE": path("ca.pem"), "APNS_PRODUCTION_URL": production.url,
-            "APNS_SANDBOX_URL": sandbox.url,
+            "APNS_SANDBOX_URL": sandbox.url, "FCM_URL": google.url, "ALLOW_PRIVATE_TARGETS": "true",
         ]
         if let server {
             let name = "world_\(UUID().uuidString.replacing("-", with: "").lowercased())"
@@ -109,7 +114,7 @@ final class World: Sendable {
         let key = String(decoding: try signingKey.privatePEM(), as: UTF8.self)
         let secrets =
             key.split(separator: "\n").filter { !$0.hasPrefix("---") }.map(String.init)
-            + [adminKey, "Twelve o'clock", "0000000000000000"]
+            + google.secrets + [adminKey, "Twelve o'clock", "0000000000000000"]
         let logs = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
             .filter { $0.pathExtension == "log" }
         return try logs.flatMap { log in

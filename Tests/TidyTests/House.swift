@@ -63,7 +63,8 @@ enum House {
         Room(
             "Delivery", .service,
             [
-                "PushModel", "JSON", "Encodings", "DeliveryRules", "APNs", "HTTP2", "Transport", "Store", "Reactor",
+                "PushModel", "JSON", "Encodings", "DeliveryRules", "APNs", "FCM", "HTTP2", "Transport", "Store",
+                "Reactor",
                 "Logging",
                 "Synchronization",
             ]),
@@ -76,14 +77,15 @@ enum House {
         Room(
             "CredentialKeeping", .service,
             [
-                "PushModel", "JSON", "Encodings", "DeliveryRules", "APNs", "Signing", "TLS", "Transport", "Store",
+                "PushModel", "JSON", "Encodings", "DeliveryRules", "APNs", "FCM", "Signing", "TLS", "Transport",
+                "Store",
                 "Reactor", "Logging", "Synchronization",
             ]),
 
         Room(
             "GatewayAPI", .api,
             [
-                "PushModel", "JSON", "Encodings", "Calendar", "APNs", "Signing", "Store", "Delivery", "Registry",
+                "PushModel", "JSON", "Encodings", "Calendar", "APNs", "FCM", "Signing", "Store", "Delivery", "Registry",
                 "CredentialKeeping", "Logging", "Hummingbird", "HummingbirdCore", "HTTPTypes", "NIOCore",
                 "Synchronization",
             ]),
@@ -99,9 +101,11 @@ enum House {
         Room(
             "Gateway", .roof,
             [
-                "PushModel", "JSON", "Encodings", "DeliveryRules", "APNs", "Reactor", "TLS", "Signing", "Postgres",
+                "PushModel", "JSON", "Encodings", "DeliveryRules", "APNs", "FCM", "Reactor", "TLS", "Signing",
+                "Postgres",
                 "Transport", "Store", "Delivery", "Registry", "CredentialKeeping", "GatewayAPI", "Simulator",
-                "ArgumentParser", "Configuration", "Foundation", "Hummingbird", "Logging", "ServiceLifecycle",
+                "ArgumentParser", "AsyncHTTPClient", "NIOCore", "NIOSSL", "Configuration", "Foundation", "Hummingbird",
+                "Logging", "ServiceLifecycle",
                 "Synchronization", "Glibc",
             ]),
         Room("carillon", .executable, ["Gateway"]),

@@ -18,7 +18,7 @@ struct LaneDeliveryTests {
         peer.stop()
     }
 
-    @Test("puts what the batch's bodies share around what is each one's own")
+    @Test("puts the frame that bodies of one form share around what is each one's own")
     func sharedBody() async throws {
         let bodies = Mutex<[String: String]>([:])
         var script = PeerScript()
@@ -31,12 +31,19 @@ struct LaneDeliveryTests {
         let plain = Bench.batch(0..<1_000, noStreamAfter: Clocks.monotonicNow() + .seconds(60))
         let batch = PushBatch(
             idHeader: plain.idHeader, sharedFields: plain.sharedFields, bytes: plain.bytes,
-            bodyPrefix: Array(#"{"before":"#.utf8), bodySuffix: Array(#","after":1}"#.utf8), requests: plain.requests,
-            noStreamAfter: plain.noStreamAfter)
+            frames: [
+                PushBatch.BodyFrame(),
+                PushBatch.BodyFrame(prefix: Array(#"{"before":"#.utf8), suffix: Array(#","after":1}"#.utf8)),
+            ],
+            requests: plain.requests.map { request in
+                PushBatch.Request(
+                    tag: request.tag, path: request.path, id: request.id, frame: request.tag % 2, body: request.body)
+            }, noStreamAfter: plain.noStreamAfter)
         bench.lane.submit(batch, ticket: BatchTicket(1), sink: bench.sink)
         #expect(await bench.sink.answers(1_000).count(of: .accepted) == 1_000)
         let expected = (0..<1_000).map { tag in
-            ("/3/device/\(tag)", #"{"before":{"aps":{"alert":"Twelve o'clock","badge":\#(tag)}},"after":1}"#)
+            let own = #"{"aps":{"alert":"Twelve o'clock","badge":\#(tag)}}"#
+            return ("/3/device/\(tag)", tag % 2 == 0 ? own : #"{"before":\#(own),"after":1}"#)
         }
         #expect(bodies.withLock { $0 } == Dictionary(uniqueKeysWithValues: expected))
         await bench.finish()

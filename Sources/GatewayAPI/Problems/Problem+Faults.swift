@@ -1,5 +1,7 @@
 import APNs
 import CredentialKeeping
+import Delivery
+import FCM
 import JSON
 import PushModel
 import Store
@@ -21,17 +23,41 @@ extension Problem {
         self.init(code, error.sentence)
     }
 
+    package init(_ fault: ContentFault) {
+        switch fault {
+        case .apns(let fault): self.init(fault)
+        case .fcm(let fault): self.init(fault)
+        }
+    }
+
     package init(_ fault: APNsContentFault) {
+        let code: ProblemCode =
+            switch fault {
+            case .payloadTooLarge: .payloadTooLarge
+            case .badCollapseID: .invalidCollapseID
+            case .priorityNotAllowed: .priorityNotAllowed
+            case .reservedKey: .reservedKey
+            case .notForType(.background, _): .notForBackground
+            case .notForType: .notForPushType
+            case .missing: .missingMember
+            case .nothingToShow: .nothingToShow
+            case .badgeTwice: .badgeTwice
+            case .wrongValue: .invalidValue
+            }
+        self.init(code, fault.detail, at: fault.pointer)
+    }
+
+    package init(_ fault: FCMContentFault) {
         let code: ProblemCode =
             switch fault {
             case .pushTypeNotOffered: .notSupported
             case .payloadTooLarge: .payloadTooLarge
             case .badCollapseID: .invalidCollapseID
-            case .priorityNotAllowed: .priorityNotAllowed
             case .reservedKey: .reservedKey
             case .notForBackground: .notForBackground
             case .nothingToShow: .nothingToShow
             case .badgeTwice: .badgeTwice
+            case .namedTwice: .duplicateMember
             case .wrongValue: .invalidValue
             }
         self.init(code, fault.detail, at: fault.pointer)
@@ -55,14 +81,21 @@ extension Problem {
             case .environmentNotCovered: .environmentNotCovered
             case .topicNotCovered: .topicNotCovered
             case .certificateNamesNoTopic: .certificateNamesNoTopic
+            case .serviceAccount(let fault): ProblemCode(rawValue: fault.code) ?? .invalidValue
+            case .tokenURIPrivate: .tokenURIPrivate
             case .unknownCredential: .unknownCredential
             case .overloaded: .overloaded
             case .store: preconditionFailure("the store's faults have their own words")
             case .vault: .vaultFailed
             }
         self.init(
-            code, fault.description, at: Self.member(of: fault).map { .root / $0 },
+            code, fault.description, at: Self.place(of: fault),
             retryAfterSeconds: fault == .overloaded ? RetryHint.overloaded : nil)
+    }
+
+    private static func place(of fault: CredentialFault) -> JSONPointer? {
+        guard case .serviceAccount(let inside) = fault else { return member(of: fault).map { .root / $0 } }
+        return JSONPointer(tokens: ["service_account"] + inside.pointer.tokens)
     }
 
     private static func member(of fault: CredentialFault) -> String? {
@@ -73,6 +106,7 @@ extension Problem {
         case .passwordWrong: "password"
         case .environmentNotCovered: "environment"
         case .topicNotCovered: "topics"
+        case .tokenURIPrivate, .serviceAccount: "service_account"
         case .certificateUnreadable, .keyDoesNotMatchCertificate, .certificateExpired, .certificateNotYetValid,
             .certificateNamesNoTopic, .unknownCredential, .overloaded, .store, .vault:
             nil

@@ -42,6 +42,7 @@ package enum ProblemCode: String, CaseIterable, Sendable {
     case priorityNotAllowed = "priority_not_allowed"
     case reservedKey = "reserved_key"
     case notForBackground = "not_for_background"
+    case notForPushType = "not_for_push_type"
     case nothingToShow = "nothing_to_show"
     case badgeTwice = "badge_twice"
 
@@ -57,6 +58,7 @@ package enum ProblemCode: String, CaseIterable, Sendable {
     case environmentNotCovered = "environment_not_covered"
     case topicNotCovered = "topic_not_covered"
     case certificateNamesNoTopic = "certificate_names_no_topic"
+    case tokenURIPrivate = "token_uri_private"
 
     // Not the request's fault.
     case databaseUnavailable = "database_unavailable"
@@ -82,9 +84,11 @@ extension ProblemCode {
         case .missingMember, .unknownMember, .wrongType, .invalidValue, .valueTooLong, .invalidToken, .notSupported,
             .tooManyTopics, .idempotencyMismatch, .payloadTooLarge, .invalidCollapseID, .priorityNotAllowed,
             .reservedKey,
-            .notForBackground, .nothingToShow, .badgeTwice, .keyIDMalformed, .teamIDMalformed, .keyUnreadable,
+            .notForBackground, .notForPushType, .nothingToShow, .badgeTwice, .keyIDMalformed, .teamIDMalformed,
+            .keyUnreadable,
             .certificateUnreadable, .passwordWrong, .keyDoesNotMatchCertificate, .certificateExpired,
-            .certificateNotYetValid, .environmentNotCovered, .topicNotCovered, .certificateNamesNoTopic:
+            .certificateNotYetValid, .environmentNotCovered, .topicNotCovered, .certificateNamesNoTopic,
+            .tokenURIPrivate:
             422
         case .backlogFull: 429
         case .vaultFailed, .internalError: 500
@@ -130,6 +134,7 @@ extension ProblemCode {
         case .priorityNotAllowed: "The push type does not allow this priority"
         case .reservedKey: "The name is reserved"
         case .notForBackground: "A background push shows nothing"
+        case .notForPushType: "The push type has no place for this"
         case .nothingToShow: "An alert push has nothing to show"
         case .badgeTwice: "The badge is given twice"
         case .keyIDMalformed: "The key id is malformed"
@@ -143,6 +148,7 @@ extension ProblemCode {
         case .environmentNotCovered: "The certificate does not cover the environment"
         case .topicNotCovered: "The certificate does not cover the topic"
         case .certificateNamesNoTopic: "The certificate names no topic"
+        case .tokenURIPrivate: "The token_uri leads to a private address"
         case .databaseUnavailable: "The database can't be reached"
         case .databaseBusy: "The database is busy"
         case .outcomeUnknown: "Whether it took effect is unknown"

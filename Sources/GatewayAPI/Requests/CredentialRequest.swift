@@ -13,21 +13,51 @@ package enum CredentialRequest {
 
     package static func read(_ body: [UInt8]) throws(Problem) -> CredentialSubmission {
         var reader = try EnvelopeReader(body: body)
-        try readProvider(&reader)
+        switch try readProvider(&reader) {
+        case .fcm: return try readFCM(&reader)
+        case .apns: return try readAPNs(&reader)
+        case .hms, .webpush:
+            throw Problem(.notSupported, "This version delivers to apns and fcm.", at: reader.pointer / "provider")
+        }
+    }
+
+    private static func readProvider(_ reader: inout EnvelopeReader) throws(Problem) -> Provider {
+        let names = Provider.allCases.map(\.name)
+        _ = try reader.required("provider", "one of \(names.joined(separator: ", "))")
+        return try reader.word("provider", names, Provider.init(name:)) ?? .apns
+    }
+
+    private static func readAPNs(_ reader: inout EnvelopeReader) throws(Problem) -> CredentialSubmission {
         let environments = try readEnvironments(&reader)
         let topics = try readTopics(&reader)
         let activate = try reader.bool("activate") ?? false
         let form = try readForm(&reader)
         try reader.end()
-        return CredentialSubmission(form: form, environments: environments, topics: topics, activate: activate)
+        return CredentialSubmission(
+            provider: .apns, form: form, environments: environments, topics: topics, activate: activate)
     }
 
-    private static func readProvider(_ reader: inout EnvelopeReader) throws(Problem) {
-        let names = Provider.allCases.map(\.name)
-        _ = try reader.required("provider", "one of \(names.joined(separator: ", "))")
-        guard try reader.word("provider", names, Provider.init(name:)) == .apns else {
-            throw Problem(.notSupported, "This version delivers to apns only.", at: reader.pointer / "provider")
+    /// FCM knows neither environments nor topics of this kind: a project has its tokens, and that is all.
+    private static func readFCM(_ reader: inout EnvelopeReader) throws(Problem) -> CredentialSubmission {
+        if let environment = try reader.word("environment", ["production"], { $0 }), environment != "production" {
+            throw Problem(.invalidValue, "FCM has one environment, production.", at: reader.pointer / "environment")
         }
+        let activate = try reader.bool("activate") ?? false
+        guard try reader.word("kind", ["service_account"], { $0 }) != nil else {
+            throw Problem(
+                .missingMember, "kind is missing: service_account, the only one of FCM.", at: reader.pointer / "kind")
+        }
+        let account = try reader.required(
+            "service_account", "the JSON object of the file that the Firebase console gives")
+        let pointer = reader.pointer / "service_account"
+        guard account.object != nil else { throw .wrongType(account, "an object", at: pointer) }
+        let bytes = account.bytes
+        guard bytes.count <= pemBytesMax else {
+            throw Problem(.valueTooLong, "A service account has at most \(pemBytesMax) bytes.", at: pointer)
+        }
+        try reader.end()
+        return CredentialSubmission(
+            provider: .fcm, form: .serviceAccount(bytes), environments: [.production], topics: [], activate: activate)
     }
 
     private static func readEnvironments(_ reader: inout EnvelopeReader) throws(Problem) -> [PushEnvironment] {

@@ -1,0 +1,93 @@
+import AsyncHTTPClient
+import CredentialKeeping
+import FCM
+import Foundation
+import NIOCore
+import NIOSSL
+import PushModel
+import Reactor
+
+/// HTTP calls that are not pushes: access tokens. Rare, so that each has a client of its own, and keeps nothing open.
+struct OutboundHTTP: TokenEndpoint {
+    /// Trusted besides the system's.
+    let authorities: [NIOSSLCertificate]
+    let proxy: ProxyAddress?
+    /// Service accounts name the URL: somebody who may hand in one must not reach our inside with it.
+    let allowsPrivateTargets: Bool
+
+    private static let bodyBytesMax = FCMTokenAnswer.bodyBytesMax
+    private static let deadline: Duration = .seconds(20)
+    private static let connectDeadline: Duration = .seconds(10)
+
+    /// - Parameter authorityFile: the text of `PROVIDER_CA_FILE`.
+    init(authorityFile: [UInt8]?, proxy: ProxyAddress?, allowsPrivateTargets: Bool) throws {
+        authorities = try authorityFile.map { try NIOSSLCertificate.fromPEMBytes($0) } ?? []
+        self.proxy = proxy
+        self.allowsPrivateTargets = allowsPrivateTargets
+    }
+
+    func post(form: [UInt8], to url: String) async throws(TokenEndpointFault) -> TokenEndpointAnswer {
+        guard let parts = URL(string: url), let host = parts.host(percentEncoded: false), !host.isEmpty,
+            parts.scheme == "https" || (parts.scheme == "http" && allowsPrivateTargets)
+        else { throw .malformedURL }
+        var configuration = HTTPClient.Configuration()
+        try await bind(&configuration, to: host)
+        var request = HTTPClientRequest(url: url)
+        request.method = .POST
+        request.headers.add(name: "content-type", value: FCMTokenRequest.contentType)
+        request.headers.add(name: "accept", value: "application/json")
+        request.body = .bytes(ByteBuffer(bytes: form))
+        let client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+        let result: Result<TokenEndpointAnswer, any Error>
+        do {
+            let response = try await client.execute(request, timeout: .nanoseconds(Self.deadline.wholeNanoseconds))
+            let body = try await response.body.collect(upTo: Self.bodyBytesMax)
+            result = .success(
+                TokenEndpointAnswer(status: Int(response.status.code), body: Array(body.readableBytesView)))
+        } catch {
+            result = .failure(error)
+        }
+        // A client that is not shut down keeps its sockets.
+        try? await client.shutdown()
+        do { return try result.get() } catch { throw .unreachable("\(error)") }
+    }
+
+    /// The name is looked up here, once, and the client goes where we looked: a second answer could lead elsewhere.
+    private func bind(_ configuration: inout HTTPClient.Configuration, to host: String) async throws(TokenEndpointFault)
+    {
+        configuration.redirectConfiguration = .disallow
+        configuration.timeout.connect = .nanoseconds(Self.connectDeadline.wholeNanoseconds)
+        configuration.httpVersion = .http1Only
+        var tls = TLSConfiguration.makeClientConfiguration()
+        if !authorities.isEmpty { tls.additionalTrustRoots = [.certificates(authorities)] }
+        configuration.tlsConfiguration = tls
+        if let proxy {
+            // The proxy looks names up; a literal address it would be told as it is.
+            if let literal = SocketAddress(literal: host, port: 443), !literal.isPublic, !allowsPrivateTargets {
+                throw .privateTarget
+            }
+            configuration.proxy = proxy.forHTTPClient
+            return
+        }
+        let addresses: [SocketAddress]
+        do { addresses = try await NameResolver.resolve(host: host, port: 443) } catch {
+            throw .unreachable("the name \(host) is not resolved")
+        }
+        guard let address = addresses.first(where: { allowsPrivateTargets || $0.isPublic }) else {
+            throw addresses.isEmpty ? .unreachable("the name \(host) has no address") : .privateTarget
+        }
+        configuration.dnsOverride = [host: address.hostText]
+    }
+}
+
+extension ProxyAddress {
+    fileprivate var forHTTPClient: HTTPClient.Configuration.Proxy {
+        let basic = Array("Basic ".utf8)
+        guard let authorization = authorization?.revealed, authorization.starts(with: basic) else {
+            return .server(host: endpoint.host, port: Int(endpoint.port))
+        }
+        let credentials = String(decoding: authorization.dropFirst(basic.count), as: UTF8.self)
+        return .server(
+            host: endpoint.host, port: Int(endpoint.port), authorization: .basic(credentials: credentials))
+    }
+}

@@ -1,0 +1,79 @@
+import Delivery
+import DeliveryRules
+import HTTP2
+import PushModel
+import Testing
+import Transport
+
+@Suite("Answers of FCM, read for the engine")
+struct FCMAnswerReadingTests {
+    private static let here = AnswerOrigin(connection: ConnectionID(7), authorization: 3)
+
+    private func reading(_ status: UInt16, _ body: String, retryAfter: String = "") -> AnswerReading {
+        let bytes = Array(retryAfter.utf8) + Array(body.utf8)
+        let wait = retryAfter.utf8.count
+        let answer = Answer(
+            tag: 0,
+            kind: .response(
+                status: status, retryAfter: ByteRange(start: 0, count: wait),
+                body: ByteRange(start: wait, count: bytes.count - wait)),
+            origin: Self.here)
+        var reading = AnswerReading(of: .fcm, now: WallInstant(secondsSince1970: 1_800_000_000))
+        var words = ReasonWords()
+        reading.read(AnswerBatch(ticket: BatchTicket(1), answers: [answer], bytes: bytes), &words)
+        return reading
+    }
+
+    private static func error(_ status: String, code: String? = nil) -> String {
+        let type = "type.googleapis.com/google.firebase.fcm.v1.FcmError"
+        let details = code.map { #","details":[{"@type":"\#(type)","errorCode":"\#($0)"}]"# } ?? ""
+        return #"{"error":{"status":"\#(status)","message":"no"\#(details)}}"#
+    }
+
+    @Test("are accepted by their position, whatever message name they bring")
+    func accepted() {
+        let reading = reading(200, #"{"name":"projects/tower/messages/1"}"#)
+        #expect(reading.accepted == [0] && reading.others.isEmpty && reading.consequences.isEmpty)
+    }
+
+    @Test("refuse the access token that the request carried, and leave the connection")
+    func accessToken() {
+        let reading = reading(401, Self.error("UNAUTHENTICATED"))
+        #expect(reading.consequences == [.accessTokenRefused(generation: 3)])
+        #expect(reading.others.map(\.outcome) == [.deferred(after: nil, .providerTokenExpired)])
+    }
+
+    @Test("shut the lane where the project or the account is wrong, and say nothing about the token")
+    func account() throws {
+        for (status, word) in [(UInt16(404), "NOT_FOUND"), (403, "PERMISSION_DENIED")] {
+            let reading = reading(status, Self.error(word))
+            #expect(reading.consequences.contains(.credentialRefused(reason: word, ConnectionID(7))))
+            guard case .deferred(_, .credentialRefused) = try #require(reading.others.first).outcome else {
+                Issue.record("\(word) is a verdict on the push")
+                continue
+            }
+        }
+    }
+
+    @Test("retire a token by UNREGISTERED, and shut nothing")
+    func unregistered() {
+        let reading = reading(404, Self.error("NOT_FOUND", code: "UNREGISTERED"))
+        #expect(reading.consequences.isEmpty)
+        #expect(
+            reading.others.map(\.outcome) == [
+                .rejected(Rejection(fault: .tokenUnregistered, reason: "UNREGISTERED"))
+            ])
+    }
+
+    @Test("wait as long as they ask, in seconds or until a date")
+    func retryAfter() {
+        let busy = Self.error("UNAVAILABLE", code: "UNAVAILABLE")
+        #expect(
+            reading(503, busy, retryAfter: "77").others.map(\.outcome) == [
+                .deferred(after: .seconds(77), .providerBusy)
+            ])
+        // Fifteen seconds after the test's now.
+        let date = reading(503, busy, retryAfter: "Fri, 15 Jan 2027 08:00:15 GMT")
+        #expect(date.others.map(\.outcome) == [.deferred(after: .seconds(15), .providerBusy)])
+    }
+}

@@ -1,0 +1,64 @@
+import JSON
+import PushModel
+import Testing
+
+extension Journeys {
+    @Suite("Devices of FCM")
+    struct FCMTests {
+        @Test("get what was sent, with their badge, and are retired by UNREGISTERED")
+        func thread() async throws {
+            try await World.within { world in
+                let gateway = try await world.gateway()
+                try await world.furnishGarden(gateway)
+                try await gateway.registerFCM(["live-0000000000000000", "UNREGISTERED-0000000000000000"])
+                let message = try await gateway.send(.garden, audience: #"{"all": true}"#)
+                let account = try await gateway.finished(message, of: .garden)
+                #expect(account.outcomes["accepted"] == 1 && account.outcomes["unregistered"] == 1)
+                let received = try await world.google.messages(to: "live-0000000000000000")
+                try #require(received.count == 1)
+                #expect(received[0]["notification"]?.object?["body"] == "Twelve o'clock")
+                let android = received[0]["android"]?.object
+                #expect(android?["notification"]?.object?["notification_count"] == 1)
+                #expect(android?["notification"]?.object?["tag"]?.string?.isEmpty == false)
+                #expect(received[0]["data"]?.object?["carillon_id"]?.string == message)
+                let feedback = try await gateway.feedback(.garden)
+                #expect(feedback.map(\.verdict) == ["retired"] && feedback.map(\.reason) == ["UNREGISTERED"])
+                try await gateway.stopGently()
+            }
+        }
+
+        @Test("wait for one access token, which all their pushes share, and for a new one when it is refused")
+        func accessTokens() async throws {
+            try await World.within { world in
+                let gateway = try await world.gateway()
+                try await world.furnishGarden(gateway)
+                try await gateway.registerFCM((0..<200).map { "live-\($0)-0000000000000000" })
+                let first = try await gateway.send(.garden, audience: #"{"all": true}"#)
+                #expect(try await gateway.finished(first, of: .garden).outcomes["accepted"] == 200)
+                #expect(await world.google.simulator.summary().accessTokensIssued == 1)
+                await world.google.simulator.revokeAccessTokens()
+                let second = try await gateway.send(.garden, audience: #"{"all": true}"#)
+                #expect(try await gateway.finished(second, of: .garden).outcomes["accepted"] == 200)
+                #expect(await world.google.simulator.summary().accessTokensIssued == 2)
+                try await gateway.stopGently()
+            }
+        }
+    }
+}
+
+extension World {
+    /// The app without devices, with a credential for APNs and one for FCM.
+    fileprivate func furnishGarden(_ gateway: Gateway) async throws {
+        try await furnish(.garden, [], through: gateway)
+        try await gateway.api.expect(201, "POST", "/v1/apps/garden/credentials", google.credential)
+    }
+}
+
+extension Gateway {
+    fileprivate func registerFCM(_ tokens: [String]) async throws {
+        for (number, token) in tokens.enumerated() {
+            try await api.expect(
+                201, "PUT", "/v1/apps/garden/devices/android-\(number)", #"{"provider": "fcm", "token": "\#(token)"}"#)
+        }
+    }
+}
