@@ -115,7 +115,7 @@ package struct DeviceRecord: Equatable, Sendable {
 }
 
 /// The numbers stand in the database.
-package enum RegistrationState: Int16, Hashable, Sendable {
+package enum RegistrationState: Int16, Hashable, Sendable, CaseIterable {
     case active = 1
     /// A verdict doubts the token; pushes still go out until the doubt is confirmed.
     case suspected = 2

@@ -45,6 +45,43 @@ extension RegistryStore {
         }
     }
 
+    // By token: for backends that know nothing else. The first reading that a live registration has counts.
+
+    package func setBadge(
+        _ badge: Int32, app: AppID, ofToken readings: [(Provider, DeviceToken)]
+    ) async throws(StoreFault) -> NamedBadge? {
+        let queries = Self.byToken(BadgeSQL.setByToken, badge, app, readings)
+        return try await translating { () throws(PostgresError) in
+            try NamedBadge(in: try await pool.run(queries, transaction: TransactionOptions())[1])
+        }
+    }
+
+    /// - Parameter idempotency: nil: each time.
+    package func consumeBadge(
+        _ count: Int32, app: AppID, ofToken readings: [(Provider, DeviceToken)], idempotency: IdempotencyClaim?,
+        answer: @Sendable (NamedBadge?) -> [UInt8]
+    ) async throws(StoreFault) -> OnceReply {
+        precondition(count >= 0)
+        let queries = Self.byToken(BadgeSQL.consumeByToken, count, app, readings)
+        return try await translating { () throws(PostgresError) in
+            try await pool.once(idempotency, of: app) { transaction throws(PostgresError) in
+                answer(try NamedBadge(in: try await transaction.run(queries)[1]))
+            }
+        }
+    }
+
+    private static func byToken(
+        _ statement: Statement, _ number: Int32, _ app: AppID, _ readings: [(Provider, DeviceToken)]
+    ) -> [Query] {
+        let query = Query(statement) {
+            $0.int64(app.value)
+            $0.int16Array(readings.map(\.0.rawValue))
+            $0.bytesArray(readings.map(\.1.bytes))
+            $0.int32(number)
+        }
+        return [Query(PlannerSQL.throughKeys), query]
+    }
+
     private static func consume(_ count: Int32, _ app: AppID, _ installation: String, _ kind: TokenKind) -> Query {
         Query(BadgeSQL.consume) {
             $0.registration(app, installation, kind)
@@ -62,5 +99,23 @@ extension Parameters {
         int64(app.value)
         text(installation)
         int16(kind.rawValue)
+    }
+}
+
+/// A badge, and whose it is.
+package struct NamedBadge: Equatable, Sendable {
+    package let installation: String
+    package let kind: TokenKind
+    package let badge: Int32
+
+    /// nil: there is none.
+    fileprivate init?(in rows: ResultSet) throws(PostgresError) {
+        guard rows.rowCount == 1 else { return nil }
+        guard let kind = TokenKind(rawValue: try rows.int16(0, 2)) else {
+            throw .unexpectedShape(statement: "badge_by_token", column: 2)
+        }
+        badge = try rows.int32(0, 0)
+        installation = try rows.text(0, 1)
+        self.kind = kind
     }
 }

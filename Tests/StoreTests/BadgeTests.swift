@@ -28,6 +28,34 @@ struct BadgeTests {
         }
     }
 
+    @Test("is set and consumed by the token of a live registration, by the first reading that has one")
+    func byToken() async throws {
+        try await withStores { world in
+            let registry = world.stores.registry
+            try await world.register(1...2)
+            try await world.register(
+                DeviceRegistration(installation: "a2", provider: .fcm, token: StoreWorld.token(2)))
+            try await world.pool.script("UPDATE registrations SET state = 3 WHERE installation = 'i1'")
+            let two = [(Provider.apns, StoreWorld.token(2)), (Provider.fcm, StoreWorld.token(2))]
+            let set = try await registry.setBadge(7, app: world.app, ofToken: two)
+            #expect(set?.badge == 7 && set?.installation == "i2" && set?.kind == .alert)
+            #expect(try await world.device("a2").badge == 0)
+            let other = try await registry.setBadge(3, app: world.app, ofToken: two.reversed())
+            #expect(other?.installation == "a2" && other?.badge == 3)
+            #expect(try await registry.setBadge(9, app: world.app, ofToken: [(.apns, StoreWorld.token(1))]) == nil)
+            let claim = IdempotencyClaim(operation: "badges", key: "k", bodySHA256: [UInt8](repeating: 1, count: 32))
+            func consume(_ claim: IdempotencyClaim?) async throws -> OnceReply {
+                try await registry.consumeBadge(2, app: world.app, ofToken: two, idempotency: claim) {
+                    [UInt8($0?.badge ?? 99)]
+                }
+            }
+            #expect(try await consume(claim) == .done(answer: [5]))
+            #expect(try await consume(claim) == .replayed(answer: [5]))
+            #expect(try await consume(nil) == .done(answer: [3]))
+            #expect(try await world.device("i2").badge == 3)
+        }
+    }
+
     @Test("is never negative, whoever writes it")
     func negative() async throws {
         try await withStores { world in

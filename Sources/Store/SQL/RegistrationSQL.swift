@@ -14,16 +14,16 @@ enum RegistrationSQL {
         """
 
     // Its narrow row, behind the same wall.
-    private static let pulse = """
+    static let pulse = """
         CROSS JOIN LATERAL (SELECT * FROM registration_pulse WHERE registration_id = r.id LIMIT 1) AS p
         """
 
     // The live registration that holds a row's token. Three indexes begin with the app, and where an app is thought to
     // have one registration they cost the same; but only one has the order of the tokens, and sorting is out of the
     // question. Equality would make the order void: hence BETWEEN.
-    private static let holding = """
+    static let holding = """
         CROSS JOIN LATERAL (
-            SELECT id FROM registrations live
+            SELECT * FROM registrations live
             WHERE live.app_id = $1 AND live.provider = said.provider AND live.state < 3
                 AND sha256(live.token) BETWEEN sha256(said.token) AND sha256(said.token)
             ORDER BY sha256(live.token) LIMIT 1
@@ -134,7 +134,7 @@ enum RegistrationSQL {
         """)
 
     /// In the order of `DeviceRecord.init(reading:row:)`.
-    private static let recordColumns = """
+    static let recordColumns = """
         r.id, r.installation, r.kind, r.provider, routes.environment, routes.topic, r.token, r.state, p.badge,
             p.registered_at, r.created_at, r.user_id, r.locale, r.time_zone, r.app_version, r.tags, r.attributes
         """
@@ -161,22 +161,4 @@ enum RegistrationSQL {
 
     static let remove = Statement(
         "registration_remove", "DELETE FROM registrations WHERE app_id = $1 AND installation = $2")
-}
-
-/// Badges: $1 app, $2 installation, $3 kind name the registration.
-enum BadgeSQL {
-    private static let place = """
-        p.registration_id = (SELECT id FROM registrations WHERE app_id = $1 AND installation = $2 AND kind = $3)
-        """
-
-    static let read = Statement("badge_read", "SELECT p.badge FROM registration_pulse p WHERE \(place)")
-
-    /// $4 badge.
-    static let set = Statement(
-        "badge_set", "UPDATE registration_pulse p SET badge = $4 WHERE \(place) RETURNING p.badge")
-
-    /// $4 count.
-    static let consume = Statement(
-        "badge_consume",
-        "UPDATE registration_pulse p SET badge = greatest(p.badge - $4, 0) WHERE \(place) RETURNING p.badge")
 }

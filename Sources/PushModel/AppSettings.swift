@@ -1,0 +1,26 @@
+/// What an app's owner may choose.
+package struct AppSettings: Equatable, Sendable {
+    package var stale: StalePolicy
+    package init(stale: StalePolicy = StalePolicy()) { self.stale = stale }
+}
+
+/// When a registration that was not renewed counts as stale, by provider: in days. nil: never.
+///
+/// Apps register at every start, so that silence says that the app is gone.
+/// Source: Google calls a token stale after 270 days without a connection, and drops it then. Apple says nothing.
+package struct StalePolicy: Equatable, Sendable {
+    package static let fcmDays: Int32 = 270
+
+    private var days: [Int32?]
+
+    package init() {
+        days = Provider.allCases.map { $0 == .fcm ? Self.fcmDays : nil }
+    }
+
+    package subscript(provider: Provider) -> Int32? {
+        get { days[Self.place(provider)] }
+        set { days[Self.place(provider)] = newValue }
+    }
+
+    private static func place(_ provider: Provider) -> Int { Int(provider.rawValue) - 1 }
+}

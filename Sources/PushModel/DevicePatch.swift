@@ -1,0 +1,35 @@
+/// What changes of an installation's registrations besides their tokens: as a JSON merge patch says it.
+package struct DevicePatch: Equatable, Sendable {
+    package typealias Change<Value: Equatable & Sendable> = DeviceRegistration.Change<Value>
+
+    package var user: Change<String> = .keep
+    package var locale: Change<String> = .keep
+    package var timeZone: Change<String> = .keep
+    package var appVersion: Change<String> = .keep
+    package var tags: Change<[String]> = .keep
+    /// After `tags`. What stands in both is added.
+    package var tagsRemoved: [String] = []
+    package var tagsAdded: [String] = []
+    /// Set: a merge patch of the attributes, a JSON object as bytes.
+    package var attributes: Change<[UInt8]> = .keep
+
+    package init() {}
+
+    /// The tags after it, each once, in their order, new ones last. Names are the same where their bytes are.
+    package func patched(_ stored: [String]) -> [String] {
+        var kept: [String] = []
+        var known: Set<[UInt8]> = []
+        let removed = Set(tagsRemoved.map { Array($0.utf8) })
+        let base =
+            switch tags {
+            case .keep: stored
+            case .clear: [String]()
+            case .set(let tags): tags
+            }
+        for tag in base where !removed.contains(Array(tag.utf8)) && known.insert(Array(tag.utf8)).inserted {
+            kept.append(tag)
+        }
+        for tag in tagsAdded where known.insert(Array(tag.utf8)).inserted { kept.append(tag) }
+        return kept
+    }
+}

@@ -1,0 +1,93 @@
+import Postgres
+import PushModel
+import Store
+import Testing
+
+private let limits = DevicePatchLimits(tagsMax: 4, attributesBytesMax: 40)
+
+@Suite("A patch of a device")
+struct PatchTests {
+    private static func patch(
+        _ world: StoreWorld, _ installation: String = "i1", kind: TokenKind? = nil,
+        _ change: (inout DevicePatch) -> Void
+    ) async throws -> DevicePatchReply {
+        var patch = DevicePatch()
+        change(&patch)
+        return try await world.stores.registry.patch(
+            patch, app: world.app, installation: installation, kind: kind, limits: limits)
+    }
+
+    @Test("changes what it names, of every kind, and neither token nor times")
+    func everyKind() async throws {
+        try await withStores { world in
+            var said = StoreWorld.registration("i1", token: 1)
+            (said.user, said.locale) = (.set("ada"), .set("en"))
+            (said.tags, said.attributes) = (.set(["news", "sport"]), .set(Array(#"{"a":1,"b":{"c":2}}"#.utf8)))
+            let before = try await world.register(said).record
+            try await world.register(StoreWorld.registration("i1", token: 2, kind: .voip))
+            let reply = try await Self.patch(world) { patch in
+                patch.user = .clear
+                patch.timeZone = .set("Europe/Paris")
+                (patch.tagsAdded, patch.tagsRemoved) = (["weather", "sport"], ["news", "none"])
+                patch.attributes = .set(Array(#"{"a":null,"b":{"d":3}}"#.utf8))
+            }
+            let alert = try await world.device("i1")
+            #expect(alert.user == nil && alert.locale == "en" && alert.timeZone == "Europe/Paris")
+            #expect(alert.tags == ["sport", "weather"])
+            #expect(String(decoding: alert.attributes, as: UTF8.self) == #"{"b": {"c": 2, "d": 3}}"#)
+            #expect(alert.token == before.token && alert.registeredAt == before.registeredAt)
+            let both = try await world.stores.registry.devices(app: world.app, installation: "i1")
+            #expect(reply == .patched(both))
+            #expect(both[1].timeZone == "Europe/Paris" && both[1].tags == ["weather", "sport"])
+            _ = try await Self.patch(world, kind: .voip) { $0.timeZone = .clear }
+            #expect(try await world.device("i1").timeZone == "Europe/Paris")
+            #expect(try await world.number("SELECT count(*) FROM registration_tags") == 4)
+        }
+    }
+
+    @Test("that says nothing new writes nothing")
+    func nothingNew() async throws {
+        try await withStores { world in
+            var said = StoreWorld.registration("i1", token: 1)
+            (said.user, said.tags) = (.set("ada"), .set(["news"]))
+            try await world.register(said)
+            let before = try await world.number("SELECT xmin::text::int8 FROM registrations")
+            _ = try await Self.patch(world) { ($0.user, $0.tagsAdded) = (.set("ada"), ["news"]) }
+            #expect(try await world.number("SELECT xmin::text::int8 FROM registrations") == before)
+        }
+    }
+
+    @Test("is refused where it makes too much of a device, and then changes nothing of it")
+    func tooMuch() async throws {
+        try await withStores { world in
+            try await world.register(StoreWorld.registration("i1", token: 1))
+            let tags = try await Self.patch(world) { $0.tagsAdded = ["1", "2", "3", "4", "5"] }
+            #expect(tags == .tooManyTags(5))
+            let long = Array(#"{"a":"\#(String(repeating: "x", count: 40))"}"#.utf8)
+            let refused = try await Self.patch(world) { patch in
+                patch.user = .set("ada")
+                patch.attributes = .set(long)
+            }
+            #expect(refused == .attributesTooLong(bytes: long.count))
+            #expect(try await world.device("i1").user == nil)
+            let nobody = try await Self.patch(world, "i2") { $0.user = .clear }
+            #expect(nobody == .unknownDevice)
+            let otherKind = try await Self.patch(world, kind: .voip) { $0.user = .clear }
+            #expect(otherKind == .unknownDevice)
+        }
+    }
+
+    @Test("adds its tag beside those of everybody who does so at the same moment")
+    func atOnce() async throws {
+        try await withStores { world in
+            try await world.register(StoreWorld.registration("i1", token: 1))
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for number in 1...4 {
+                    group.addTask { _ = try await Self.patch(world) { $0.tagsAdded = ["t\(number)"] } }
+                }
+                try await group.waitForAll()
+            }
+            #expect(try await world.device("i1").tags.sorted() == ["t1", "t2", "t3", "t4"])
+        }
+    }
+}
