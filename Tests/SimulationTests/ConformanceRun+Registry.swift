@@ -32,6 +32,34 @@ extension ConformanceRun {
         return differ("remove", real, simulated.removeDevice(app: app, installation: installation))
     }
 
+    /// Mostly of what was retired, in its own app.
+    mutating func undo() async throws -> String? {
+        let retired = simulated.feedback.filter { $0.verdict == .retired }.map(\.id)
+        let known = simulated.feedback.map(\.id) + [99_999]
+        let id = random.pick(retired.isEmpty || random.happens(perMille: 200) ? known : retired)
+        let own = simulated.feedback.first { $0.id == id }?.app ?? apps[0]
+        let app = random.happens(perMille: 900) ? own : random.pick(apps)
+        story.append("undo \(id)")
+        let real = try await stores.registry.undo(feedback: id, app: app, now: now)
+        let expected = simulated.undo(feedback: id, app: app, now: now)
+        return differ("undo", Self.text(real), Self.text(expected))
+    }
+
+    private static func text(_ reply: UndoReply) -> String {
+        switch reply {
+        case .live(let device): "live \(device.state)"
+        case .unknownFeedback, .unknownDevice, .notARetirement, .replaced, .moved: "\(reply)"
+        }
+    }
+
+    private static func text(_ undo: SimulatedUndo) -> String {
+        switch undo {
+        case .unknownFeedback, .unknownDevice: "\(undo)"
+        case .decided(.revived, let state), .decided(.standing, let state): "live \(state)"
+        case .decided(let refusal, _): "\(refusal)"
+        }
+    }
+
     mutating func changeBadge() async throws -> String? {
         let (app, installation) = (random.pick(apps), random.pick(Self.installations))
         let badge = Int32(random.below(9))

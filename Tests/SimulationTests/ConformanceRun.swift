@@ -63,7 +63,8 @@ struct ConformanceRun {
         switch random.below(100) {
         case 0..<22: try await register()
         case 22..<25: try await remove()
-        case 25..<30: try await changeBadge()
+        case 25..<28: try await changeBadge()
+        case 28..<30: try await undo()
         case 30..<37: try await accept()
         case 37..<48: try await plan()
         case 48..<64: try await lease()

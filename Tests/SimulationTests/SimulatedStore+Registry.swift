@@ -85,6 +85,28 @@ extension SimulatedStore {
         return registrations[place].badge
     }
 
+    @discardableResult
+    mutating func undo(feedback id: Int64, app: AppID, now: WallInstant) -> SimulatedUndo {
+        guard let told = feedback.firstIndex(where: { $0.app == app && $0.id == id }) else { return .unknownFeedback }
+        guard let place = placeOfRegistration(feedback[told].registration) else { return .unknownDevice }
+        let row = registrations[place]
+        let isHeldElsewhere = registrations.contains {
+            $0.app == app && $0.id != row.id && $0.isLive && $0.stored.hasSameToken(as: row.stored)
+        }
+        let decision = TokenLifecycle.undo(
+            Retirement(
+                verdict: feedback[told].verdict, generation: feedback[told].generation,
+                isUndone: feedback[told].isUndone),
+            state: row.stored.state, generation: row.stored.generation, isHeldElsewhere: isHeldElsewhere)
+        if case .revived(let generation) = decision {
+            registrations[place].stored.state = .active
+            registrations[place].stored.generation = generation
+            feedback[told].isUndone = true
+            tell(.undone, "undone", of: registrations[place], now)
+        }
+        return .decided(decision, registrations[place].stored.state)
+    }
+
     mutating func forgetSuspicion(_ registration: RegistrationID) {
         suspicions.removeAll { $0.registration == registration }
     }
@@ -108,4 +130,10 @@ extension SimulatedStore {
 extension DeviceRegistration {
     /// What is handed in late counts from when it was learned.
     fileprivate func learned(at now: WallInstant) -> WallInstant { min(asOf ?? now, now) }
+}
+
+enum SimulatedUndo: Equatable, Sendable {
+    case unknownFeedback
+    case unknownDevice
+    case decided(UndoDecision, RegistrationState)
 }

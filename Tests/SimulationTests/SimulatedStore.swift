@@ -152,6 +152,7 @@ struct FeedbackRow: Equatable, Sendable {
     let verdict: FeedbackVerdict
     let reason: String
     let at: WallInstant
+    var isUndone = false
 }
 
 extension SimulatedStore {

@@ -47,7 +47,7 @@ enum StateText {
                 FROM route_minutes
                 UNION ALL
                 SELECT 9, id::text, id, concat_ws('|', 'feedback', app_id, registration_id, generation, installation,
-                    kind, provider, verdict, reason, \(micros("at")))
+                    kind, provider, verdict, reason, \(micros("at")), (undone_at IS NOT NULL)::int)
                 FROM feedback
                 UNION ALL
                 SELECT 10, message_id::text || provider, 0, concat_ws('|', 'provider', message_id, provider, accepted,
@@ -162,7 +162,7 @@ extension FeedbackRow {
     fileprivate var cells: [Any] {
         [
             "feedback", app.value, registration.value, generation.value, installation, kind.rawValue,
-            provider.rawValue, verdict.rawValue, reason, at.microseconds,
+            provider.rawValue, verdict.rawValue, reason, at.microseconds, isUndone ? 1 : 0,
         ]
     }
 }
