@@ -1,3 +1,4 @@
+import JSON
 import Postgres
 import PushModel
 import Reactor
@@ -10,6 +11,7 @@ package struct AppRecord: Equatable, Sendable {
     package let slug: String
     package let name: String
     package let createdAt: WallInstant
+    package let settings: AppSettings
 }
 
 extension RegistryStore {
@@ -49,6 +51,36 @@ extension RegistryStore {
         if let found { slugs.keep(found) }
         return found
     }
+
+    /// nil: the app is gone.
+    package func changeApp(_ app: AppID, _ change: AppChange) async throws(StoreFault) -> AppRecord? {
+        let query = Query(AppSQL.change) {
+            $0.int64(app.value)
+            $0.text(change.name)
+            $0.json(change.staleMembers)
+        }
+        let changed = try await translating { () throws(PostgresError) -> AppRecord? in
+            let rows = try await pool.run(query)
+            return rows.rowCount == 1 ? try AppRecord(reading: rows, row: 0) : nil
+        }
+        if let changed { slugs.keep(changed) }
+        return changed
+    }
+
+    /// Gone for every caller from the commit on, on other processes within `SlugCache.freshFor`; its rows go little by
+    /// little, by `AppRemover`. False: it was gone already.
+    package func deleteApp(_ app: AppID) async throws(StoreFault) -> Bool {
+        let queries = [AppSQL.delete, AppSQL.retireCredentials].map { Query($0) { $0.int64(app.value) } }
+        let answers = try await translating { () throws(PostgresError) in
+            try await pool.retryingConflicts { () throws(PostgresError) in
+                try await pool.run(queries, transaction: TransactionOptions())
+            }
+        }
+        slugs.forget(app)
+        routes.forget(app: app)
+        bell.ring(.credentials)
+        return answers[0].affectedRows == 1
+    }
 }
 
 extension AppRecord {
@@ -57,6 +89,50 @@ extension AppRecord {
         slug = try rows.text(row, 1)
         name = try rows.text(row, 2)
         createdAt = try rows.instant(row, 3)
+        guard let settings = AppSettings(stored: try rows.json(row, 4)) else {
+            throw .unexpectedShape(statement: "app_by_slug", column: 4)
+        }
+        self.settings = settings
+    }
+}
+
+extension AppSettings {
+    /// What the row does not say stands as it does for every app. nil: not written by us.
+    init?(stored bytes: [UInt8]) {
+        self.init()
+        guard let members = (try? JSONReader.read(bytes, limits: .trusted))?.object else { return nil }
+        guard let days = members["stale_after_days"] else { return }
+        guard let days = days.object else { return nil }
+        for provider in Provider.allCases {
+            guard let said = days[provider.name] else { continue }
+            let number = said.integer.flatMap(Int32.init(exactly:))
+            guard said.isNull || number != nil else { return nil }
+            stale[provider] = number
+        }
+    }
+}
+
+/// What changes of an app: nil, and providers that are not named, leave it as it is.
+package struct AppChange: Equatable, Sendable {
+    package var name: String?
+    /// By provider, in the order of `Provider.allCases`; null: never stale.
+    package var staleAfterDays: [(provider: Provider, days: Int32?)] = []
+
+    package init() {}
+
+    package static func == (left: AppChange, right: AppChange) -> Bool {
+        left.name == right.name && left.staleAfterDays.elementsEqual(right.staleAfterDays) { $0 == $1 }
+    }
+
+    var staleMembers: [UInt8] {
+        var writer = JSONWriter()
+        writer.beginObject()
+        for (provider, days) in staleAfterDays {
+            writer.name(provider.name)
+            if let days { writer.integer(Int64(days)) } else { writer.null() }
+        }
+        writer.endObject()
+        return writer.bytes
     }
 }
 
@@ -72,6 +148,10 @@ final class SlugCache: Sendable {
             guard let entry = apps[slug], Clocks.monotonicNow() < entry.until else { return nil }
             return entry.app
         }
+    }
+
+    func forget(_ app: AppID) {
+        known.withLock { apps in apps = apps.filter { $0.value.app.id != app } }
     }
 
     func keep(_ app: AppRecord) {

@@ -6,10 +6,14 @@ import Synchronization
 /// The registry: who has which token, and which badge.
 package struct RegistryStore: Sendable {
     let pool: PostgresPool
+    let bell: WorkBell
     let routes = RouteCache()
     let slugs = SlugCache()
 
-    package init(pool: PostgresPool) { self.pool = pool }
+    package init(pool: PostgresPool, bell: WorkBell) {
+        self.pool = pool
+        self.bell = bell
+    }
 
     /// Every kind of one installation, ordered by kind; empty where it is unknown.
     package func devices(app: AppID, installation: String) async throws(StoreFault) -> [DeviceRecord] {

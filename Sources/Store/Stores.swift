@@ -14,7 +14,7 @@ package struct Stores: Sendable {
     /// - Parameter steps: nil in production.
     package init(pool: PostgresPool, steps: (any StepListener)? = nil) {
         bell = WorkBell(pool: pool)
-        registry = RegistryStore(pool: pool)
+        registry = RegistryStore(pool: pool, bell: bell)
         messages = MessageStore(pool: pool, bell: bell, steps: steps)
         parcels = ParcelStore(pool: pool, bell: bell, steps: steps)
         feedback = FeedbackStore(pool: pool)

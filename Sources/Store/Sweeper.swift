@@ -2,7 +2,7 @@ import DeliveryRules
 import Postgres
 import PushModel
 
-/// Retention: takes away what has served its time, a bounded number of rows a call.
+/// Retention: takes away what has served its time, and what is left of deleted apps, a bounded number of rows a call.
 package struct Sweeper: Sendable {
     /// A repeated request finds its first answer for this long (P10).
     package static let idempotencyKept: Duration = .seconds(48 * 3_600)
@@ -32,8 +32,10 @@ package struct Sweeper: Sendable {
                 $0.int64(Self.rowsMax)
             },
         ]
-        let answers = try await translating { () throws(PostgresError) in try await pool.run(queries) }
-        return answers.reduce(0) { $0 + $1.affectedRows }
+        return try await translating { () throws(PostgresError) in
+            let answers = try await pool.run(queries)
+            return try await AppRemover(pool: pool).removeSome() + answers.reduce(0) { $0 + $1.affectedRows }
+        }
     }
 }
 

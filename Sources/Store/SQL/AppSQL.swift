@@ -2,14 +2,37 @@ import Postgres
 
 /// Apps and their routes.
 enum AppSQL {
+    // In the order of `AppRecord.init(reading:row:)`.
+    private static let columns = "id, slug, name, created_at, settings"
+
     static let create = Statement(
-        "app_create", "INSERT INTO apps (slug, name) VALUES ($1, $2) RETURNING id, slug, name, created_at")
+        "app_create", "INSERT INTO apps (slug, name) VALUES ($1, $2) RETURNING \(columns)")
 
     /// $1 after which id, $2 how many.
     static let list = Statement(
-        "app_list", "SELECT id, slug, name, created_at FROM apps WHERE id > $1 ORDER BY id LIMIT $2")
+        "app_list", "SELECT \(columns) FROM apps WHERE id > $1 AND deleted_at IS NULL ORDER BY id LIMIT $2")
 
-    static let bySlug = Statement("app_by_slug", "SELECT id, slug, name, created_at FROM apps WHERE slug = $1")
+    static let bySlug = Statement(
+        "app_by_slug", "SELECT \(columns) FROM apps WHERE slug = $1 AND deleted_at IS NULL")
+
+    /// $1 app, $2 name (null: as it is), $3 the members of `stale_after_days` that change.
+    static let change = Statement(
+        "app_change",
+        """
+        UPDATE apps SET name = coalesce($2, name), settings = jsonb_set(settings, '{stale_after_days}',
+            coalesce(settings -> 'stale_after_days', '{}') || $3)
+        WHERE id = $1 AND deleted_at IS NULL RETURNING \(columns)
+        """)
+
+    /// $1 app. Gives its slug free.
+    static let delete = Statement(
+        "app_delete",
+        "UPDATE apps SET deleted_at = clock_timestamp(), slug = '~' || id WHERE id = $1 AND deleted_at IS NULL")
+
+    /// $1 app. Nothing more is sent for it.
+    static let retireCredentials = Statement(
+        "app_retire_credentials",
+        "UPDATE credentials SET state = 3, retired_at = clock_timestamp() WHERE app_id = $1 AND state < 3")
 
     /// $1 app, $2 provider, $3 environment, $4 topic. An existing route is left alone: no dead row per look-up.
     ///

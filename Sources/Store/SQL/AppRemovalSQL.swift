@@ -1,0 +1,69 @@
+import Postgres
+
+/// The removal of a deleted app, in the order of its steps: $1 app, $2 rows at most. Under `PlannerSQL.throughKeys`.
+enum AppRemovalSQL {
+    /// One at a time, and no two processes at the same one.
+    static let claim = Statement(
+        "app_removal_claim",
+        "SELECT id FROM apps WHERE deleted_at IS NOT NULL ORDER BY id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED")
+
+    private static let plans = Statement(
+        "app_removal_plans",
+        """
+        DELETE FROM plans WHERE message_id = ANY (ARRAY(
+            SELECT m.id FROM messages m CROSS JOIN LATERAL (SELECT FROM plans WHERE message_id = m.id LIMIT 1) AS p
+            WHERE m.app_id = $1 AND m.state < 6 LIMIT $2))
+        """)
+
+    private static let parcels = Statement(
+        "app_removal_parcels",
+        """
+        DELETE FROM parcels WHERE id = ANY (ARRAY(
+            SELECT p.id FROM messages m CROSS JOIN LATERAL (SELECT id FROM parcels WHERE message_id = m.id LIMIT $2) AS p
+            WHERE m.app_id = $1 AND m.state < 6 LIMIT $2))
+        """)
+
+    private static let messages = Statement(
+        "app_removal_messages",
+        """
+        WITH gone AS MATERIALIZED (
+            SELECT id FROM messages WHERE app_id BETWEEN $1 AND $1 ORDER BY app_id, id DESC LIMIT $2),
+        contents AS (DELETE FROM message_contents WHERE message_id = ANY (ARRAY(SELECT id FROM gone)))
+        DELETE FROM messages WHERE id = ANY (ARRAY(SELECT id FROM gone))
+        """)
+
+    private static let registrations = Statement(
+        "app_removal_registrations",
+        """
+        DELETE FROM registrations WHERE id = ANY (ARRAY(
+            SELECT id FROM registrations WHERE app_id BETWEEN $1 AND $1 ORDER BY app_id, installation, kind LIMIT $2))
+        """)
+
+    private static let feedback = Statement(
+        "app_removal_feedback",
+        """
+        DELETE FROM feedback WHERE id = ANY (ARRAY(
+            SELECT id FROM feedback WHERE app_id BETWEEN $1 AND $1 ORDER BY app_id, installation LIMIT $2))
+        """)
+
+    private static let idempotencyKeys = Statement(
+        "app_removal_idempotency_keys",
+        """
+        DELETE FROM idempotency_keys WHERE ctid = ANY (ARRAY(
+            SELECT ctid FROM idempotency_keys WHERE app_id BETWEEN $1 AND $1 ORDER BY app_id, operation, key LIMIT $2))
+        """)
+
+    private static let credentials = Statement(
+        "app_removal_credentials",
+        "DELETE FROM credentials WHERE id = ANY (ARRAY(SELECT id FROM credentials WHERE app_id = $1 LIMIT $2))")
+
+    static let routes = Statement(
+        "app_removal_routes",
+        "DELETE FROM routes WHERE id = ANY (ARRAY(SELECT id FROM routes WHERE app_id = $1 LIMIT $2))")
+
+    /// Before the routes.
+    static let steps = [plans, parcels, messages, registrations, feedback, idempotencyKeys, credentials]
+
+    /// $1 app. What races left behind goes with it.
+    static let app = Statement("app_removal_app", "DELETE FROM apps WHERE id = $1 AND deleted_at IS NOT NULL")
+}

@@ -1,0 +1,123 @@
+import DeliveryRules
+import Postgres
+import PushModel
+import Store
+import Testing
+
+private let dawn = StoreWorld.dawn
+
+@Suite("An app and its owner")
+struct DeletedAppTests {
+    @Test("change its name and when its devices count as stale, each by itself")
+    func settings() async throws {
+        try await withStores { world in
+            let registry = world.stores.registry
+            #expect(try await registry.app(slug: "clock-tower")?.settings == AppSettings())
+            var change = AppChange()
+            change.staleAfterDays = [(.apns, 90), (.fcm, nil)]
+            let changed = try #require(try await registry.changeApp(world.app, change))
+            #expect(changed.settings.stale[.apns] == 90 && changed.settings.stale[.fcm] == nil)
+            #expect(changed.name == "Clock tower")
+            var second = AppChange()
+            second.name = "Bell tower"
+            second.staleAfterDays = [(.apns, nil)]
+            _ = try await registry.changeApp(world.app, second)
+            // As another process reads it, which holds nothing in memory.
+            let found = try #require(try await Stores(pool: world.pool).registry.app(slug: "clock-tower"))
+            #expect(found.name == "Bell tower")
+            #expect(found.settings.stale[.apns] == nil && found.settings.stale[.fcm] == nil)
+            #expect(try await registry.apps(limit: 9) == [found])
+        }
+    }
+
+    /// Everything that an app can have below it.
+    private static let contents = """
+        INSERT INTO credentials (app_id, provider, environment, kind, sealed, state)
+            SELECT app_id, 1, environment, 'token', '', 2 FROM routes;
+        INSERT INTO lane_blocks (credential_id, reason, until) SELECT id, 'InvalidProviderToken', now() FROM credentials;
+        INSERT INTO suspicions SELECT id, route_id, 1, 'BadDeviceToken', now() FROM registrations;
+        INSERT INTO route_minutes SELECT id, now() FROM routes;
+        INSERT INTO feedback (app_id, registration_id, generation, installation, kind, provider, verdict, reason)
+            SELECT app_id, id, 1, installation, 1, 1, 1, 'Unregistered' FROM registrations;
+        INSERT INTO idempotency_keys (app_id, operation, key, body_sha256, answer)
+            SELECT id, 'POST', 'k' || n, sha256(''), '' FROM apps, generate_series(1, 3) AS n
+        """
+
+    private static let tables = [
+        "registrations", "registration_pulse", "registration_tags", "routes", "messages", "message_contents", "plans",
+        "parcels", "feedback", "credentials", "lane_blocks", "suspicions", "route_minutes", "idempotency_keys", "apps",
+    ]
+
+    private func fill(_ world: StoreWorld, _ app: AppID, message: UInt64) async throws {
+        let tagged = (1...40).map { number in
+            var said = StoreWorld.registration("i\(number)", token: number)
+            said.tags = .set(["all"])
+            return said
+        }
+        for answer in await world.stores.registry.register(tagged, app: app, now: dawn) { _ = try answer.get() }
+        for number in [message, message + 1] {
+            let made = NewMessage(
+                id: StoreWorld.message(number), app: app, format: 1, urgency: .bulk, kind: .alert, badge: .none,
+                lifetime: .seconds(60), content: Array("{}".utf8), audience: .all, idempotency: nil)
+            #expect(try await world.stores.messages.accept(made, now: dawn) == .accepted)
+            // The second one's planning has not ended.
+            for _ in 0..<(number == message ? 8 : 2) {
+                _ = try await world.stores.messages.planSlice(
+                    idsMax: 10, parcelMembersMax: 5, knownFormats: [1], now: dawn)
+            }
+        }
+    }
+
+    @Test("part for good: gone for callers at once, its slug is free, and nothing is left of it in the end")
+    func deleted() async throws {
+        try await withStores { world in
+            let registry = world.stores.registry
+            let neighbour = try await registry.createApp(slug: "neighbour", name: "Neighbour").id
+            try await fill(world, world.app, message: 1)
+            try await fill(world, neighbour, message: 11)
+            try await world.pool.script(Self.contents)
+            var census: [String: Int] = [:]
+            for table in Self.tables {
+                // Everything is there twice, but what planning took in turn.
+                let isPlanned = table == "plans" || table == "parcels"
+                let own = "(SELECT id FROM messages WHERE app_id = \(world.app.value))"
+                let others = isPlanned ? "count(*) FILTER (WHERE message_id NOT IN \(own))" : "count(*) / 2"
+                census[table] = try await world.number("SELECT \(others) FROM \(table)")
+            }
+            #expect(try await registry.deleteApp(world.app))
+            #expect(try await registry.deleteApp(world.app) == false)
+            #expect(try await registry.app(slug: "clock-tower") == nil)
+            #expect(try await registry.apps(limit: 9).map(\.id) == [neighbour])
+            #expect(
+                try await world.number(
+                    "SELECT count(*) FROM credentials WHERE app_id = \(world.app.value) AND state = 2")
+                    == 0)
+            let successor = try await registry.createApp(slug: "clock-tower", name: "Clock tower").id
+            #expect(try await registry.app(slug: "clock-tower")?.id == successor)
+            // Each sweep is what is left after a crash of the one before.
+            while try await Stores(pool: world.pool).sweeper.sweep(now: dawn) > 0 {}
+            for table in Self.tables where table != "apps" {
+                let left = try await world.number("SELECT count(*) FROM \(table)")
+                #expect(try #require(census[table]) > 0 && left == census[table], "\(table): \(left)")
+            }
+            #expect(try await registry.apps(limit: 9).map(\.id) == [neighbour, successor])
+            #expect(try await world.number("SELECT count(*) FROM apps") == 2)
+        }
+    }
+
+    @Test("that is being taken away does not come back by a registration that knew it before")
+    func lateRegistration() async throws {
+        try await withStores { world in
+            try await world.register(1...3)
+            let late = Stores(pool: world.pool)
+            _ = try await late.registry.register([StoreWorld.registration("i4", token: 4)], app: world.app)[0].get()
+            #expect(try await world.stores.registry.deleteApp(world.app))
+            // That process still holds the route.
+            _ = await late.registry.register([StoreWorld.registration("i5", token: 5)], app: world.app)
+            while try await world.stores.sweeper.sweep(now: dawn) > 0 {}
+            #expect(try await world.number("SELECT count(*) FROM registrations") == 0)
+            let after = await late.registry.register([StoreWorld.registration("i6", token: 6)], app: world.app)[0]
+            #expect(throws: StoreFault.unknownApp) { try after.get() }
+        }
+    }
+}
