@@ -1,0 +1,116 @@
+import Encodings
+import Postgres
+import PushModel
+
+/// Which registrations of an app are asked for. nil: any.
+package struct DeviceFilter: Equatable, Sendable {
+    package var user: String?
+    package var tag: String?
+    package var provider: Provider?
+    package var state: RegistrationState?
+    package var kind: TokenKind?
+    /// Live ones alone that registered last before these times, by provider.
+    package var silentSince: [SilentSince]?
+
+    package init() {}
+
+    /// The walk that passes the fewest others.
+    var walk: DeviceWalk {
+        if tag != nil { return .tagged }
+        if user != nil { return .ofUser }
+        switch state {
+        case .suspected?, .retired?: return .notActive
+        case .active?: return .live
+        case nil: return silentSince == nil ? .named : .live
+        }
+    }
+
+    /// Whether the walk passes rows that are not asked for.
+    var isPassingOthers: Bool {
+        var rest = self
+        switch walk {
+        case .tagged: rest.tag = nil
+        case .ofUser: rest.user = nil
+        case .notActive: rest.state = nil
+        case .live: rest.kind = nil
+        case .named: break
+        }
+        return rest != DeviceFilter()
+    }
+}
+
+package struct SilentSince: Equatable, Sendable {
+    package let provider: Provider
+    package let instant: WallInstant
+}
+
+extension StalePolicy {
+    /// What counts as stale now.
+    package func silentSince(now: WallInstant) -> [SilentSince] {
+        Provider.allCases.compactMap { provider in
+            self[provider].map { SilentSince(provider: provider, instant: now + .seconds(-Int64($0) * 86_400)) }
+        }
+    }
+}
+
+/// Along which index a list goes. The numbers stand in cursors.
+enum DeviceWalk: UInt8, CaseIterable {
+    case named = 1
+    case live = 2
+    case notActive = 3
+    case ofUser = 4
+    case tagged = 5
+
+    var statement: Statement {
+        switch self {
+        case .named: DeviceListSQL.named
+        case .live: DeviceListSQL.live
+        case .notActive: DeviceListSQL.notActive
+        case .ofUser: DeviceListSQL.ofUser
+        case .tagged: DeviceListSQL.tagged
+        }
+    }
+}
+
+/// A place in a list of devices. Opaque to whoever holds it, and good for lists that go the same way.
+package struct DeviceCursor: Equatable, Sendable {
+    let walk: DeviceWalk
+    let id: Int64
+    let kind: Int16
+    let installation: String
+
+    init(walk: DeviceWalk, id: Int64, kind: Int16, installation: String) {
+        self.walk = walk
+        self.id = id
+        self.kind = kind
+        self.installation = installation
+    }
+
+    private static let fixedBytes = 11
+
+    /// nil: not one of ours.
+    package init?(text: String) {
+        guard text.utf8.count <= 2 * 1_024, let bytes = Hexadecimal.decode(text), bytes.count >= Self.fixedBytes,
+            let walk = DeviceWalk(rawValue: bytes[0]), let name = String(validating: bytes[11...], as: UTF8.self),
+            !bytes[11...].contains(0)
+        else { return nil }
+        self.walk = walk
+        id = Int64(bitPattern: bytes[1..<9].reduce(0) { $0 << 8 | UInt64($1) })
+        kind = Int16(bitPattern: UInt16(bytes[9]) << 8 | UInt16(bytes[10]))
+        installation = name
+    }
+
+    package var text: String {
+        var bytes = [walk.rawValue]
+        for shift in stride(from: 56, through: 0, by: -8) { bytes.append(UInt8(truncatingIfNeeded: id >> shift)) }
+        bytes += [UInt8(truncatingIfNeeded: kind >> 8), UInt8(truncatingIfNeeded: kind)]
+        return Hexadecimal.text(bytes + Array(installation.utf8))
+    }
+}
+
+/// Some of a list. There may be more behind a page that is not full, even behind an empty one.
+package struct DevicePage: Equatable, Sendable {
+    package let devices: [DeviceRecord]
+    /// nil: nothing follows.
+    package let next: DeviceCursor?
+}

@@ -1,0 +1,90 @@
+import Postgres
+
+/// Devices by what they say, a bounded walk at a time.
+///
+/// Each walk goes along an index from a place on, and says of each row that it passes whether it is asked for: a page
+/// never costs more than its walk, however few of the rows fit. All run under `PlannerSQL.throughKeys`, and in the
+/// order of their index: equality would make the order void, and with it the choice of the index; hence BETWEEN.
+enum DeviceListSQL {
+    // $1 app, $2 user, $3 tag, $4 provider, $5 state, $6 kind (each null: any), $7 providers and $8 times before which
+    // their live registrations are stale, $9 how many rows, $10 id, $11 kind and $12 installation to go on behind,
+    // $13 whether stale ones are asked for.
+    private static let answer = """
+        r.id, r.kind, r.installation, ($2 IS NULL OR r.user_id = $2) AND ($3 IS NULL OR $3 = ANY (r.tags))
+            AND ($4 IS NULL OR r.provider = $4) AND ($5 IS NULL OR r.state = $5) AND ($6 IS NULL OR r.kind = $6)
+            AND (NOT $13 OR r.state < 3 AND EXISTS (
+                SELECT FROM registration_pulse p, unnest($7, $8) AS silent (provider, since)
+                WHERE p.registration_id = r.id AND silent.provider = r.provider AND p.registered_at < silent.since))
+        """
+
+    /// Every registration, by name.
+    static let named = Statement(
+        "devices_named",
+        """
+        SELECT \(answer) FROM (
+            SELECT * FROM registrations WHERE app_id = $1 AND (installation, kind) > ($12, $11)
+            ORDER BY installation, kind LIMIT $9) AS r
+        """)
+
+    /// Those that are live, by kind and id.
+    static let live = Statement(
+        "devices_live",
+        """
+        SELECT \(answer) FROM (
+            SELECT * FROM registrations
+            WHERE app_id = $1 AND (kind, id) > ($11, $10) AND kind <= coalesce($6, 32767::int2) AND state < 3
+            ORDER BY kind, id LIMIT $9) AS r
+        """)
+
+    /// Those that are suspected, or retired.
+    static let notActive = Statement(
+        "devices_not_active",
+        """
+        SELECT \(answer) FROM (
+            SELECT * FROM registrations
+            WHERE app_id = $1 AND state BETWEEN $5 AND $5 AND state > 1 AND id > $10
+            ORDER BY state, id LIMIT $9) AS r
+        """)
+
+    static let ofUser = Statement(
+        "devices_of_user",
+        """
+        SELECT \(answer) FROM (
+            SELECT * FROM registrations WHERE app_id = $1 AND user_id BETWEEN $2 AND $2 AND id > $10
+            ORDER BY user_id, id LIMIT $9) AS r
+        """)
+
+    static let tagged = Statement(
+        "devices_tagged",
+        """
+        SELECT \(answer) FROM (
+            SELECT registration_id FROM registration_tags
+            WHERE app_id = $1 AND tag BETWEEN $3 AND $3 AND registration_id > $10
+            ORDER BY tag, registration_id LIMIT $9) AS t
+        CROSS JOIN LATERAL (SELECT * FROM registrations WHERE id = t.registration_id LIMIT 1) AS r
+        """)
+
+    /// $1 app, $2 ids. One row for each that is still there, in this order.
+    static let records = Statement(
+        "devices_records",
+        """
+        SELECT \(RegistrationSQL.recordColumns)
+        FROM unnest($2) WITH ORDINALITY AS said (id, place)
+        CROSS JOIN LATERAL (SELECT * FROM registrations WHERE id = said.id AND app_id = $1 LIMIT 1) AS r
+        \(RegistrationSQL.pulse)
+        CROSS JOIN LATERAL (SELECT * FROM routes WHERE id = r.route_id LIMIT 1) AS routes
+        ORDER BY said.place
+        """)
+
+    /// $1 app, $2 places, $3 providers, $4 tokens. Who holds which, with the place behind the record's columns.
+    static let holders = Statement(
+        "devices_holders",
+        """
+        SELECT \(RegistrationSQL.recordColumns), said.place
+        FROM unnest($2, $3, $4) AS said (place, provider, token)
+        \(RegistrationSQL.holding)
+        \(RegistrationSQL.pulse)
+        CROSS JOIN LATERAL (SELECT * FROM routes WHERE id = r.route_id LIMIT 1) AS routes
+        ORDER BY said.place
+        """)
+}
