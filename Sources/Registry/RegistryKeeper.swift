@@ -29,6 +29,13 @@ package struct RegistryKeeper: Sendable {
         try await store.app(slug: slug)
     }
 
+    package func changeApp(_ app: AppID, _ change: AppChange) async throws(StoreFault) -> AppRecord? {
+        try await store.changeApp(app, change)
+    }
+
+    /// False: it was deleted already.
+    package func deleteApp(_ app: AppID) async throws(StoreFault) -> Bool { try await store.deleteApp(app) }
+
     // Devices.
 
     package func register(
@@ -54,28 +61,70 @@ package struct RegistryKeeper: Sendable {
         try await store.removeDevice(app: app, installation: installation) > 0
     }
 
-    // Badges. nil: unknown device.
-
-    package func badge(app: AppID, installation: String) async throws(StoreFault) -> Int32? {
-        try await store.badge(app: app, installation: installation)
+    /// nil: the cursor comes from another list.
+    package func devices(
+        app: AppID, _ filter: DeviceFilter, after cursor: DeviceCursor?, limit: Int
+    ) async throws(StoreFault) -> DevicePage? {
+        try await store.devices(app: app, filter, after: cursor, limit: limit)
     }
 
-    package func setBadge(_ badge: Int32, app: AppID, installation: String) async throws(StoreFault) -> Int32? {
-        try await store.setBadge(badge, app: app, installation: installation)
+    package func holders(
+        app: AppID, of readings: [TokenReading]
+    ) async throws(StoreFault) -> [(place: Int, device: DeviceRecord)] {
+        try await store.holders(app: app, of: readings)
+    }
+
+    package func patch(
+        _ patch: DevicePatch, app: AppID, installation: String, kind: TokenKind?, limits: DevicePatchLimits
+    ) async throws(StoreFault) -> DevicePatchReply {
+        try await store.patch(patch, app: app, installation: installation, kind: kind, limits: limits)
+    }
+
+    package func erase(user: String, app: AppID) async throws(StoreFault) -> ErasureReport {
+        try await store.erase(user: user, app: app)
+    }
+
+    // Badges. nil: unknown device.
+
+    package func badge(app: AppID, installation: String, kind: TokenKind) async throws(StoreFault) -> Int32? {
+        try await store.badge(app: app, installation: installation, kind: kind)
+    }
+
+    package func setBadge(
+        _ badge: Int32, app: AppID, installation: String, kind: TokenKind
+    ) async throws(StoreFault) -> Int32? {
+        try await store.setBadge(badge, app: app, installation: installation, kind: kind)
     }
 
     /// Never goes below zero.
-    package func consumeBadge(_ count: Int32, app: AppID, installation: String) async throws(StoreFault) -> Int32? {
-        try await store.consumeBadge(count, app: app, installation: installation)
+    package func consumeBadge(
+        _ count: Int32, app: AppID, installation: String, kind: TokenKind
+    ) async throws(StoreFault) -> Int32? {
+        try await store.consumeBadge(count, app: app, installation: installation, kind: kind)
     }
 
     /// The same, once per idempotency key; `answer` turns the outcome into the bytes that a repetition gets.
     package func consumeBadge(
-        _ count: Int32, app: AppID, installation: String, idempotency: IdempotencyClaim,
+        _ count: Int32, app: AppID, installation: String, kind: TokenKind, idempotency: IdempotencyClaim,
         answer: @escaping @Sendable (Int32?) -> [UInt8]
     ) async throws(StoreFault) -> OnceReply {
         try await store.consumeBadge(
-            count, app: app, installation: installation, kind: .alert, idempotency: idempotency, answer: answer)
+            count, app: app, installation: installation, kind: kind, idempotency: idempotency, answer: answer)
+    }
+
+    // The same by token, of which a live registration has to have one reading.
+
+    package func setBadge(
+        _ badge: Int32, app: AppID, ofToken readings: [(Provider, DeviceToken)]
+    ) async throws(StoreFault) -> NamedBadge? {
+        try await store.setBadge(badge, app: app, ofToken: readings)
+    }
+
+    package func consumeBadge(
+        _ count: Int32, app: AppID, ofToken readings: [(Provider, DeviceToken)], idempotency: IdempotencyClaim?,
+        answer: @escaping @Sendable (NamedBadge?) -> [UInt8]
+    ) async throws(StoreFault) -> OnceReply {
+        try await store.consumeBadge(count, app: app, ofToken: readings, idempotency: idempotency, answer: answer)
     }
 
     // Feedback, oldest first.
@@ -84,5 +133,10 @@ package struct RegistryKeeper: Sendable {
         app: AppID, after cursor: FeedbackCursor?, limit: Int
     ) async throws(StoreFault) -> FeedbackPage {
         try await feedbackStore.page(app: app, after: cursor, limit: limit)
+    }
+
+    /// Brings the token back that an entry retired.
+    package func undo(feedback id: Int64, app: AppID) async throws(StoreFault) -> UndoReply {
+        try await store.undo(feedback: id, app: app)
     }
 }

@@ -52,8 +52,10 @@ struct AnswerTests {
 
     @Test("shows the end of a long token, and nothing of a short one", arguments: [1, 2, 15, 16, 32, 2_048])
     func masked(bytes: Int) {
-        let masked = DeviceAnswer.mask(DeviceToken(bytes: Array(repeating: 0xab, count: bytes)))
+        let masked = DeviceAnswer.mask(DeviceToken(bytes: Array(repeating: 0xab, count: bytes)), of: .apns)
         #expect(masked == (bytes < 16 ? "…" : "…abab"))
+        let text = DeviceAnswer.mask(DeviceToken(bytes: Array(repeating: UInt8(ascii: "k"), count: bytes)), of: .fcm)
+        #expect(text == (bytes < 16 ? "…" : "…kkkk"))
     }
 
     @Test("about a device has every member, and the token masked")

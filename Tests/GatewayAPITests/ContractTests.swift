@@ -67,7 +67,8 @@ struct ContractTests {
         func path(_ app: String, installation: String = "phone") -> String {
             route.template.replacing("{app}", with: app).replacing("{installation}", with: installation)
                 .replacing("{message}", with: "0192f0c1-7b3a-7c4d-8e5f-a1b2c3d4e5f6")
-                .replacing("{credential}", with: "1")
+                .replacing("{credential}", with: "1").replacing("{feedback}", with: "1")
+                .replacing("{user}", with: "ann")
         }
         let method = route.method.rawValue
         try await world.refuse(.invalidQuery, method, path("tower") + "?nonsense=1")

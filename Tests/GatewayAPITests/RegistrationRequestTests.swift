@@ -56,6 +56,14 @@ struct RegistrationRequestTests {
         #expect(read.token == DeviceToken(bytes: Array(repeating: 0x5a, count: bytes)))
     }
 
+    @Test("takes a token of FCM of any length, as its bytes", arguments: [1, 2, 152, 163, 1_000, 4_096])
+    func anyTextLength(bytes: Int) throws {
+        let text = String(repeating: "A:_", count: bytes).prefix(bytes)
+        let read = try Self.read(#"{"provider": "fcm", "token": "\#(text)", "kind": "alert", "environment": null}"#)
+        #expect(
+            read == DeviceRegistration(installation: "i1", provider: .fcm, token: DeviceToken(bytes: Array(text.utf8))))
+    }
+
     @Test("has attributes of eight levels")
     func deepAttributes() throws {
         let attributes = #"{"a":{"a":{"a":{"a":{"a":{"a":{"a":{"a":-1.5e308}}}}}}}}"#
@@ -137,7 +145,7 @@ struct RegistrationRequestTests {
 
     private static func text(_ count: Int) -> String { String(repeating: "x", count: count) }
 
-    static let refusals: [Refusal] = shapes + tokens + words + texts + lists + attributes + times
+    static let refusals: [Refusal] = shapes + tokens + textTokens + words + texts + lists + attributes + times
 
     private static let shapes = [
         Refusal("", .malformedJSON), Refusal(" ", .malformedJSON), Refusal("{", .malformedJSON),
@@ -181,10 +189,23 @@ struct RegistrationRequestTests {
             #"{"provider": "apns", "token": "\#(String(repeating: "00", count: 2_049))"}"#, .invalidToken, "/token"),
     ]
 
+    private static let textTokens = [
+        Refusal(#"{"provider": "fcm", "token": ""}"#, .invalidToken, "/token"),
+        Refusal(#"{"provider": "fcm", "token": "a b"}"#, .invalidToken, "/token"),
+        Refusal(#"{"provider": "fcm", "token": "a\n"}"#, .invalidToken, "/token"),
+        Refusal(#"{"provider": "fcm", "token": "a\u007f"}"#, .invalidToken, "/token"),
+        Refusal(#"{"provider": "fcm", "token": "tökeñ"}"#, .invalidToken, "/token"),
+        Refusal(#"{"provider": "fcm", "token": "a\u0000"}"#, .nulCharacter),
+        Refusal(#"{"provider": "fcm", "token": 7}"#, .wrongType, "/token"),
+        Refusal(#"{"provider": "fcm", "token": "\#(text(4_097))"}"#, .invalidToken, "/token"),
+    ]
+
     private static let words = [
         Refusal(#"{"token": "00"}"#, .missingMember, "/provider"),
         Refusal(#"{"provider": null, "token": "00"}"#, .missingMember, "/provider"),
-        Refusal(#"{"provider": "fcm", "token": "00"}"#, .notSupported, "/provider"),
+        Refusal(#"{"provider": "fcm", "token": "t", "kind": "voip"}"#, .kindNotAllowed, "/kind"),
+        Refusal(#"{"provider": "fcm", "token": "t", "environment": "sandbox"}"#, .invalidValue, "/environment"),
+        Refusal(#"{"provider": "fcm", "token": "t", "topic": "com.example.app"}"#, .invalidValue, "/topic"),
         Refusal(#"{"provider": "hms", "token": "00"}"#, .notSupported, "/provider"),
         Refusal(#"{"provider": "webpush", "token": "00"}"#, .notSupported, "/provider"),
         Refusal(#"{"provider": "APNS", "token": "00"}"#, .invalidValue, "/provider"),

@@ -38,7 +38,8 @@ struct RouteTests {
         "lead nowhere else",
         arguments: [
             "/", "/v1", "/v1/", "/v1/apps/", "//v1/apps", "/V1/apps", "/v2/apps", "/v1/apps//devices/i",
-            "/v1/apps/a/devices", "/v1/apps/a/devices/", "/v1/apps/a/devices/i/badge/", "/v1/apps/a/devices/i/badges",
+            "/v1/apps/a/users", "/v1/apps/a/devices/", "/v1/apps/a/devices/i/badge/",
+            "/v1/apps/a/devices/i/badges",
             "/healthz/", "/v1%2Fapps", "/v1/apps/a/messages/1/2/3", "/metrics",
         ])
     func unknown(path: String) {
@@ -49,10 +50,11 @@ struct RouteTests {
         "say which methods a path has",
         arguments: [
             ("POST", "/healthz", "GET, HEAD"), ("DELETE", "/v1/apps", "GET, HEAD, POST"),
-            ("PATCH", "/v1/apps/a/devices/i", "DELETE, GET, HEAD, PUT"),
-            ("PATCH", "/v1/apps/a/devices/import", "DELETE, GET, HEAD, POST, PUT"),
-            ("GET", "/v1/apps/a/credentials/1/activate", "POST"), ("PROPFIND", "/v1/apps/a", "GET, HEAD"),
-            ("get", "/v1/apps/a", "GET, HEAD"),
+            ("POST", "/v1/apps/a/devices/i", "DELETE, GET, HEAD, PATCH, PUT"),
+            ("OPTIONS", "/v1/apps/a/devices/import", "DELETE, GET, HEAD, PATCH, POST, PUT"),
+            ("GET", "/v1/apps/a/credentials/1/activate", "POST"),
+            ("PROPFIND", "/v1/apps/a", "DELETE, GET, HEAD, PATCH"),
+            ("get", "/v1/apps/a", "DELETE, GET, HEAD, PATCH"),
         ])
     func wrongMethod(method: String, path: String, allow: String) {
         let problem = refusal { () throws(Problem) in try Self.match(method, path) }

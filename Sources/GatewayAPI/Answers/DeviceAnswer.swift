@@ -5,6 +5,55 @@ import PushModel
 
 /// Registrations as the API shows them. A token is never shown whole.
 package enum DeviceAnswer {
+    package static func body(_ device: DeviceRecord) -> [UInt8] {
+        var writer = JSONWriter(capacity: 512)
+        writer.beginObject()
+        writeMembers(of: device, to: &writer)
+        writer.endObject()
+        return writer.bytes
+    }
+
+    package static func page(_ devices: [DeviceRecord], next: String?) -> [UInt8] {
+        var writer = JSONWriter(capacity: 16_384)
+        writer.page(devices, next: next) { writer, device in
+            writer.beginObject()
+            writeMembers(of: device, to: &writer)
+            writer.endObject()
+        }
+        return writer.bytes
+    }
+
+    /// Who has which token of a list, by its place in it; and the places of those that nobody has.
+    package static func holders(_ found: [(place: Int, device: DeviceRecord)], of count: Int) -> [UInt8] {
+        var writer = JSONWriter(capacity: 16_384)
+        writer.beginObject()
+        writer.name("items")
+        writer.beginArray()
+        for (place, device) in found {
+            writer.beginObject()
+            writer.member("index", place)
+            writeMembers(of: device, to: &writer)
+            writer.endObject()
+        }
+        writer.endArray()
+        writer.name("unknown")
+        writer.beginArray()
+        let known = Set(found.map(\.place))
+        for place in 0..<count where !known.contains(place) { writer.integer(Int64(place)) }
+        writer.endArray()
+        writer.endObject()
+        return writer.bytes
+    }
+
+    package static func erasure(registrations: Int, feedback: Int) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.member("registrations", registrations)
+        writer.member("feedback", feedback)
+        writer.endObject()
+        return writer.bytes
+    }
+
     /// One registration, and what the request made of it.
     package static func body(_ device: DeviceRecord, change: RegistrationChange) -> [UInt8] {
         var writer = JSONWriter(capacity: 512)
@@ -32,11 +81,11 @@ package enum DeviceAnswer {
         return writer.bytes
     }
 
-    package static func badge(_ badge: Int32, installation: String) -> [UInt8] {
+    package static func badge(_ badge: Int32, installation: String, kind: TokenKind = .alert) -> [UInt8] {
         var writer = JSONWriter()
         writer.beginObject()
         writer.member("installation", installation)
-        writer.member("kind", TokenKind.alert.name)
+        writer.member("kind", kind.name)
         writer.member("badge", badge)
         writer.endObject()
         return writer.bytes
@@ -48,7 +97,7 @@ package enum DeviceAnswer {
         writer.member("provider", device.provider.name)
         writer.member("environment", device.environment.name)
         writer.member("topic", device.topic)
-        writer.member("token", mask(device.token))
+        writer.member("token", mask(device.token, of: device.provider))
         writer.member("state", device.state.name)
         writer.member("badge", device.badge)
         writer.optional("user", device.user)
@@ -67,12 +116,15 @@ package enum DeviceAnswer {
 
     /// Shorter tokens show nothing: the end would be too much of them.
     private static let shownFromBytes = 16
-    private static let shownBytes = 2
+    private static let shownCharacters = 4
 
-    /// The last digits, enough to recognise a token that one knows.
-    package static func mask(_ token: DeviceToken) -> String {
+    /// The last characters as the provider writes them, enough to recognise a token that one knows.
+    package static func mask(_ token: DeviceToken, of provider: Provider) -> String {
         guard token.bytes.count >= shownFromBytes else { return "…" }
-        return "…" + Hexadecimal.text(Array(token.bytes.suffix(shownBytes)))
+        switch provider {
+        case .apns: return "…" + Hexadecimal.text(Array(token.bytes.suffix(shownCharacters / 2)))
+        case .fcm, .hms, .webpush: return "…" + String(decoding: token.bytes.suffix(shownCharacters), as: UTF8.self)
+        }
     }
 }
 

@@ -16,10 +16,29 @@ enum AppAnswer {
         return writer.bytes
     }
 
+    static func deleting(_ app: AppRecord) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.member("slug", app.slug)
+        writer.member("state", "deleting")
+        writer.endObject()
+        return writer.bytes
+    }
+
     private static func write(_ app: AppRecord, to writer: inout JSONWriter) {
         writer.beginObject()
         writer.member("slug", app.slug)
         writer.member("name", app.name)
+        writer.name("settings")
+        writer.beginObject()
+        writer.name("stale_after_days")
+        writer.beginObject()
+        for provider in [Provider.apns, .fcm] {
+            writer.name(provider.name)
+            if let days = app.settings.stale[provider] { writer.integer(Int64(days)) } else { writer.null() }
+        }
+        writer.endObject()
+        writer.endObject()
         writer.time("created_at", app.createdAt)
         writer.endObject()
     }

@@ -21,6 +21,8 @@ package enum ProblemCode: String, CaseIterable, Sendable {
     case unknownDevice = "unknown_device"
     case unknownMessage = "unknown_message"
     case unknownCredential = "unknown_credential"
+    case unknownToken = "unknown_token"
+    case unknownFeedback = "unknown_feedback"
 
     // The request is understood, and asks for something that can't be.
     case missingMember = "missing_member"
@@ -29,10 +31,14 @@ package enum ProblemCode: String, CaseIterable, Sendable {
     case invalidValue = "invalid_value"
     case valueTooLong = "value_too_long"
     case invalidToken = "invalid_token"
+    case kindNotAllowed = "kind_not_allowed"
     case notSupported = "not_supported"
     case tooManyTopics = "too_many_topics"
     case slugTaken = "slug_taken"
     case conflict = "conflict"
+    case notARetirement = "not_a_retirement"
+    case tokenReplaced = "token_replaced"
+    case tokenMoved = "token_moved"
     case idempotencyMismatch = "idempotency_mismatch"
     case backlogFull = "backlog_full"
 
@@ -77,12 +83,15 @@ extension ProblemCode {
             .invalidQuery, .invalidCursor, .invalidIdempotencyKey:
             400
         case .unauthorized: 401
-        case .notFound, .unknownApp, .unknownDevice, .unknownMessage, .unknownCredential: 404
+        case .notFound, .unknownApp, .unknownDevice, .unknownMessage, .unknownCredential, .unknownToken,
+            .unknownFeedback:
+            404
         case .methodNotAllowed: 405
-        case .slugTaken, .conflict: 409
+        case .slugTaken, .conflict, .notARetirement, .tokenReplaced, .tokenMoved: 409
         case .bodyTooLarge, .lineTooLong: 413
-        case .missingMember, .unknownMember, .wrongType, .invalidValue, .valueTooLong, .invalidToken, .notSupported,
-            .tooManyTopics, .idempotencyMismatch, .payloadTooLarge, .invalidCollapseID, .priorityNotAllowed,
+        case .missingMember, .unknownMember, .wrongType, .invalidValue, .valueTooLong, .invalidToken, .kindNotAllowed,
+            .notSupported, .tooManyTopics, .idempotencyMismatch, .payloadTooLarge, .invalidCollapseID,
+            .priorityNotAllowed,
             .reservedKey,
             .notForBackground, .notForPushType, .nothingToShow, .badgeTwice, .keyIDMalformed, .teamIDMalformed,
             .keyUnreadable,
@@ -117,16 +126,22 @@ extension ProblemCode {
         case .unknownDevice: "There is no such device"
         case .unknownMessage: "There is no such message"
         case .unknownCredential: "There is no such credential"
+        case .unknownToken: "No device has this token"
+        case .unknownFeedback: "There is no such entry in the feed"
         case .missingMember: "A member is missing"
         case .unknownMember: "A member is unknown"
         case .wrongType: "A value has the wrong type"
         case .invalidValue: "A value is not allowed"
         case .valueTooLong: "A value is too long"
         case .invalidToken: "The device token is malformed"
+        case .kindNotAllowed: "The provider has no tokens of this kind"
         case .notSupported: "This is not offered"
         case .tooManyTopics: "The app has too many topics"
         case .slugTaken: "The slug is taken"
         case .conflict: "What is stored forbids this"
+        case .notARetirement: "This entry retired no token"
+        case .tokenReplaced: "The device has another token now"
+        case .tokenMoved: "The token lives elsewhere now"
         case .idempotencyMismatch: "The Idempotency-Key came with another request before"
         case .backlogFull: "Too many messages of this app are unfinished"
         case .payloadTooLarge: "The payload is larger than the provider takes"

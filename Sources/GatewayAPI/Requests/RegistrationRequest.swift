@@ -16,6 +16,8 @@ package enum RegistrationLimits {
     /// As minimal JSON.
     package static let attributesBytesMax = 8_192
     static let attributesDepthMax = 8
+    /// Of a token's text, whatever the provider.
+    package static let tokenBytesMax = 4_096
     /// Of numbers in attributes: what a double, and PostgreSQL's numeric, can hold.
     static let exponentMax = 308
     /// A backend's clock may run ahead of ours; a time far ahead would make every later registration stale.
@@ -49,14 +51,11 @@ package enum RegistrationRequest {
     private static func read(
         _ reader: inout EnvelopeReader, installation: String, now: WallInstant
     ) throws(Problem) -> DeviceRegistration {
-        try readProvider(&reader)
+        let provider = try readProvider(&reader)
         let registration = DeviceRegistration(
-            installation: installation,
-            kind: try reader.word("kind", TokenKind.allCases.map(\.name), TokenKind.init(name:)) ?? .alert,
-            provider: .apns,
-            environment: try reader.word(
-                "environment", PushEnvironment.allCases.map(\.name), PushEnvironment.init(name:)) ?? .production,
-            topic: try readTopic(&reader), token: try readToken(&reader),
+            installation: installation, kind: try readKind(&reader, of: provider), provider: provider,
+            environment: try readEnvironment(&reader, of: provider), topic: try readTopic(&reader, of: provider),
+            token: try readToken(&reader, of: provider),
             user: try reader.change("user", bytesMax: RegistrationLimits.userBytesMax, isText),
             locale: try reader.change("locale", bytesMax: RegistrationLimits.localeBytesMax, isWord),
             timeZone: try reader.change("time_zone", bytesMax: RegistrationLimits.timeZoneBytesMax, isWord),
@@ -67,37 +66,58 @@ package enum RegistrationRequest {
         return registration
     }
 
-    private static func readProvider(_ reader: inout EnvelopeReader) throws(Problem) {
+    private static func readProvider(_ reader: inout EnvelopeReader) throws(Problem) -> Provider {
         let names = Provider.allCases.map(\.name)
         _ = try reader.required("provider", "one of \(names.joined(separator: ", "))")
-        guard try reader.word("provider", names, Provider.init(name:)) == .apns else {
+        let provider = try reader.word("provider", names, Provider.init(name:))
+        guard let provider, provider == .apns || provider == .fcm else {
             throw Problem(
-                .notSupported, "This version delivers to apns only.", at: reader.pointer / "provider")
+                .notSupported, "This version delivers to apns and fcm only.", at: reader.pointer / "provider")
         }
+        return provider
     }
 
-    /// Hexadecimal of any length: Apple lengthens tokens without notice. Nothing of it is ever quoted.
-    private static func readToken(_ reader: inout EnvelopeReader) throws(Problem) -> DeviceToken {
-        let value = try reader.required("token", "the device token as hexadecimal digits")
-        let pointer = reader.pointer / "token"
-        guard let text = value.string else { throw .wrongType(value, "a string", at: pointer) }
-        guard text.utf8.count <= 2 * APNsLimits.tokenBytesMax else {
+    private static func readKind(
+        _ reader: inout EnvelopeReader, of provider: Provider
+    ) throws(Problem) -> TokenKind {
+        let kind = try reader.word("kind", TokenKind.allCases.map(\.name), TokenKind.init(name:)) ?? .alert
+        guard provider == .apns || kind == .alert else {
             throw Problem(
-                .invalidToken,
-                "The token has \(text.utf8.count) digits; at most \(2 * APNsLimits.tokenBytesMax) are taken.",
-                at: pointer)
+                .kindNotAllowed,
+                "An installation has one token of \(provider.name), for every kind of push: its kind is alert.",
+                at: reader.pointer / "kind")
         }
-        guard !text.isEmpty, let bytes = Hexadecimal.decode(text) else {
-            throw Problem(
-                .invalidToken,
-                "An APNs token is an even number of hexadecimal digits, without blanks or brackets: the bytes of the "
-                    + "device token that iOS gave the app.", at: pointer)
-        }
-        return DeviceToken(bytes: bytes)
+        return kind
     }
 
-    private static func readTopic(_ reader: inout EnvelopeReader) throws(Problem) -> String {
+    private static func readEnvironment(
+        _ reader: inout EnvelopeReader, of provider: Provider
+    ) throws(Problem) -> PushEnvironment {
+        let names = PushEnvironment.allCases.map(\.name)
+        let environment = try reader.word("environment", names, PushEnvironment.init(name:)) ?? .production
+        guard provider == .apns || environment == .production else {
+            throw Problem(
+                .invalidValue, "Only apns has a sandbox; \(provider.name) has production alone.",
+                at: reader.pointer / "environment")
+        }
+        return environment
+    }
+
+    private static func readToken(
+        _ reader: inout EnvelopeReader, of provider: Provider
+    ) throws(Problem) -> DeviceToken {
+        let value = try reader.required("token", "the device token, as the provider's library gave it to the app")
+        return try TokenText.read(value, of: provider, at: reader.pointer / "token")
+    }
+
+    private static func readTopic(
+        _ reader: inout EnvelopeReader, of provider: Provider
+    ) throws(Problem) -> String {
         guard let topic = try reader.string("topic", bytesMax: APNsLimits.topicBytesMax) else { return "" }
+        guard provider == .apns else {
+            throw Problem(
+                .invalidValue, "A token of \(provider.name) has no topic. Leave it out.", at: reader.pointer / "topic")
+        }
         guard isWord(topic) else {
             throw Problem(
                 .invalidValue, "A topic is a bundle id such as com.example.app, without blanks.",
@@ -106,18 +126,20 @@ package enum RegistrationRequest {
         return topic
     }
 
-    private static func readTags(_ reader: inout EnvelopeReader) throws(Problem) -> DeviceRegistration.Change<[String]>
-    {
+    static func readTags(_ reader: inout EnvelopeReader) throws(Problem) -> DeviceRegistration.Change<[String]> {
         guard let value = reader.takeAny("tags") else { return .keep }
         if value.isNull { return .clear }
-        let pointer = reader.pointer / "tags"
+        return .set(try tags(value, at: reader.pointer / "tags"))
+    }
+
+    static func tags(_ value: JSONValue, at pointer: JSONPointer) throws(Problem) -> [String] {
         var tags = DistinctTexts()
         for (place, element) in try value.elements(countMax: RegistrationLimits.tagsMax, at: pointer).enumerated() {
             let tag = try element.text(bytesMax: RegistrationLimits.tagBytesMax, at: pointer / place)
             guard isText(tag) else { throw .controlCharacters(at: pointer / place) }
             tags.add(tag)
         }
-        return .set(tags.texts)
+        return tags.texts
     }
 
     private static func readAttributes(
@@ -139,7 +161,7 @@ package enum RegistrationRequest {
     }
 
     /// What PostgreSQL's jsonb would refuse is refused here, with its place.
-    private static func checkStorable(_ value: JSONValue, depth: Int, at pointer: JSONPointer) throws(Problem) {
+    static func checkStorable(_ value: JSONValue, depth: Int, at pointer: JSONPointer) throws(Problem) {
         switch value {
         case .null, .bool, .string, .number(.whole): break
         case .number(.literal(let text)):
@@ -201,7 +223,7 @@ extension RegistrationRequest {
 
 extension EnvelopeReader {
     /// Absent: keep. null: clear.
-    fileprivate mutating func change(
+    mutating func change(
         _ name: String, bytesMax: Int, _ isAllowed: (String) -> Bool
     ) throws(Problem) -> DeviceRegistration.Change<String> {
         guard let value = takeAny(name) else { return .keep }

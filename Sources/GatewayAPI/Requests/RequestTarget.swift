@@ -1,4 +1,5 @@
 import Encodings
+import PushModel
 
 /// The target of a request, taken apart: path segments, each percent-decoded once, and the query.
 package struct RequestTarget: Equatable {
@@ -77,12 +78,30 @@ package struct QueryReader: Sendable {
     }
 }
 
+// Values of one shape.
+extension QueryReader {
+    package func word<Value>(
+        _ name: String, _ words: [String], _ meaning: (String) -> Value?
+    ) throws(Problem) -> Value? {
+        guard let text = self[name] else { return nil }
+        guard let known = meaning(text) else {
+            throw Problem(.invalidQuery, "\(name) must be one of \(words.joined(separator: ", ")).")
+        }
+        return known
+    }
+
+    func kind() throws(Problem) -> TokenKind? {
+        try word("kind", TokenKind.allCases.map(\.name), TokenKind.init(name:))
+    }
+}
+
 /// How many items one page of a list has.
 package struct PageLimits: Sendable {
     package let standard: Int
     package let max: Int
 
     package static let apps = PageLimits(standard: 100, max: 1_000)
+    package static let devices = PageLimits(standard: 100, max: 1_000)
     package static let messages = PageLimits(standard: 50, max: 500)
     package static let feedback = PageLimits(standard: 100, max: 1_000)
 }

@@ -49,6 +49,27 @@ struct AppHandlers: Sendable {
     }
 }
 
+// What an owner does with an app.
+extension AppHandlers {
+    func change(_ call: Call) async throws(Problem) -> Answer {
+        let change = try AppChangeRequest.read(call.body)
+        let app = try await app(of: call)
+        let changed: AppRecord?
+        do { changed = try await registry.changeApp(app.id, change) } catch { throw Problem(error, .isIdempotent) }
+        guard let changed else { throw .unknownApp }
+        return Answer(.ok, AppAnswer.body(changed))
+    }
+
+    /// Gone at once; what it leaves is taken away in the background.
+    func delete(_ call: Call) async throws(Problem) -> Answer {
+        let app = try await app(of: call)
+        let isDeleted: Bool
+        do { isDeleted = try await registry.deleteApp(app.id) } catch { throw Problem(error, .isIdempotent) }
+        guard isDeleted else { throw .unknownApp }
+        return Answer(.accepted, AppAnswer.deleting(app))
+    }
+}
+
 extension Problem {
     static let invalidCursor = Problem(
         .invalidCursor, "This cursor was not handed out here. Use \"next\" of the page before, as it is, or none.")

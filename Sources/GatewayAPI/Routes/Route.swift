@@ -10,17 +10,26 @@ package enum Route: CaseIterable, Sendable {
     case createApp
     case listApps
     case readApp
+    case changeApp
+    case deleteApp
+    case listDevices
+    case registerToken
     case registerDevice
     case readDevice
+    case patchDevice
     case removeDevice
+    case lookUpDevices
     case importDevices
+    case eraseUser
     case readBadge
     case setBadge
     case consumeBadge
+    case changeBadgeOfToken
     case sendMessage
     case listMessages
     case readMessage
     case readFeedback
+    case undoFeedback
     case listCredentials
     case submitCredential
     case activateCredential
@@ -31,13 +40,14 @@ package enum Route: CaseIterable, Sendable {
 extension Route {
     package var method: HTTPRequest.Method {
         switch self {
-        case .health, .readiness, .contract, .errors, .listApps, .readApp, .readDevice, .readBadge, .listMessages,
-            .readMessage, .readFeedback, .listCredentials:
+        case .health, .readiness, .contract, .errors, .listApps, .readApp, .listDevices, .readDevice, .readBadge,
+            .listMessages, .readMessage, .readFeedback, .listCredentials:
             .get
         case .registerDevice, .setBadge: .put
-        case .removeDevice, .deleteCredential: .delete
-        case .createApp, .importDevices, .consumeBadge, .sendMessage, .submitCredential, .activateCredential,
-            .retireCredential:
+        case .changeApp, .patchDevice: .patch
+        case .deleteApp, .removeDevice, .eraseUser, .deleteCredential: .delete
+        case .createApp, .registerToken, .lookUpDevices, .importDevices, .consumeBadge, .changeBadgeOfToken,
+            .sendMessage, .undoFeedback, .submitCredential, .activateCredential, .retireCredential:
             .post
         }
     }
@@ -50,14 +60,19 @@ extension Route {
         case .contract: "/openapi.yaml"
         case .errors: "/errors"
         case .createApp, .listApps: "/v1/apps"
-        case .readApp: "/v1/apps/{app}"
-        case .registerDevice, .readDevice, .removeDevice: "/v1/apps/{app}/devices/{installation}"
+        case .readApp, .changeApp, .deleteApp: "/v1/apps/{app}"
+        case .listDevices, .registerToken: "/v1/apps/{app}/devices"
+        case .registerDevice, .readDevice, .patchDevice, .removeDevice: "/v1/apps/{app}/devices/{installation}"
+        case .lookUpDevices: "/v1/apps/{app}/devices/lookup"
         case .importDevices: "/v1/apps/{app}/devices/import"
         case .readBadge, .setBadge: "/v1/apps/{app}/devices/{installation}/badge"
         case .consumeBadge: "/v1/apps/{app}/devices/{installation}/badge/consume"
+        case .changeBadgeOfToken: "/v1/apps/{app}/badges"
+        case .eraseUser: "/v1/apps/{app}/users/{user}"
         case .sendMessage, .listMessages: "/v1/apps/{app}/messages"
         case .readMessage: "/v1/apps/{app}/messages/{message}"
         case .readFeedback: "/v1/apps/{app}/feedback"
+        case .undoFeedback: "/v1/apps/{app}/feedback/{feedback}/undo"
         case .listCredentials, .submitCredential: "/v1/apps/{app}/credentials"
         case .activateCredential: "/v1/apps/{app}/credentials/{credential}/activate"
         case .retireCredential: "/v1/apps/{app}/credentials/{credential}/retire"
@@ -69,9 +84,11 @@ extension Route {
     package var isOpen: Bool {
         switch self {
         case .health, .readiness, .contract, .errors: true
-        case .createApp, .listApps, .readApp, .registerDevice, .readDevice, .removeDevice, .importDevices, .readBadge,
-            .setBadge, .consumeBadge, .sendMessage, .listMessages, .readMessage, .readFeedback, .listCredentials,
-            .submitCredential, .activateCredential, .retireCredential, .deleteCredential:
+        case .createApp, .listApps, .readApp, .changeApp, .deleteApp, .listDevices, .registerToken, .registerDevice,
+            .readDevice, .patchDevice, .removeDevice, .lookUpDevices, .importDevices, .eraseUser, .readBadge, .setBadge,
+            .consumeBadge, .changeBadgeOfToken, .sendMessage, .listMessages, .readMessage, .readFeedback,
+            .undoFeedback, .listCredentials, .submitCredential, .activateCredential, .retireCredential,
+            .deleteCredential:
             false
         }
     }
@@ -79,11 +96,12 @@ extension Route {
     /// Whether a body means something to it. Elsewhere none is read.
     package var takesBody: Bool {
         switch self {
-        case .createApp, .registerDevice, .importDevices, .setBadge, .consumeBadge, .sendMessage, .submitCredential:
+        case .createApp, .changeApp, .registerToken, .registerDevice, .patchDevice, .lookUpDevices, .importDevices,
+            .setBadge, .consumeBadge, .changeBadgeOfToken, .sendMessage, .submitCredential:
             true
-        case .health, .readiness, .contract, .errors, .listApps, .readApp, .readDevice, .removeDevice, .readBadge,
-            .listMessages, .readMessage, .readFeedback, .listCredentials, .activateCredential, .retireCredential,
-            .deleteCredential:
+        case .health, .readiness, .contract, .errors, .listApps, .readApp, .deleteApp, .listDevices, .readDevice,
+            .removeDevice, .eraseUser, .readBadge, .listMessages, .readMessage, .readFeedback, .undoFeedback,
+            .listCredentials, .activateCredential, .retireCredential, .deleteCredential:
             false
         }
     }
@@ -93,10 +111,12 @@ extension Route {
         switch self {
         case .listApps, .listMessages: ["cursor", "limit"]
         case .readFeedback: ["after", "limit"]
-        case .readDevice: ["kind"]
-        case .health, .readiness, .contract, .errors, .createApp, .readApp, .registerDevice, .removeDevice,
-            .importDevices, .readBadge, .setBadge, .consumeBadge, .sendMessage, .readMessage, .listCredentials,
-            .submitCredential, .activateCredential, .retireCredential, .deleteCredential:
+        case .listDevices: ["user", "tag", "provider", "state", "kind", "stale", "cursor", "limit"]
+        case .readDevice, .patchDevice, .readBadge, .setBadge, .consumeBadge: ["kind"]
+        case .health, .readiness, .contract, .errors, .createApp, .readApp, .changeApp, .deleteApp, .registerToken,
+            .registerDevice, .removeDevice, .lookUpDevices, .importDevices, .eraseUser, .changeBadgeOfToken,
+            .sendMessage, .readMessage, .undoFeedback, .listCredentials, .submitCredential, .activateCredential,
+            .retireCredential, .deleteCredential:
             []
         }
     }

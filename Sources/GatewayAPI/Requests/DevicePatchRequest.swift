@@ -1,0 +1,46 @@
+import JSON
+import PushModel
+
+/// The body of `PATCH .../devices/{installation}`: what an installation says of itself, but for its tokens.
+package enum DevicePatchRequest {
+    package static func read(_ body: [UInt8]) throws(Problem) -> DevicePatch {
+        var reader = try EnvelopeReader(body: body)
+        for name in ["provider", "token", "kind", "environment", "topic", "badge"] where reader.takeAny(name) != nil {
+            throw Problem(
+                .unknownMember,
+                "\(name) is not changed by a PATCH: tokens change by registering (PUT), badges by .../badge.",
+                at: reader.pointer / name)
+        }
+        var patch = DevicePatch()
+        patch.user = try reader.change("user", bytesMax: RegistrationLimits.userBytesMax, RegistrationRequest.isText)
+        patch.locale = try reader.change(
+            "locale", bytesMax: RegistrationLimits.localeBytesMax, RegistrationRequest.isWord)
+        patch.timeZone = try reader.change(
+            "time_zone", bytesMax: RegistrationLimits.timeZoneBytesMax, RegistrationRequest.isWord)
+        patch.appVersion = try reader.change(
+            "app_version", bytesMax: RegistrationLimits.appVersionBytesMax, RegistrationRequest.isText)
+        patch.tags = try RegistrationRequest.readTags(&reader)
+        patch.tagsAdded = try tags("tags_add", &reader)
+        patch.tagsRemoved = try tags("tags_remove", &reader)
+        patch.attributes = try readAttributes(&reader)
+        try reader.end()
+        return patch
+    }
+
+    private static func tags(_ name: String, _ reader: inout EnvelopeReader) throws(Problem) -> [String] {
+        guard let value = reader.take(name) else { return [] }
+        return try RegistrationRequest.tags(value, at: reader.pointer / name)
+    }
+
+    /// A merge patch in itself: what it makes of the stored ones is measured where they are.
+    private static func readAttributes(
+        _ reader: inout EnvelopeReader
+    ) throws(Problem) -> DeviceRegistration.Change<[UInt8]> {
+        guard let value = reader.takeAny("attributes") else { return .keep }
+        if value.isNull { return .clear }
+        let pointer = reader.pointer / "attributes"
+        guard value.object != nil else { throw .wrongType(value, "an object", at: pointer) }
+        try RegistrationRequest.checkStorable(value, depth: 1, at: pointer)
+        return .set(value.bytes)
+    }
+}
