@@ -78,6 +78,20 @@ package struct MessageDesk: Sendable {
         try await store.account(app: app, id: id)
     }
 
+    /// nil: no such message.
+    package func failures(
+        _ id: MessageID, app: AppID, filter: FailureFilter, from cursor: FailureCursor?, limit: Int
+    ) async throws(StoreFault) -> FailurePage? {
+        try await store.failures(app: app, id: id, filter: filter, from: cursor, limit: limit)
+    }
+
+    /// nil: no such message.
+    package func story(
+        _ id: MessageID, app: AppID, installation: String
+    ) async throws(StoreFault) -> PushStory? {
+        try await store.story(app: app, id: id, installation: installation)
+    }
+
     /// Newest first.
     package func list(app: AppID, before: MessageID?, limit: Int) async throws(StoreFault) -> [MessageAccount] {
         try await store.list(app: app, before: before, limit: limit)

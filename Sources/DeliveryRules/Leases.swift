@@ -121,10 +121,13 @@ package struct Settlement: Equatable, Sendable {
     package let pendingAfter: Int
     /// What the parcel's route answered since the last settle: feeds the sample of suspicions (P5).
     package let sample: AnswerSample
+    /// The same endings member by member, and what goes on after an attempt. Told, never counted with.
+    package let history: [HistoryEntry]
 
     package init(
         parcel: ParcelID, message: MessageID, epoch: Int32, settles: Int32, endings: [EndingCount],
-        settledBits: [UInt8], remainders: [Remainder], pendingAfter: Int, sample: AnswerSample = AnswerSample()
+        settledBits: [UInt8], remainders: [Remainder], pendingAfter: Int, sample: AnswerSample = AnswerSample(),
+        history: [HistoryEntry] = []
     ) {
         self.parcel = parcel
         self.message = message
@@ -135,6 +138,7 @@ package struct Settlement: Equatable, Sendable {
         self.remainders = remainders
         self.pendingAfter = pendingAfter
         self.sample = sample
+        self.history = history
     }
 }
 
@@ -156,12 +160,14 @@ package struct Remainder: Equatable, Sendable {
     package let lapses: Int16
     package let retrySpent: Duration
     package let answerLost: Bool
+    /// Why they wait.
+    package let cause: WaitCause
     /// Rising.
     package let members: [RegistrationID]
 
     package init(
         route: RouteID, dueAfter: Duration, attempt: Int16, lapses: Int16, retrySpent: Duration, answerLost: Bool,
-        members: [RegistrationID]
+        cause: WaitCause, members: [RegistrationID]
     ) {
         self.route = route
         self.dueAfter = dueAfter
@@ -169,6 +175,7 @@ package struct Remainder: Equatable, Sendable {
         self.lapses = lapses
         self.retrySpent = retrySpent
         self.answerLost = answerLost
+        self.cause = cause
         self.members = members
     }
 }

@@ -6,7 +6,7 @@ extension ParcelRun {
         guard isOpen.indices.contains(position), isOpen[position] else { return }
         sample.answered += 1
         if parcel.members[position].isSuspected { judge(position, .cleared, asOf: parcel.leasedAt) }
-        end(position, Ending(.accepted))
+        end(position, Ending(.accepted), isTried: true)
     }
 
     /// What the wire said about the member at `position`. A second word about the same member is ignored.
@@ -35,16 +35,16 @@ extension ParcelRun {
             let since = rejection.invalidSince.map { min($0, wall(at: now) + Self.clockSkewMax) }
             judge(
                 position, .unregistered(since: since, reason: rejection.reason), asOf: since ?? parcel.leasedAt)
-            end(position, Ending(.unregistered, rejection.reason))
+            end(position, Ending(.unregistered, rejection.reason), isTried: true)
         case .tokenSuspect:
             sample.suspected += 1
             judge(position, .suspected(reason: rejection.reason), asOf: parcel.leasedAt)
-            end(position, Ending(.rejected, rejection.reason))
+            end(position, Ending(.rejected, rejection.reason), isTried: true)
         case .message:
-            end(position, Ending(.rejected, rejection.reason))
+            end(position, Ending(.rejected, rejection.reason), isTried: true)
         case .ours:
             noteOurFault(rejection.reason)
-            end(position, Ending(.rejected, rejection.reason))
+            end(position, Ending(.rejected, rejection.reason), isTried: true)
         case .credential:
             postpone(position, after: nil, .credentialRefused, now)
         }
@@ -56,23 +56,23 @@ extension ParcelRun {
     private mutating func recordUnsent(_ fault: TransportFault, _ position: Int, _ now: MonotonicInstant) {
         switch fault {
         case .withdrawn:
-            handBack(position, after: .zero, now)
+            handBack(position, after: .zero, .handedBack, now)
         case .unreachable, .tlsRefused:
             // The lane is blocked and says so; the parcel is leased again when it can send.
-            handBack(position, after: policy.floor, now)
+            handBack(position, after: policy.floor, .unreachable, now)
         case .refusedStream, .goAway, .streamReset, .connectionLost, .deadlinePassed, .protocolViolation:
             let pause = policy.wait(afterAttempt: Int(parcel.attempt) + 1, entropy: entropy)
-            wait(position, for: pause, costsBudget: true, countsAsAttempt: true, lost: false, now)
+            wait(position, for: pause, .notSent, costsBudget: true, countsAsAttempt: true, now)
         }
     }
 
     private mutating func recordUnknown(_ position: Int, _ now: MonotonicInstant) {
         guard isRepeatable else {
-            end(position, Ending(.gaveUp, EndingReason.answerLost))
+            end(position, Ending(.gaveUp, EndingReason.answerLost), isTried: true)
             return
         }
         let pause = policy.wait(afterAttempt: Int(parcel.attempt) + 1, entropy: entropy)
-        wait(position, for: pause, costsBudget: true, countsAsAttempt: true, lost: true, now)
+        wait(position, for: pause, .answerLost, costsBudget: true, countsAsAttempt: true, now)
     }
 
     private mutating func postpone(
@@ -81,25 +81,28 @@ extension ParcelRun {
         let backoff = policy.wait(afterAttempt: Int(parcel.attempt) + 1, asked: after ?? .zero, entropy: entropy)
         switch reason {
         case .deviceThrottled, .providerBusy, .laneThrottled:
-            wait(position, for: backoff, costsBudget: true, countsAsAttempt: true, lost: false, now)
+            wait(position, for: backoff, WaitCause(reason), costsBudget: true, countsAsAttempt: true, now)
         case .providerTokenExpired:
             // Ours to mend, and not the push's fault: but a mending that does not help must not be tried every second.
-            wait(position, for: backoff, costsBudget: false, countsAsAttempt: true, lost: false, now)
+            wait(position, for: backoff, WaitCause(reason), costsBudget: false, countsAsAttempt: true, now)
         case .laneBlocked:
-            wait(position, for: after ?? policy.floor, costsBudget: false, countsAsAttempt: false, lost: false, now)
+            let pause = after ?? policy.floor
+            wait(position, for: pause, WaitCause(reason), costsBudget: false, countsAsAttempt: false, now)
         case .credentialRefused:
             let pause = after ?? policy.credentialPause
-            wait(position, for: pause, costsBudget: false, countsAsAttempt: false, lost: false, now)
+            wait(position, for: pause, WaitCause(reason), costsBudget: false, countsAsAttempt: false, now)
         }
     }
 
     /// Not tried at all: goes on as it came, with the lapses that it has.
-    private mutating func handBack(_ position: Int, after pause: Duration, _ now: MonotonicInstant) {
+    private mutating func handBack(
+        _ position: Int, after pause: Duration, _ cause: WaitCause, _ now: MonotonicInstant
+    ) {
         let pause = RetryPolicy.wholeSeconds(pause)
         if wall(at: now) + pause >= parcel.expiresAt { return endExpired(position) }
         goOn(
             position, route: parcel.route, dueAfter: pause, attempt: parcel.attempt, lapses: parcel.lapses,
-            spent: parcel.retrySpent, answerLost: mayHaveBeenShown)
+            spent: parcel.retrySpent, answerLost: mayHaveBeenShown, cause: cause)
     }
 
     var entropy: UInt64 {
@@ -108,41 +111,45 @@ extension ParcelRun {
 
     /// Puts a member into a later parcel, unless its time or its budget ends before.
     private mutating func wait(
-        _ position: Int, for pause: Duration, costsBudget: Bool, countsAsAttempt: Bool, lost: Bool,
+        _ position: Int, for pause: Duration, _ cause: WaitCause, costsBudget: Bool, countsAsAttempt: Bool,
         _ now: MonotonicInstant
     ) {
-        let isLost = lost || mayHaveBeenShown
+        let isLost = cause == .answerLost || mayHaveBeenShown
         let pause = RetryPolicy.wholeSeconds(pause)
         if wall(at: now) + pause >= parcel.expiresAt {
-            end(position, isLost ? Ending(.gaveUp, EndingReason.answerLost) : Ending(.expired, EndingReason.expired))
+            let ending =
+                isLost ? Ending(.gaveUp, EndingReason.answerLost) : Ending(.expired, EndingReason.expired)
+            end(position, ending, isTried: countsAsAttempt)
             return
         }
         let taken = RetryPolicy.wholeSeconds(now - leasedAtMonotonic)
         let spent = costsBudget ? parcel.retrySpent + pause + taken : parcel.retrySpent
         if spent > policy.budget {
             let reason = isLost ? EndingReason.answerLost : EndingReason.retriesExhausted
-            end(position, Ending(.gaveUp, reason))
+            end(position, Ending(.gaveUp, reason), isTried: countsAsAttempt)
             return
         }
-        let attempt = countsAsAttempt ? min(parcel.attempt, Int16.max - 1) + 1 : parcel.attempt
+        let attempt = countsAsAttempt ? nextAttempt : parcel.attempt
         goOn(
             position, route: parcel.route, dueAfter: pause, attempt: attempt, lapses: 0, spent: spent,
-            answerLost: isLost)
+            answerLost: isLost, cause: cause)
     }
 
     mutating func handOver(_ position: Int, to route: RouteID) {
         goOn(
             position, route: route, dueAfter: .zero, attempt: parcel.attempt, lapses: parcel.lapses,
-            spent: parcel.retrySpent, answerLost: mayHaveBeenShown)
+            spent: parcel.retrySpent, answerLost: mayHaveBeenShown, cause: .moved)
     }
+
+    private var nextAttempt: Int16 { min(parcel.attempt, Int16.max - 1) + 1 }
 
     mutating func goOn(
         _ position: Int, route: RouteID, dueAfter: Duration, attempt: Int16, lapses: Int16, spent: Duration,
-        answerLost: Bool
+        answerLost: Bool, cause: WaitCause
     ) {
         let key = RemainderTally.Key(
             route: route, dueAfter: dueAfter, attempt: attempt, lapses: lapses, retrySpent: spent,
-            answerLost: answerLost)
+            answerLost: answerLost, cause: cause)
         remainders.add(parcel.members[position].registration, to: key)
         close(position)
     }
@@ -153,8 +160,10 @@ extension ParcelRun {
         end(position, ending)
     }
 
-    mutating func end(_ position: Int, _ ending: Ending) {
+    /// - Parameter isTried: this lease made an attempt at it.
+    mutating func end(_ position: Int, _ ending: Ending, isTried: Bool = false) {
         endings.add(ending)
+        ended.add(position, ending, attempts: isTried ? nextAttempt : parcel.attempt)
         close(position)
     }
 
@@ -183,5 +192,19 @@ extension ParcelRun {
     package mutating func takeAlarms() -> [ParcelAlarm] {
         defer { alarms = [] }
         return alarms
+    }
+}
+
+extension WaitCause {
+    fileprivate init(_ reason: DeferralReason) {
+        self =
+            switch reason {
+            case .deviceThrottled: .deviceThrottled
+            case .providerBusy: .providerBusy
+            case .laneThrottled: .providerThrottled
+            case .credentialRefused: .credentialRefused
+            case .providerTokenExpired: .providerTokenExpired
+            case .laneBlocked: .laneBlocked
+            }
     }
 }

@@ -26,10 +26,12 @@ extension ParcelRun {
     /// Everything that happened since the last settle, for one transaction. nil while one is under way, or without news.
     package mutating func takeSettlement() -> PendingSettle? {
         guard settling == nil, hasNews else { return nil }
+        let goingOn = remainders.remainders()
         let settlement = Settlement(
             parcel: parcel.id, message: parcel.message, epoch: parcel.epoch, settles: settles,
-            endings: endings.inOrder(), settledBits: settledBits, remainders: remainders.remainders(),
-            pendingAfter: openCount, sample: sample)
+            endings: endings.inOrder(), settledBits: settledBits, remainders: goingOn,
+            pendingAfter: openCount, sample: sample,
+            history: ended.take(parcel.members) + goingOn.compactMap { $0.entry(in: parcel) })
         let pending = PendingSettle(settlement: settlement, verdicts: verdicts)
         settling = pending
         endings = EndingTally()

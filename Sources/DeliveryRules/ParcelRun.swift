@@ -22,6 +22,7 @@ package struct ParcelRun: Equatable, Sendable {
     var toSend: [Int32] = []
 
     var endings = EndingTally()
+    var ended: EndedMembers
     var remainders = RemainderTally()
     var verdicts: [GuardedVerdict] = []
     var sample = AnswerSample()
@@ -42,6 +43,7 @@ package struct ParcelRun: Equatable, Sendable {
         self.isRepeatable = isRepeatable
         isOpen = [Bool](repeating: true, count: parcel.members.count)
         openCount = parcel.members.count
+        ended = EndedMembers(count: parcel.members.count)
         settles = parcel.settles
         let bitmapBytes = (parcel.memberCount + 7) / 8
         settledBits = parcel.settledBits
@@ -110,7 +112,7 @@ package struct ParcelRun: Equatable, Sendable {
             let dueAfter: Duration = place < present.count / 2 ? .zero : .seconds(1)
             goOn(
                 Int(position), route: parcel.route, dueAfter: dueAfter, attempt: parcel.attempt,
-                lapses: PoisonRule.lapsesMax - 1, spent: parcel.retrySpent, answerLost: true)
+                lapses: PoisonRule.lapsesMax - 1, spent: parcel.retrySpent, answerLost: true, cause: .bisected)
         }
     }
 }

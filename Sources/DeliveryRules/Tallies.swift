@@ -31,6 +31,7 @@ struct RemainderTally: Equatable, Sendable {
         let lapses: Int16
         let retrySpent: Duration
         let answerLost: Bool
+        let cause: WaitCause
     }
 
     private var groups: [(key: Key, members: [RegistrationID])] = []
@@ -51,7 +52,7 @@ struct RemainderTally: Equatable, Sendable {
             Remainder(
                 route: group.key.route, dueAfter: group.key.dueAfter, attempt: group.key.attempt,
                 lapses: group.key.lapses, retrySpent: group.key.retrySpent, answerLost: group.key.answerLost,
-                members: group.members.sorted())
+                cause: group.key.cause, members: group.members.sorted())
         }
     }
 

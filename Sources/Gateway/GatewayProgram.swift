@@ -127,7 +127,7 @@ package struct GatewayProgram: Sendable {
             dispatcher: DispatcherSettings(leaseLength: limits.lease, requestDeadline: limits.requestDeadline),
             suspicion: SuspicionRule(
                 window: limits.suspectWindow, shareMax: limits.suspectShare, sampleMin: limits.suspectSample),
-            parcelMembersMax: limits.parcelMembers)
+            parcelMembersMax: limits.parcelMembers, historyDays: Int64(limits.historyDays))
     }
 
     private func laneTemplate(_ trust: TLSTrust) -> LaneTemplate {

@@ -44,6 +44,7 @@ package struct Limits: Sendable {
     package var connectionsPerLane = 8
     package var parcelMembers = 5_000
     package var backlogMessages = 1_000
+    package var historyDays = 30
     package var bodyBytes = 1_048_576
 
     package init() {}

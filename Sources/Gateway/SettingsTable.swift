@@ -125,6 +125,9 @@ package enum SettingsTable {
         count(
             "BACKLOG_MESSAGES", \.backlogMessages, 1...1_000_000,
             "Unfinished messages of one app; further ones are answered 429."),
+        count(
+            "HISTORY_DAYS", \.historyDays, 1...3_650,
+            "How long it can be asked what happened to each push of a message, from the message's day on."),
         count("BODY_BYTES", \.bodyBytes, 4_096...67_108_864, "The largest request body that is read."),
     ]
 

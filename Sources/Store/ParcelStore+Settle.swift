@@ -40,6 +40,8 @@ extension ParcelStore {
         parameters.remainders(remainders)
         parameters.int64(Int64(settlement.sample.answered))
         parameters.int64(Int64(settlement.sample.suspected))
+        parameters.textArray(remainders.map(\.cause.rawValue))
+        parameters.history(settlement.history.filter { !$0.members.isEmpty })
         guard settlement.pendingAfter > 0 else { return Query(SettleSQL.whole, parameters) }
         parameters.bytes(settlement.settledBits)
         parameters.int32(Int32(settlement.pendingAfter))
@@ -78,6 +80,23 @@ extension EndingCount {
     }
 }
 
+extension HistoryEvent {
+    /// The column `state`.
+    var state: Int16 {
+        switch self {
+        case .ended(let ending): ending.state.rawValue
+        case .goesOn: 0
+        }
+    }
+
+    var reason: String {
+        switch self {
+        case .ended(let ending): ending.reason
+        case .goesOn(let cause): cause.rawValue
+        }
+    }
+}
+
 extension Parameters {
     fileprivate mutating func endings(_ endings: [EndingCount]) {
         int16Array(endings.map(\.ending.state.rawValue))
@@ -94,5 +113,15 @@ extension Parameters {
         boolArray(remainders.map(\.answerLost))
         bytesArray(remainders.map { MemberList.encode($0.members.map(\.value)) })
         int32Array(remainders.map { Int32($0.members.count) })
+    }
+
+    fileprivate mutating func history(_ entries: [HistoryEntry]) {
+        int16Array(entries.map(\.event.state))
+        textArray(entries.map(\.event.reason))
+        int16Array(entries.map(\.attempts))
+        int64Array(entries.map { $0.members.first?.value ?? 0 })
+        int64Array(entries.map { $0.members.last?.value ?? 0 })
+        bytesArray(entries.map { MemberList.encode($0.members.map(\.value)) })
+        int32Array(entries.map { Int32($0.members.count) })
     }
 }

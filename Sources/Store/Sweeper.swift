@@ -14,8 +14,14 @@ package struct Sweeper: Sendable {
     private let pool: PostgresPool
     package init(pool: PostgresPool) { self.pool = pool }
 
+    /// How long the history of a message's pushes is kept, unless the settings say otherwise: a support case comes weeks
+    /// after its push.
+    package static let historyDays: Int64 = 30
+
     /// How many rows went. Worth repeating at once while it is as many as `rowsMax`.
-    package func sweep(now: WallInstant? = nil) async throws(StoreFault) -> Int {
+    package func sweep(
+        historyDays: Int64 = Sweeper.historyDays, now: WallInstant? = nil
+    ) async throws(StoreFault) -> Int {
         let queries = [
             Query(HousekeepingSQL.sweepIdempotencyKeys) {
                 $0.instant(now)
@@ -32,9 +38,12 @@ package struct Sweeper: Sendable {
                 $0.int64(Self.rowsMax)
             },
         ]
+        let pool = pool
         return try await translating { () throws(PostgresError) in
             let answers = try await pool.run(queries)
-            return try await AppRemover(pool: pool).removeSome() + answers.reduce(0) { $0 + $1.affectedRows }
+            let strays = try await HistoryPartitions(pool: pool).keep(daysKept: historyDays, now: now)
+            let removed = try await AppRemover(pool: pool).removeSome()
+            return answers.reduce(strays + removed) { $0 + $1.affectedRows }
         }
     }
 }

@@ -158,7 +158,7 @@ struct ParcelRunStandingTests {
             run.settlement()?.remainders == [
                 Remainder(
                     route: ParcelRunSamples.otherRoute, dueAfter: .zero, attempt: 2, lapses: 0,
-                    retrySpent: .seconds(40), answerLost: true, members: [RegistrationID(101)])
+                    retrySpent: .seconds(40), answerLost: true, cause: .moved, members: [RegistrationID(101)])
             ])
     }
 

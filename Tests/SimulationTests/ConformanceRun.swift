@@ -36,7 +36,7 @@ struct ConformanceRun {
         self.pool = pool
         random = SeededRandom(seed: seed)
         stores = Stores(pool: pool)
-        try await pool.script("TRUNCATE apps, message_contents RESTART IDENTITY CASCADE")
+        try await pool.script("TRUNCATE apps, message_contents, push_history RESTART IDENTITY CASCADE")
         var made: [AppID] = []
         for slug in ["alpha", "beta"] { made.append(try await stores.registry.createApp(slug: slug, name: slug).id) }
         apps = made

@@ -11,6 +11,7 @@ extension SimulatedStore {
                 standing: ParcelStanding(
                     epoch: parcel.epoch, settles: parcel.settles, isLeased: parcel.lease != nil))
         }
+        tell(settlement, place, now)
         write(settlement, place)
         count(settlement.sample, on: parcel.route, now)
         for remainder in settlement.remainders where !remainder.members.isEmpty {
@@ -18,6 +19,15 @@ extension SimulatedStore {
         }
         fold(settlement, place, now)
         return .settled
+    }
+
+    private mutating func tell(_ settlement: Settlement, _ place: Int, _ now: WallInstant) {
+        for (number, entry) in settlement.history.filter({ !$0.members.isEmpty }).enumerated() {
+            history.append(
+                HistoryRow(
+                    message: settlement.message, parcel: settlement.parcel, settle: settlement.settles,
+                    place: number + 1, route: parcels[place].route, entry: entry, at: now))
+        }
     }
 
     private mutating func write(_ settlement: Settlement, _ place: Int) {
@@ -39,7 +49,8 @@ extension SimulatedStore {
                 id: ParcelID(lastParcel), message: parcel.message, app: parcel.app, route: remainder.route,
                 format: parcel.format, urgency: parcel.urgency, attempt: remainder.attempt, lapses: remainder.lapses,
                 retrySpent: remainder.retrySpent, isBadgeMarked: parcel.isBadgeMarked,
-                answerLost: remainder.answerLost, dueAt: now + remainder.dueAfter, expiresAt: parcel.expiresAt,
+                answerLost: remainder.answerLost, waitsFor: remainder.cause, dueAt: now + remainder.dueAfter,
+                expiresAt: parcel.expiresAt,
                 members: remainder.members, settled: [Bool](repeating: false, count: remainder.members.count)))
     }
 

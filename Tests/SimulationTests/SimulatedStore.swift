@@ -11,6 +11,8 @@ struct SimulatedStore: Equatable, Sendable {
     var messages: [MessageRow] = []
     var plans: [PlanRow] = []
     var parcels: [ParcelRow] = []
+    /// In the order of the settles.
+    var history: [HistoryRow] = []
     var suspicions: [SuspicionRow] = []
     var minutes: [RouteMinute] = []
     var feedback: [FeedbackRow] = []
@@ -105,6 +107,7 @@ struct ParcelRow: Equatable, Sendable {
     let retrySpent: Duration
     var isBadgeMarked: Bool
     let answerLost: Bool
+    var waitsFor: WaitCause?
     let dueAt: WallInstant
     let expiresAt: WallInstant
     /// nil where ready.
@@ -116,6 +119,19 @@ struct ParcelRow: Equatable, Sendable {
     var counts = [Int64](repeating: 0, count: TerminalState.allCases.count)
 
     var pending: Int { settled.count { !$0 } }
+}
+
+/// One entry of one settle.
+struct HistoryRow: Equatable, Sendable {
+    let message: MessageID
+    let parcel: ParcelID
+    /// The how-manieth settle of its parcel.
+    let settle: Int32
+    /// Among the entries of its settle, from 1.
+    let place: Int
+    let route: RouteID
+    let entry: HistoryEntry
+    let at: WallInstant
 }
 
 struct LeaseRow: Equatable, Sendable {

@@ -34,7 +34,8 @@ enum StateText {
                     state, epoch, settles, attempt, lapses, retry_spent, badge_marked::int, answer_lost::int,
                     \(micros("due_at")), \(micros("expires_at")), coalesce(owner::text, '-'), \(micros("lease_until")),
                     encode(members, 'hex'), coalesce(encode(settled, 'hex'), '-'), member_count, pending, handed_over,
-                    accepted, rejected, unregistered, expired, suppressed, cancelled, gave_up)
+                    accepted, rejected, unregistered, expired, suppressed, cancelled, gave_up,
+                    coalesce(waits_for, '-'))
                 FROM parcels
                 UNION ALL
                 SELECT 7, registration_id::text, registration_id, concat_ws('|', 'suspicion', registration_id,
@@ -53,6 +54,12 @@ enum StateText {
                 SELECT 10, message_id::text || provider, 0, concat_ws('|', 'provider', message_id, provider, accepted,
                     rejected, unregistered, expired, suppressed, cancelled, gave_up)
                 FROM message_providers
+                UNION ALL
+                SELECT 11, message_id::text || lpad(parcel_id::text, 9, '0') || lpad(settle::text, 9, '0')
+                    || lpad(place::text, 9, '0'), 0, concat_ws('|', 'history', message_id, parcel_id, settle, place,
+                    route_id, state, reason, attempts, \(micros("at")), first_member, last_member, member_count,
+                    encode(members, 'hex'))
+                FROM push_history
             ) AS state ORDER BY section, number, key COLLATE "C"
             """)
 
@@ -75,12 +82,13 @@ enum StateText {
         let providers = store.messages.sorted { $0.id < $1.id }.flatMap { message in
             message.providers.map { ["provider", message.id.text, $0.provider.rawValue] + $0.counts.map { $0 as Any } }
         }
+        let history = store.history.sorted { ($0.message, $0.parcel, $0.settle) < ($1.message, $1.parcel, $1.settle) }
         let rows: [[Any]] =
             store.routes.map(\.cells) + store.registrations.map(\.cells)
             + store.messages.sorted { $0.id < $1.id }.map(\.cells)
             + store.plans.sorted { $0.message < $1.message }.map(\.cells) + reasons + store.parcels.map(\.cells)
             + store.suspicions.map(\.cells) + minutes.map(\.cells) + store.feedback.map(\.cells)
-            + providers
+            + providers + history.map(\.cells)
         return rows.map { row in row.map { "\($0)" }.joined(separator: "|") }
     }
 }
@@ -141,7 +149,22 @@ extension ParcelRow {
             (lease?.until).cell, Hexadecimal.text(MemberList.encode(members.map(\.value))),
             bitmap.isEmpty ? "-" : Hexadecimal.text(bitmap), members.count, pending, handedOver,
         ]
-        return facts + counts.map { $0 as Any }
+        return facts + counts.map { $0 as Any } + [waitsFor?.rawValue ?? "-"]
+    }
+}
+
+extension HistoryRow {
+    fileprivate var cells: [Any] {
+        let (state, reason): (Int16, String) =
+            switch entry.event {
+            case .ended(let ending): (ending.state.rawValue, ending.reason)
+            case .goesOn(let cause): (0, cause.rawValue)
+            }
+        let ids = entry.members.map(\.value)
+        return [
+            "history", message.text, parcel.value, settle, place, route.value, state, reason, entry.attempts,
+            at.microseconds, ids.first ?? 0, ids.last ?? 0, ids.count, Hexadecimal.text(MemberList.encode(ids)),
+        ]
     }
 }
 

@@ -27,8 +27,32 @@ extension SimulatedWorld {
         if byProvider != frozen.count { fail("P2", "the providers have \(byProvider) of \(frozen.count) members") }
         let accepted = frozen.filter { pair in apple.seen(pair).contains { $0.answer == .accepted } }.count
         if account.count(.accepted) > accepted { fail("P2", "more accepted than Apple accepted") }
+        checkHistory(message, frozen)
         checkReach(message, account, frozen)
         checkPoison(message, frozen)
+    }
+
+    /// Everybody's push has one ending in the history, and the sums are the providers'.
+    private mutating func checkHistory(_ message: MessageRow, _ frozen: [PushPair]) {
+        var told: [RegistrationID: Int] = [:]
+        var endings = [Int64](repeating: 0, count: TerminalState.allCases.count)
+        var attempts: [RegistrationID: Int16] = [:]
+        for row in store.history where row.message == message.id {
+            for member in row.entry.members {
+                if row.entry.attempts < attempts[member, default: 0] { fail("P2", "attempts go back in the history") }
+                attempts[member] = row.entry.attempts
+                guard case .ended(let ending) = row.entry.event else { continue }
+                told[member, default: 0] += 1
+                endings[Int(ending.state.rawValue) - 1] += 1
+            }
+        }
+        for pair in frozen where told[pair.registration] != 1 {
+            fail("P2", "the history has \(told[pair.registration] ?? 0) endings of one push")
+        }
+        let expected = message.counts.indices.map { state in
+            message.providers.reduce(0) { $0 + $1.counts[state] }
+        }
+        if endings != expected { fail("P2", "the history ends \(endings), the providers say \(expected)") }
     }
 
     /// Where nothing else ends a process, only the push that does is given up as poison.

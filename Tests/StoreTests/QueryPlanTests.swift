@@ -33,6 +33,8 @@ struct QueryPlanTests {
             audience)
         SELECT gen_random_uuid(), 1, 1, 6, 2, 1, 0, '2026-01-01', '2026-01-02', '2026-01-01', 0
         FROM generate_series(1, 5000);
+        INSERT INTO push_history SELECT id, n, 0, 1, 1, 1 + n % 2, 'BadTopic', 1, '2026-01-01', 1, 1, 1, '\\x8101'
+        FROM (SELECT id FROM messages LIMIT 300) AS m, generate_series(1, 10) AS n;
         INSERT INTO suspicions SELECT id, route_id, 1, 'BadDeviceToken', timestamptz '2026-01-01'
             + id * interval '1 hour' FROM registrations WHERE id % 3 = 0;
         INSERT INTO feedback (app_id, registration_id, generation, installation, kind, provider, verdict, reason, number)
@@ -45,7 +47,7 @@ struct QueryPlanTests {
     /// Tables that grow with devices, messages or time.
     private static let large = [
         "registrations", "registration_pulse", "messages", "message_contents_rest", "plans", "parcels", "suspicions",
-        "feedback", "idempotency_keys", "registration_tags",
+        "feedback", "idempotency_keys", "registration_tags", "push_history_rest",
     ]
 
     /// One of everything that a gateway does all day.
@@ -125,6 +127,8 @@ struct QueryPlanTests {
             _ = try await world.stores.parcels.settle(next.settlingAll(), now: dawn)
         }
         _ = try await world.account()
+        _ = try await world.stores.messages.failures(app: world.app, id: StoreWorld.message(1), limit: 10)
+        _ = try await world.stores.messages.story(app: world.app, id: StoreWorld.message(1), installation: "i1")
         _ = try await world.stores.messages.list(app: world.app, limit: 10)
         _ = try await world.stores.messages.content(StoreWorld.message(1))
         _ = try await world.stores.messages.openMessages(of: world.app, atMost: 10)
@@ -194,6 +198,8 @@ struct QueryPlanTests {
                 ("feedback_unnumbered", "using feedback_unnumbered on feedback"),
                 ("feedback_number", "Index Only Scan using feedback_unnumbered on feedback"),
                 ("feedback_number", "Index Only Scan Backward using feedback_numbered on feedback"),
+                // Of partitions that are each read in order; no day fits a message that is null.
+                ("history_failures", "Merge Append\n"),
                 ("message_open_count", "using messages_open on messages"),
             ]
             for (name, index) in expected {

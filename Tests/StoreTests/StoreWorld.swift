@@ -167,7 +167,13 @@ extension LeasedParcel {
         return Settlement(
             parcel: id, message: message, epoch: epoch, settles: settles ?? self.settles,
             endings: endings.map { EndingCount(ending: $0.1, count: $0.0.count) }, settledBits: bits.bytes,
-            remainders: remainders, pendingAfter: members.count - settled, sample: sample)
+            remainders: remainders, pendingAfter: members.count - settled, sample: sample,
+            history: endings.map {
+                HistoryEntry(.ended($0.1), attempts: attempt + 1, members: members[$0.0].map(\.registration))
+            }
+                + remainders.map {
+                    HistoryEntry(.goesOn($0.cause), attempts: $0.attempt, members: $0.members)
+                })
     }
 
     func settlingAll(as ending: Ending = Ending(.accepted)) -> Settlement { settling([(0..<members.count, ending)]) }
@@ -177,6 +183,6 @@ extension LeasedParcel {
     ) -> Remainder {
         Remainder(
             route: route ?? self.route, dueAfter: after, attempt: attempt, lapses: 0, retrySpent: .seconds(3),
-            answerLost: true, members: members[range].map(\.registration))
+            answerLost: true, cause: .providerBusy, members: members[range].map(\.registration))
     }
 }

@@ -103,6 +103,7 @@ package struct PageLimits: Sendable {
     package static let apps = PageLimits(standard: 100, max: 1_000)
     package static let devices = PageLimits(standard: 100, max: 1_000)
     package static let messages = PageLimits(standard: 50, max: 500)
+    package static let failures = PageLimits(standard: 100, max: 1_000)
     package static let feedback = PageLimits(standard: 100, max: 1_000)
 }
 

@@ -15,6 +15,9 @@ struct Call: Sendable {
     /// What stands behind the app: an installation, a message, a credential.
     var subject: String { parameter(1) }
 
+    /// What stands behind the subject: the installation that a message's push was for.
+    var detail: String { parameter(2) }
+
     private func parameter(_ place: Int) -> String {
         precondition(match.names.indices.contains(place), "the route's template names it")
         return match.names[place]

@@ -46,12 +46,17 @@ struct MessageHandlers: Sendable {
     }
 
     func read(_ call: Call) async throws(Problem) -> Answer {
-        guard let id = UniversalID(text: call.subject) else { throw .unknownMessage }
+        let id = try messageID(call)
         let app = try await apps.app(of: call)
         let account: MessageAccount?
-        do { account = try await desk.account(MessageID(id), app: app.id) } catch { throw Problem(error, .reads) }
+        do { account = try await desk.account(id, app: app.id) } catch { throw Problem(error, .reads) }
         guard let account else { throw .unknownMessage }
         return Answer(.ok, MessageAnswer.body(account))
+    }
+
+    func messageID(_ call: Call) throws(Problem) -> MessageID {
+        guard let id = UniversalID(text: call.subject) else { throw .unknownMessage }
+        return MessageID(id)
     }
 
     /// Newest first.

@@ -28,6 +28,8 @@ package enum Route: CaseIterable, Sendable {
     case sendMessage
     case listMessages
     case readMessage
+    case listFailures
+    case readPush
     case readFeedback
     case undoFeedback
     case listCredentials
@@ -41,7 +43,7 @@ extension Route {
     package var method: HTTPRequest.Method {
         switch self {
         case .health, .readiness, .contract, .errors, .listApps, .readApp, .listDevices, .readDevice, .readBadge,
-            .listMessages, .readMessage, .readFeedback, .listCredentials:
+            .listMessages, .readMessage, .listFailures, .readPush, .readFeedback, .listCredentials:
             .get
         case .registerDevice, .setBadge: .put
         case .changeApp, .patchDevice: .patch
@@ -71,6 +73,8 @@ extension Route {
         case .eraseUser: "/v1/apps/{app}/users/{user}"
         case .sendMessage, .listMessages: "/v1/apps/{app}/messages"
         case .readMessage: "/v1/apps/{app}/messages/{message}"
+        case .listFailures: "/v1/apps/{app}/messages/{message}/failures"
+        case .readPush: "/v1/apps/{app}/messages/{message}/devices/{installation}"
         case .readFeedback: "/v1/apps/{app}/feedback"
         case .undoFeedback: "/v1/apps/{app}/feedback/{feedback}/undo"
         case .listCredentials, .submitCredential: "/v1/apps/{app}/credentials"
@@ -86,8 +90,8 @@ extension Route {
         case .health, .readiness, .contract, .errors: true
         case .createApp, .listApps, .readApp, .changeApp, .deleteApp, .listDevices, .registerToken, .registerDevice,
             .readDevice, .patchDevice, .removeDevice, .lookUpDevices, .importDevices, .eraseUser, .readBadge, .setBadge,
-            .consumeBadge, .changeBadgeOfToken, .sendMessage, .listMessages, .readMessage, .readFeedback,
-            .undoFeedback, .listCredentials, .submitCredential, .activateCredential, .retireCredential,
+            .consumeBadge, .changeBadgeOfToken, .sendMessage, .listMessages, .readMessage, .listFailures, .readPush,
+            .readFeedback, .undoFeedback, .listCredentials, .submitCredential, .activateCredential, .retireCredential,
             .deleteCredential:
             false
         }
@@ -100,8 +104,8 @@ extension Route {
             .setBadge, .consumeBadge, .changeBadgeOfToken, .sendMessage, .submitCredential:
             true
         case .health, .readiness, .contract, .errors, .listApps, .readApp, .deleteApp, .listDevices, .readDevice,
-            .removeDevice, .eraseUser, .readBadge, .listMessages, .readMessage, .readFeedback, .undoFeedback,
-            .listCredentials, .activateCredential, .retireCredential, .deleteCredential:
+            .removeDevice, .eraseUser, .readBadge, .listMessages, .readMessage, .listFailures, .readPush, .readFeedback,
+            .undoFeedback, .listCredentials, .activateCredential, .retireCredential, .deleteCredential:
             false
         }
     }
@@ -110,12 +114,14 @@ extension Route {
     package var queryNames: [String] {
         switch self {
         case .listApps, .listMessages: ["cursor", "limit"]
+        case .listFailures: ["cursor", "limit", "state", "reason"]
         case .readFeedback: ["after", "limit"]
         case .listDevices: ["user", "tag", "provider", "state", "kind", "stale", "cursor", "limit"]
         case .readDevice, .patchDevice, .readBadge, .setBadge, .consumeBadge: ["kind"]
         case .health, .readiness, .contract, .errors, .createApp, .readApp, .changeApp, .deleteApp, .registerToken,
             .registerDevice, .removeDevice, .lookUpDevices, .importDevices, .eraseUser, .changeBadgeOfToken,
-            .sendMessage, .readMessage, .undoFeedback, .listCredentials, .submitCredential, .activateCredential,
+            .sendMessage, .readMessage, .readPush, .undoFeedback, .listCredentials, .submitCredential,
+            .activateCredential,
             .retireCredential, .deleteCredential:
             []
         }

@@ -103,6 +103,8 @@ package struct GatewayResponder: HTTPResponder {
         case .sendMessage: try await messages.send(call)
         case .listMessages: try await messages.list(call)
         case .readMessage: try await messages.read(call)
+        case .listFailures: try await messages.failures(call)
+        case .readPush: try await messages.story(call)
         case .readFeedback: try await feedback.read(call)
         case .undoFeedback: try await feedback.undo(call)
         case .listCredentials: try await credentials.list(call)

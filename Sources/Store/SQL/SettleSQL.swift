@@ -5,19 +5,20 @@ import Postgres
 enum SettleSQL {
     // $1 parcel, $2 epoch, $3 settles; $4..$10 new endings by terminal state, $11 handed over; $12 now;
     // $13 states, $14 reasons, $15 counts; $16 routes, $17 due after in microseconds, $18 attempts, $19 lapses,
-    // $20 retry spent, $21 answer lost, $22 members, $23 member counts; $24 answered, $25 suspected.
+    // $20 retry spent, $21 answer lost, $22 members, $23 member counts; $24 answered, $25 suspected; $26 why the remainders
+    // wait; the history: $27 states, $28 reasons, $29 attempts, $30 first, $31 last, $32 members, $33 member counts.
     private static let mine = "id = $1 AND epoch = $2 AND settles = $3 AND state = 2"
 
     private static let born = """
         born AS (
             INSERT INTO parcels (message_id, app_id, route_id, format, priority, attempt, lapses, retry_spent,
-                badge_marked, answer_lost, due_at, expires_at, members, member_count, pending)
+                badge_marked, answer_lost, due_at, expires_at, members, member_count, pending, waits_for)
             SELECT mine.message_id, mine.app_id, rest.route_id, mine.format, mine.priority, rest.attempt, rest.lapses,
                 rest.retry_spent, mine.badge_marked, rest.answer_lost,
                 coalesce($12, now()) + rest.due_after * interval '1 microsecond', mine.expires_at, rest.members,
-                rest.count, rest.count
-            FROM mine CROSS JOIN unnest($16, $17, $18, $19, $20, $21, $22, $23)
-                AS rest (route_id, due_after, attempt, lapses, retry_spent, answer_lost, members, count)
+                rest.count, rest.count, rest.waits_for
+            FROM mine CROSS JOIN unnest($16, $17, $18, $19, $20, $21, $22, $23, $26)
+                AS rest (route_id, due_after, attempt, lapses, retry_spent, answer_lost, members, count, waits_for)
         )
         """
 
@@ -61,18 +62,29 @@ enum SettleSQL {
         )
         """
 
-    /// Members stay leased: $26 bitmap, $27 pending after.
+    private static let told = """
+        told AS (
+            INSERT INTO push_history (message_id, parcel_id, settle, place, route_id, state, reason, attempts, at,
+                first_member, last_member, members, member_count)
+            SELECT mine.message_id, $1, $3, did.place, mine.route_id, did.state, did.reason, did.attempts,
+                coalesce($12, clock_timestamp()), did.first_member, did.last_member, did.members, did.count
+            FROM mine CROSS JOIN unnest($27, $28, $29, $30, $31, $32, $33) WITH ORDINALITY
+                AS did (state, reason, attempts, first_member, last_member, members, count, place)
+        )
+        """
+
+    /// Members stay leased: $34 bitmap, $35 pending after.
     static let part = Statement(
         "parcel_settle_part",
         """
         WITH mine AS (
-            UPDATE parcels SET settles = settles + 1, settled = $26, pending = $27, handed_over = handed_over + $11,
+            UPDATE parcels SET settles = settles + 1, settled = $34, pending = $35, handed_over = handed_over + $11,
                 accepted = accepted + $4, rejected = rejected + $5, unregistered = unregistered + $6,
                 expired = expired + $7, suppressed = suppressed + $8, cancelled = cancelled + $9,
                 gave_up = gave_up + $10
             WHERE \(mine)
             RETURNING message_id, app_id, route_id, format, priority, badge_marked, expires_at
-        ), \(born), \(reasons(of: "mine")), \(heard)
+        ), \(born), \(reasons(of: "mine")), \(heard), \(told)
         SELECT count(*) FROM mine
         """)
 
@@ -100,7 +112,7 @@ enum SettleSQL {
                     WHEN m.audience = m.members + mine.ended AND m.state <> 7 THEN coalesce($12, clock_timestamp()) END
             FROM mine WHERE m.id = mine.message_id
             RETURNING m.id AS message_id
-        ), \(born), \(reasons(of: "folded")), \(providers), \(heard)
+        ), \(born), \(reasons(of: "folded")), \(providers), \(heard), \(told)
         SELECT count(*) FROM mine
         """)
 

@@ -1,0 +1,104 @@
+import Encodings
+import JSON
+import PushModel
+
+/// What became of pushes, as the API shows it.
+package enum HistoryAnswer {
+    package static func page(_ failures: [PushFailure], next: String?) -> [UInt8] {
+        var writer = JSONWriter(capacity: 4_096)
+        writer.page(failures, next: next) { writer, failure in
+            writer.beginObject()
+            writer.optional("installation", failure.installation)
+            writer.member("kind", failure.kind.name)
+            writer.member("provider", failure.provider.name)
+            writer.member("state", failure.ending.state.name)
+            writer.member("reason", failure.ending.reason)
+            writer.time("at", failure.at)
+            writer.member("attempts", failure.attempts)
+            writer.endObject()
+        }
+        return writer.bytes
+    }
+
+    package static func body(_ story: PushStory) -> [UInt8] {
+        var writer = JSONWriter(capacity: 1_024)
+        writer.beginObject()
+        writer.member("message", story.message.value.text)
+        writer.member("installation", story.installation)
+        writer.member("kind", story.kind.name)
+        writer.member("state", story.standing.name)
+        if case .ended(let ending) = story.standing {
+            writer.optional("reason", ending.reason.isEmpty ? nil : ending.reason)
+        } else {
+            writer.optional("reason", story.standing.pending?.cause)
+        }
+        if let registration = story.registration {
+            // The name that a push keeps over all its attempts: what APNs is told as its apns-id.
+            let id = PushIdentity.apnsID(message: story.message, registration: registration)
+            writer.member("push_id", id.text)
+        }
+        if let push = story.standing.pending {
+            writer.member("parcel", String(push.parcel.value))
+            write(push.leg, to: &writer)
+            writer.member("attempts", push.attempts)
+            writer.time("due_at", push.dueAt)
+        }
+        writeSteps(story, to: &writer)
+        writer.endObject()
+        return writer.bytes
+    }
+
+    /// The message's acceptance first, then each settle's word.
+    private static func writeSteps(_ story: PushStory, to writer: inout JSONWriter) {
+        writer.name("steps")
+        writer.beginArray()
+        writer.beginObject()
+        writer.time("at", story.acceptedAt)
+        writer.member("step", "message_accepted")
+        writer.endObject()
+        for step in story.steps {
+            writer.beginObject()
+            writer.time("at", step.at)
+            switch step.event {
+            case .ended(let ending):
+                writer.member("step", ending.state.name)
+                writer.optional("reason", ending.reason.isEmpty ? nil : ending.reason)
+            case .goesOn(let cause):
+                writer.member("step", "goes_on")
+                writer.member("reason", cause)
+            }
+            writer.member("parcel", String(step.parcel.value))
+            write(step.leg, to: &writer)
+            writer.member("attempts", step.attempts)
+            writer.endObject()
+        }
+        writer.endArray()
+    }
+
+    private static func write(_ leg: PushLeg, to writer: inout JSONWriter) {
+        writer.member("provider", leg.provider.name)
+        writer.member("environment", leg.environment.name)
+        writer.member("topic", leg.topic)
+    }
+}
+
+extension PushStanding {
+    fileprivate var pending: PendingPush? {
+        switch self {
+        case .waiting(let push), .sending(let push): push
+        case .planning, .notInAudience, .ended, .notKept: nil
+        }
+    }
+
+    /// Stable words: published in docs/openapi.yaml.
+    fileprivate var name: String {
+        switch self {
+        case .planning: "planning"
+        case .notInAudience: "not_in_audience"
+        case .waiting: "waiting"
+        case .sending: "sending"
+        case .ended(let ending): ending.state.name
+        case .notKept: "not_kept"
+        }
+    }
+}

@@ -1,0 +1,116 @@
+/// One push that ended otherwise than accepted.
+package struct PushFailure: Equatable, Sendable {
+    /// nil: the device was deleted, or its user erased.
+    package let installation: String?
+    package let kind: TokenKind
+    package let provider: Provider
+    package let ending: Ending
+    package let at: WallInstant
+    /// How often it was tried.
+    package let attempts: Int16
+
+    package init(
+        installation: String?, kind: TokenKind, provider: Provider, ending: Ending, at: WallInstant, attempts: Int16
+    ) {
+        self.installation = installation
+        self.kind = kind
+        self.provider = provider
+        self.ending = ending
+        self.at = at
+        self.attempts = attempts
+    }
+}
+
+/// What happened to one message's push to one device, as far as it is known.
+package struct PushStory: Equatable, Sendable {
+    package let message: MessageID
+    package let acceptedAt: WallInstant
+    package let installation: String
+    package let kind: TokenKind
+    /// nil: the app has no such device, now.
+    package let registration: RegistrationID?
+    package let standing: PushStanding
+    /// In the order in which they happened.
+    package let steps: [PushStep]
+
+    package init(
+        message: MessageID, acceptedAt: WallInstant, installation: String, kind: TokenKind,
+        registration: RegistrationID?, standing: PushStanding, steps: [PushStep]
+    ) {
+        self.message = message
+        self.acceptedAt = acceptedAt
+        self.installation = installation
+        self.kind = kind
+        self.registration = registration
+        self.standing = standing
+        self.steps = steps
+    }
+}
+
+/// Where a push is now.
+package enum PushStanding: Equatable, Sendable {
+    /// The audience is still being cut, and its turn has not come. → notInAudience, waiting
+    case planning
+    /// The message is not for this device, or the device came after the message.
+    case notInAudience
+    /// In a parcel that nobody has leased. → sending
+    case waiting(PendingPush)
+    /// In a parcel that a process has leased, unanswered as far as is settled. → waiting, ended
+    case sending(PendingPush)
+    case ended(Ending)
+    /// Over, but nothing tells how: its history has outlived its retention, or an older program settled it.
+    case notKept
+}
+
+/// A push that is still owed.
+package struct PendingPush: Equatable, Sendable {
+    package let parcel: ParcelID
+    package let leg: PushLeg
+    package let attempts: Int16
+    package let dueAt: WallInstant
+    /// Why it waits, where it was tried or handed over before. A newer program may know more words than `WaitCause`.
+    package let cause: String?
+
+    package init(parcel: ParcelID, leg: PushLeg, attempts: Int16, dueAt: WallInstant, cause: String?) {
+        self.parcel = parcel
+        self.leg = leg
+        self.attempts = attempts
+        self.dueAt = dueAt
+        self.cause = cause
+    }
+}
+
+/// The route of a parcel, in words.
+package struct PushLeg: Equatable, Sendable {
+    package let provider: Provider
+    package let environment: PushEnvironment
+    package let topic: String
+    package init(provider: Provider, environment: PushEnvironment, topic: String) {
+        self.provider = provider
+        self.environment = environment
+        self.topic = topic
+    }
+}
+
+/// One settle's word about a push.
+package struct PushStep: Equatable, Sendable {
+    package let at: WallInstant
+    package let parcel: ParcelID
+    package let leg: PushLeg
+    package let attempts: Int16
+    package let event: Event
+
+    package enum Event: Equatable, Sendable {
+        case ended(Ending)
+        /// Goes on in another parcel; why.
+        case goesOn(String)
+    }
+
+    package init(at: WallInstant, parcel: ParcelID, leg: PushLeg, attempts: Int16, event: Event) {
+        self.at = at
+        self.parcel = parcel
+        self.leg = leg
+        self.attempts = attempts
+        self.event = event
+    }
+}

@@ -1,0 +1,153 @@
+import Encodings
+import Postgres
+import PushModel
+
+/// Which failures of a message are asked for.
+package struct FailureFilter: Equatable, Sendable {
+    package let state: TerminalState?
+    package let reason: String?
+    package init(state: TerminalState? = nil, reason: String? = nil) {
+        self.state = state
+        self.reason = reason
+    }
+}
+
+package struct FailurePage: Equatable, Sendable {
+    package let items: [PushFailure]
+    /// Where the next page begins; nil: this was the last.
+    package let next: FailureCursor?
+}
+
+/// A place among the failures of a message. Opaque to whoever holds it.
+package struct FailureCursor: Equatable, Sendable {
+    let parcel: Int64
+    let settle: Int32
+    let place: Int16
+    /// Among the members of that row.
+    let position: Int32
+
+    init(parcel: Int64, settle: Int32, place: Int16, position: Int32) {
+        precondition(parcel >= 0 && settle >= 0 && place >= 0 && position >= 0)
+        self.parcel = parcel
+        self.settle = settle
+        self.place = place
+        self.position = position
+    }
+
+    static let start = FailureCursor(parcel: 0, settle: 0, place: 0, position: 0)
+
+    /// nil: not one of ours.
+    package init?(text: String) {
+        guard text.utf8.count == 48, let bytes = Hexadecimal.decode(text) else { return nil }
+        func word(_ start: Int) -> UInt64 { bytes[start..<start + 8].reduce(0) { $0 << 8 | UInt64($1) } }
+        guard let parcel = Int64(exactly: word(0)), let settle = Int32(exactly: word(8) >> 32),
+            let place = Int16(exactly: word(8) & 0xffff_ffff), let position = Int32(exactly: word(16)),
+            position < MemberList.membersMax
+        else { return nil }
+        self.init(parcel: parcel, settle: settle, place: place, position: position)
+    }
+
+    package var text: String {
+        var bytes: [UInt8] = []
+        Hexadecimal.append(UInt64(parcel), to: &bytes)
+        Hexadecimal.append(UInt64(settle) << 32 | UInt64(place), to: &bytes)
+        Hexadecimal.append(UInt64(position), to: &bytes)
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}
+
+extension MessageStore {
+    /// A message's pushes that ended otherwise than accepted, as its history tells them, each once, in an order that
+    /// does not change; nil: the app has no such message.
+    ///
+    /// While a message is being sent its failures come up anywhere in that order: a list is whole once the message has
+    /// finished.
+    package func failures(
+        app: AppID, id: MessageID, filter: FailureFilter = FailureFilter(), from cursor: FailureCursor? = nil,
+        limit: Int
+    ) async throws(StoreFault) -> FailurePage? {
+        precondition(limit > 0)
+        let start = cursor ?? .start
+        let queries = [
+            Query(HistorySQL.kind) {
+                $0.int64(app.value)
+                $0.uuid(id.value)
+            },
+            Query(HistorySQL.failures) {
+                $0.uuid(id.value)
+                $0.int64(start.parcel)
+                $0.int32(start.settle)
+                $0.int16(start.place)
+                $0.int16(filter.state?.rawValue)
+                $0.text(filter.reason)
+                $0.int64(Int64(start.position) + Int64(limit) + 1)
+            },
+        ]
+        let pool = pool
+        return try await translating { () throws(PostgresError) in
+            let answers = try await pool.run(queries)
+            guard answers[0].rowCount == 1 else { return nil }
+            guard let kind = TokenKind(rawValue: try answers[0].int16(0, 0)) else {
+                throw .unexpectedShape(statement: "history_kind", column: 0)
+            }
+            let found = try FoundFailures(reading: answers[1], from: start, limit: limit)
+            let names = try await pool.read(Query(HistorySQL.names) { $0.int64Array(found.members.sorted()) })
+            return FailurePage(items: try found.items(of: kind, named: names), next: found.next)
+        }
+    }
+}
+
+/// Rows of the history taken apart into their members.
+private struct FoundFailures {
+    private var failures: [(member: Int64, provider: Provider, ending: Ending, at: WallInstant, attempts: Int16)] = []
+    private(set) var next: FailureCursor?
+
+    var members: [Int64] { failures.map(\.member) }
+
+    init(reading rows: ResultSet, from start: FailureCursor, limit: Int) throws(PostgresError) {
+        for row in 0..<rows.rowCount {
+            let here = FailureCursor(
+                parcel: try rows.int64(row, 0), settle: try rows.int32(row, 1), place: try rows.int16(row, 2),
+                position: 0)
+            let isStart = here.parcel == start.parcel && here.settle == start.settle && here.place == start.place
+            guard let state = TerminalState(rawValue: try rows.int16(row, 4)) else {
+                throw .unexpectedShape(statement: "history_failures", column: 4)
+            }
+            // A newer program's: it can't be named here.
+            guard let provider = Provider(rawValue: try rows.int16(row, 3)) else { continue }
+            let ending = Ending(state, try rows.text(row, 5))
+            let attempts = try rows.int16(row, 6)
+            let at = try rows.instant(row, 7)
+            let members = try rows.members(row, 8, of: "history_failures")
+            for position in members.indices.dropFirst(isStart ? Int(start.position) : 0) {
+                guard failures.count < limit else {
+                    next = FailureCursor(
+                        parcel: here.parcel, settle: here.settle, place: here.place, position: Int32(position))
+                    return
+                }
+                failures.append((members[position], provider, ending, at, attempts))
+            }
+        }
+    }
+
+    func items(of kind: TokenKind, named rows: ResultSet) throws(PostgresError) -> [PushFailure] {
+        let ids = try rows.int64Column(0)
+        var names: [Int64: String] = [:]
+        for (row, id) in ids.enumerated() { names[id] = try rows.text(row, 1) }
+        return failures.map {
+            PushFailure(
+                installation: names[$0.member], kind: kind, provider: $0.provider, ending: $0.ending, at: $0.at,
+                attempts: $0.attempts)
+        }
+    }
+}
+
+extension ResultSet {
+    /// A list of members, as parcels and their history hold them.
+    func members(_ row: Int, _ column: Int, of statement: String) throws(PostgresError) -> [Int64] {
+        guard let members = try? MemberList.decode(bytes(row, column)) else {
+            throw .unexpectedShape(statement: statement, column: column)
+        }
+        return members
+    }
+}

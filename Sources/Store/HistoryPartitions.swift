@@ -1,0 +1,82 @@
+import Encodings
+import Postgres
+import PushModel
+
+/// The partitions of the history: one for each day's messages, made ahead of their day, dropped when all that they tell
+/// of is older than its retention.
+struct HistoryPartitions: Sendable {
+    /// So many days ahead of today: a gateway may be away for that long without its rows lying in the last partition.
+    static let daysAhead: Int64 = 3
+    /// Rows of the last partition that go at once.
+    private static let rowsMax: Int64 = 5_000
+
+    private let pool: PostgresPool
+    init(pool: PostgresPool) { self.pool = pool }
+
+    /// Makes what is missing and drops what is over; returns how many rows went that no partition took with it.
+    ///
+    /// Making and dropping locks the table for a moment: whoever waits longer than a second for that gives up, and the
+    /// next call tries again.
+    func keep(daysKept: Int64, now: WallInstant?) async throws(PostgresError) -> Int {
+        precondition(daysKept > 0)
+        let rows = try await pool.read(Query(HistorySQL.partitions) { $0.instant(now) })
+        let today = try rows.int64(0, 0)
+        let known = try rows.textArray(0, 1).compactMap(Self.day)
+        let missing = (today...today + Self.daysAhead).filter { !known.contains($0) }
+        for day in missing where try await !hasStrays(on: day) { try await change(Self.making(day)) }
+        let over = known.filter { $0 < today - daysKept }
+        for day in over { try await change("DROP TABLE IF EXISTS \(Self.name(day))") }
+        return try await pool.run(
+            Query(HistorySQL.sweepRest) {
+                $0.uuid(Self.first(of: today - daysKept))
+                $0.int64(Self.rowsMax)
+            }
+        ).affectedRows
+    }
+
+    /// A partition can't be made beside rows that belong to it: those of the day of an upgrade.
+    private func hasStrays(on day: Int64) async throws(PostgresError) -> Bool {
+        try await pool.read(
+            Query(HistorySQL.strays) {
+                $0.uuid(Self.first(of: day))
+                $0.uuid(Self.first(of: day + 1))
+            }
+        ).bool(0, 0)
+    }
+
+    /// One process at a time; where another was faster, or the lock is not to be had, nothing happens.
+    private func change(_ script: String) async throws(PostgresError) {
+        do throws(PostgresError) {
+            try await pool.transaction { transaction throws(PostgresError) in
+                guard try await transaction.run(Query(HistorySQL.lockPartitions)).bool(0, 0) else { return }
+                try await transaction.script("SET LOCAL lock_timeout = '1s'; " + script)
+            }
+        } catch .refused(let refusal) where Self.passing.contains(refusal.sqlState.code) { return }
+    }
+
+    // lock_not_available, duplicate_table, wrong_object_type (it is a partition by now), check_violation (strays).
+    private static let passing = ["55P03", "42P07", "42809", "23514"]
+
+    /// Attached, not made in place: that locks only the last partition against writers.
+    private static func making(_ day: Int64) -> String {
+        """
+        CREATE TABLE \(name(day)) (LIKE push_history INCLUDING CONSTRAINTS INCLUDING STORAGE);
+        ALTER TABLE push_history ATTACH PARTITION \(name(day))
+            FOR VALUES FROM ('\(first(of: day).text)') TO ('\(first(of: day + 1).text)')
+        """
+    }
+
+    private static let prefix = "push_history_d"
+
+    /// Days since 1970.
+    static func name(_ day: Int64) -> String { prefix + String(day) }
+
+    private static func day(_ name: String) -> Int64? {
+        name.hasPrefix(prefix) ? Int64(name.dropFirst(prefix.count)) : nil
+    }
+
+    /// The lowest id that a message of that day can have: 48 bits of milliseconds, and nothing behind.
+    static func first(of day: Int64) -> UniversalID {
+        UniversalID(high: UInt64(max(0, day) * 86_400_000) << 16, low: 0)
+    }
+}

@@ -1,0 +1,94 @@
+import Postgres
+
+/// What became of pushes, one by one.
+enum HistorySQL {
+    /// $1 app, $2 message.
+    static let kind = Statement("history_kind", "SELECT kind FROM messages WHERE app_id = $1 AND id = $2")
+
+    /// $1 message, from $2 parcel, $3 settle, $4 place on, $5 state or null, $6 reason or null, $7 how many members.
+    ///
+    /// As many rows as hold so many members, and no more: each may have thousands.
+    static let failures = Statement(
+        "history_failures",
+        """
+        SELECT parcel_id, settle, place, provider, state, reason, attempts, at, members FROM (
+            SELECT h.parcel_id, h.settle, h.place, r.provider, h.state, h.reason, h.attempts, h.at, h.members,
+                sum(h.member_count) OVER (ORDER BY h.parcel_id, h.settle, h.place) - h.member_count AS before
+            FROM push_history h JOIN routes r ON r.id = h.route_id
+            WHERE h.message_id = $1 AND (h.parcel_id, h.settle, h.place) >= ($2, $3, $4) AND h.state > 1
+                AND h.state = coalesce($5, h.state) AND h.reason = coalesce($6, h.reason)
+            ORDER BY h.parcel_id, h.settle, h.place LIMIT $7
+        ) AS found WHERE before < $7 ORDER BY parcel_id, settle, place
+        """)
+
+    /// $1 ids.
+    static let names = Statement(
+        "history_names", "SELECT id, installation FROM registrations WHERE id = ANY ($1) ORDER BY id")
+
+    /// $1 app, $2 message, $3 installation. Whether the history tells of every member of the audience: then who is in
+    /// none of its rows is not in the audience.
+    static let subject = Statement(
+        "history_subject",
+        """
+        SELECT m.kind, m.accepted_at, m.horizon, m.audience IS NOT NULL, r.id,
+            m.planned_members = (SELECT coalesce(sum(pending), 0) FROM parcels WHERE message_id = m.id)
+                + (SELECT coalesce(sum(member_count), 0) FROM push_history
+                    WHERE message_id = m.id AND state > 0 AND reason <> 'retired')
+                + (SELECT coalesce(sum(count), 0) FROM message_reasons
+                    WHERE message_id = m.id AND reason IN ('unknown_device', 'unknown_user', 'retired')), c.audience
+        FROM messages m
+        LEFT JOIN LATERAL (
+            SELECT id FROM registrations WHERE app_id = $1 AND installation = $3 AND kind = m.kind LIMIT 1
+        ) AS r ON true
+        LEFT JOIN message_contents c ON c.message_id = m.id
+        WHERE m.app_id = $1 AND m.id = $2
+        """)
+
+    /// $1 message, $2 after which parcel, $3 how many.
+    static let openParcels = Statement(
+        "history_open_parcels",
+        """
+        SELECT p.id, r.provider, r.environment, r.topic, p.state, p.attempt, p.due_at, p.waits_for, p.members, p.settled,
+            p.member_count
+        FROM parcels p JOIN routes r ON r.id = p.route_id
+        WHERE p.message_id = $1 AND p.id > $2 ORDER BY p.id LIMIT $3
+        """)
+
+    /// $1 message, $2 registration, after $3 parcel, $4 settle, $5 place, $6 how many.
+    static let about = Statement(
+        "history_about",
+        """
+        SELECT h.parcel_id, h.settle, h.place, r.provider, r.environment, r.topic, h.state, h.reason, h.attempts, h.at,
+            h.members
+        FROM push_history h JOIN routes r ON r.id = h.route_id
+        WHERE h.message_id = $1 AND (h.parcel_id, h.settle, h.place) > ($3, $4, $5)
+            AND h.first_member <= $2 AND h.last_member >= $2
+        ORDER BY h.parcel_id, h.settle, h.place LIMIT $6
+        """)
+
+    /// $1 now. The clock and the partitions of the history by name.
+    static let partitions = Statement(
+        "history_partitions",
+        """
+        SELECT extract(epoch FROM coalesce($1, clock_timestamp()))::bigint / 86400, ARRAY(
+            SELECT c.relname::text FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+            WHERE i.inhparent = 'push_history'::regclass ORDER BY 1)
+        """)
+
+    /// Held to the end of the transaction; the number is "hist" in ASCII.
+    static let lockPartitions = Statement(
+        "history_lock_partitions", "SELECT pg_try_advisory_xact_lock(x'68697374'::integer, 0)")
+
+    /// $1 from which message, $2 to which one. Rows that lie where their day's partition should be.
+    static let strays = Statement(
+        "history_strays",
+        "SELECT EXISTS (SELECT FROM push_history_rest WHERE message_id >= $1 AND message_id < $2)")
+
+    /// $1 below which message, $2 rows at most.
+    static let sweepRest = Statement(
+        "history_sweep_rest",
+        """
+        DELETE FROM push_history_rest WHERE ctid = ANY (ARRAY(
+            SELECT ctid FROM push_history_rest WHERE message_id < $1 LIMIT $2 FOR UPDATE SKIP LOCKED))
+        """)
+}

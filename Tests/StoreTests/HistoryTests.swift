@@ -1,0 +1,266 @@
+import DeliveryRules
+import Postgres
+import PushModel
+import Store
+import Testing
+
+private let dawn = StoreWorld.dawn
+private let production = PushLeg(provider: .apns, environment: .production, topic: StoreWorld.topic)
+
+extension StoreWorld {
+    fileprivate func failures(
+        _ filter: FailureFilter = FailureFilter(), from cursor: FailureCursor? = nil, limit: Int = 100
+    ) async throws -> FailurePage {
+        try #require(
+            try await stores.messages.failures(
+                app: app, id: StoreWorld.message(1), filter: filter, from: cursor, limit: limit))
+    }
+
+    fileprivate func story(_ installation: String) async throws -> PushStory {
+        try #require(
+            try await stores.messages.story(app: app, id: StoreWorld.message(1), installation: installation))
+    }
+}
+
+@Suite("The failures of a message")
+struct FailureTests {
+    /// Ten phones in two parcels: in each one is accepted, two are rejected, and two unregistered.
+    private func fail(_ world: StoreWorld) async throws {
+        try await world.register(1...10)
+        try await world.send(world.newMessage(), parcelMembersMax: 5)
+        for second in Int64(1)...2 {
+            let parcel = try #require(try await world.lease())
+            let endings = [
+                (0..<1, Ending(.accepted)), (1..<3, Ending(.rejected, "BadDeviceToken")),
+                (3..<5, Ending(.unregistered, "Unregistered")),
+            ]
+            _ = try await world.stores.parcels.settle(parcel.settling(endings), now: dawn + .seconds(second))
+        }
+    }
+
+    @Test("are told with device, reason, time and attempts, and nobody who was reached")
+    func told() async throws {
+        try await withStores { world in
+            try await fail(world)
+            let page = try await world.failures()
+            #expect(page.next == nil)
+            #expect(page.items.map(\.installation) == ["i2", "i3", "i4", "i5", "i7", "i8", "i9", "i10"])
+            #expect(
+                page.items.first
+                    == PushFailure(
+                        installation: "i2", kind: .alert, provider: .apns, ending: Ending(.rejected, "BadDeviceToken"),
+                        at: dawn + .seconds(1), attempts: 1))
+            #expect(page.items.last?.at == dawn + .seconds(2))
+            let stranger = try await world.stores.messages.failures(
+                app: world.app, id: StoreWorld.message(2), limit: 1)
+            #expect(stranger == nil)
+        }
+    }
+
+    @Test("come in pages of any size, each once, by state and reason where asked")
+    func pages() async throws {
+        try await withStores { world in
+            try await fail(world)
+            let all = try await world.failures().items
+            for limit in 1...9 {
+                var items: [PushFailure] = []
+                var cursor: FailureCursor?
+                repeat {
+                    let page = try await world.failures(from: cursor, limit: limit)
+                    #expect(page.items.count == limit || page.next == nil)
+                    items += page.items
+                    // As it travels through a client.
+                    cursor = try page.next.map { try #require(FailureCursor(text: $0.text)) }
+                } while cursor != nil
+                #expect(items == all, "pages of \(limit)")
+            }
+            let rejected = try await world.failures(FailureFilter(state: .rejected), limit: 3)
+            #expect(rejected.items.map(\.installation) == ["i2", "i3", "i7"])
+            let rest = try await world.failures(FailureFilter(state: .rejected), from: rejected.next, limit: 3)
+            #expect(rest.items.map(\.installation) == ["i8"] && rest.next == nil)
+            #expect(try await world.failures(FailureFilter(reason: "Unregistered")).items.count == 4)
+            #expect(try await world.failures(FailureFilter(state: .rejected, reason: "Unregistered")).items.isEmpty)
+        }
+    }
+
+    @Test("of a device that was deleted since are nameless, and counted all the same")
+    func erased() async throws {
+        try await withStores { world in
+            try await fail(world)
+            _ = try await world.stores.registry.removeDevice(app: world.app, installation: "i3")
+            #expect(try await world.failures().items.map(\.installation).prefix(3) == ["i2", nil, "i4"])
+            #expect(try await world.account().outcomes == [2, 4, 4, 0, 0, 0, 0])
+            let named = "SELECT count(*) FROM push_history WHERE push_history::text LIKE '%i3%'"
+            #expect(try await world.number(named) == 0)
+        }
+    }
+
+    @Test("are written with the settle or not at all")
+    func fenced() async throws {
+        try await withStores { world in
+            try await world.register(1...4)
+            try await world.send(world.newMessage())
+            let parcel = try #require(try await world.lease())
+            let part = parcel.settling([(0..<2, Ending(.rejected, "BadTopic"))])
+            for _ in 1...2 { _ = try await world.stores.parcels.settle(part, now: dawn) }
+            #expect(try await world.failures().items.count == 2)
+            let stale = parcel.settling([(2..<4, Ending(.rejected, "BadTopic"))], settles: 7)
+            _ = try await world.stores.parcels.settle(stale, now: dawn)
+            #expect(try await world.failures().items.count == 2)
+        }
+    }
+
+    @Test("have cursors that nobody makes up", arguments: ["", "0", String(repeating: "f", count: 48), "zz"])
+    func cursors(text: String) { #expect(FailureCursor(text: text) == nil) }
+}
+
+@Suite("The story of one push")
+struct StoryTests {
+    @Test("goes from planning to its parcel, over each attempt, to its end")
+    func whole() async throws {
+        try await withStores { world in
+            try await world.register(1...4)
+            _ = try await world.stores.messages.accept(world.newMessage(), now: dawn)
+            #expect(try await world.story("i2").standing == .planning)
+            _ = try await world.stores.messages.planSlice(knownFormats: [1], now: dawn)
+            let first = ParcelID(1)
+            let fresh = PendingPush(parcel: first, leg: production, attempts: 0, dueAt: dawn, cause: nil)
+            #expect(try await world.story("i2").standing == .waiting(fresh))
+            let parcel = try #require(try await world.lease())
+            #expect(try await world.story("i2").standing == .sending(fresh))
+            let busy = parcel.settling(
+                [(0..<1, Ending(.accepted)), (2..<4, Ending(.accepted))],
+                remainders: [parcel.remainder(1..<2, after: .seconds(9))])
+            _ = try await world.stores.parcels.settle(busy, now: dawn + .seconds(1))
+            let story = try await world.story("i2")
+            let retry = PendingPush(
+                parcel: ParcelID(2), leg: production, attempts: 1, dueAt: dawn + .seconds(10), cause: "provider_busy")
+            #expect(story.standing == .waiting(retry))
+            let tried = PushStep(
+                at: dawn + .seconds(1), parcel: first, leg: production, attempts: 1, event: .goesOn("provider_busy"))
+            #expect(story.steps == [tried])
+            #expect(story.registration == parcel.members[1].registration && story.acceptedAt == dawn)
+            let again = try #require(try await world.lease(at: dawn + .seconds(10)))
+            _ = try await world.stores.parcels.settle(
+                again.settlingAll(as: Ending(.unregistered, "Unregistered")), now: dawn + .seconds(11))
+            let end = try await world.story("i2")
+            #expect(end.standing == .ended(Ending(.unregistered, "Unregistered")))
+            #expect(
+                end.steps == [
+                    tried,
+                    PushStep(
+                        at: dawn + .seconds(11), parcel: ParcelID(2), leg: production, attempts: 2,
+                        event: .ended(Ending(.unregistered, "Unregistered"))),
+                ])
+            #expect(try await world.story("i1").standing == .ended(Ending(.accepted)))
+        }
+    }
+
+    @Test("of a partly settled parcel tells who is through and who is not")
+    func partly() async throws {
+        try await withStores { world in
+            try await world.register(1...300)
+            try await world.send(world.newMessage(), parcelMembersMax: 3)
+            let parcel = try #require(try await world.lease())
+            _ = try await world.stores.parcels.settle(parcel.settling([(1..<2, Ending(.accepted))]), now: dawn)
+            #expect(try await world.story("i2").standing == .ended(Ending(.accepted)))
+            guard case .sending(let push) = try await world.story("i3").standing else {
+                Issue.record("it is being sent")
+                return
+            }
+            #expect(push.parcel == parcel.id)
+            // In the hundredth parcel.
+            guard case .waiting(let far) = try await world.story("i300").standing else {
+                Issue.record("it waits")
+                return
+            }
+            #expect(far.parcel == ParcelID(100))
+        }
+    }
+
+    @Test("says who is not in the audience, who came too late, who is unknown, and what is not known any more")
+    func others() async throws {
+        try await withStores { world in
+            try await world.register(1...4)
+            try await world.send(world.newMessage(audience: .installations(["i1", "i2", "ghost"])))
+            try await world.register(5...5)
+            #expect(try await world.story("i3").standing == .notInAudience)
+            #expect(try await world.story("i5").standing == .notInAudience)
+            #expect(try await world.story("nobody").standing == .notInAudience)
+            #expect(try await world.story("ghost").standing == .ended(Ending(.rejected, "unknown_device")))
+            let parcel = try #require(try await world.lease())
+            _ = try await world.stores.parcels.settle(parcel.settlingAll(), now: dawn)
+            #expect(try await world.story("i3").standing == .notInAudience)
+            try await world.pool.script("DELETE FROM push_history")
+            #expect(try await world.story("i1").standing == .notKept)
+            #expect(try await world.story("i3").standing == .notKept)
+        }
+    }
+}
+
+@Suite("The history's retention")
+struct HistoryRetentionTests {
+    private func partitions(_ world: StoreWorld) async throws -> [String] {
+        let rows = try await world.pool.read(
+            query(
+                """
+                SELECT c.relname::text FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+                WHERE i.inhparent = 'push_history'::regclass ORDER BY 1
+                """))
+        return try (0..<rows.rowCount).map { try rows.text($0, 0) }
+    }
+
+    private func write(_ world: StoreWorld, day: Int64) async throws {
+        try await world.pool.script(
+            """
+            INSERT INTO push_history VALUES ((lpad(to_hex(\(day)::bigint * 86400000), 12, '0') || repeat('0', 20))::uuid,
+                \(day), 0, 1, 1, 2, 'BadTopic', 1, '2026-01-01', 1, 1, 1, '\\x8101')
+            """)
+    }
+
+    @Test("makes each day's partition ahead of it, and drops it when its messages are over")
+    func days() async throws {
+        try await withStores { world in
+            let noon = WallInstant(secondsSince1970: 20_000 * 86_400 + 43_200)
+            for _ in 1...2 { _ = try await world.stores.sweeper.sweep(historyDays: 2, now: noon) }
+            let first = (20_000...20_003).map { "push_history_d\($0)" } + ["push_history_rest"]
+            #expect(try await partitions(world) == first)
+            for day in Int64(19_997)...20_000 { try await write(world, day: day) }
+            #expect(try await world.number("SELECT count(*) FROM push_history_d20000") == 1)
+            // What has no partition goes row by row.
+            #expect(try await world.stores.sweeper.sweep(historyDays: 2, now: noon) == 1)
+            #expect(try await world.number("SELECT min(parcel_id) FROM push_history") == 19_998)
+            _ = try await world.stores.sweeper.sweep(historyDays: 2, now: noon + .seconds(3 * 86_400))
+            let later = (20_001...20_006).map { "push_history_d\($0)" } + ["push_history_rest"]
+            #expect(try await partitions(world) == later)
+            #expect(try await world.number("SELECT count(*) FROM push_history") == 0)
+        }
+    }
+
+    @Test("leaves a day alone whose rows came before its partition")
+    func strays() async throws {
+        try await withStores { world in
+            let noon = WallInstant(secondsSince1970: 20_000 * 86_400 + 43_200)
+            try await write(world, day: 20_000)
+            _ = try await world.stores.sweeper.sweep(now: noon)
+            #expect(
+                try await partitions(world) == (20_001...20_003).map { "push_history_d\($0)" } + ["push_history_rest"])
+            #expect(try await world.number("SELECT count(*) FROM push_history") == 1)
+        }
+    }
+
+    @Test("is kept by many processes at once as by one")
+    func together() async throws {
+        try await withStores { world in
+            let noon = WallInstant(secondsSince1970: 20_000 * 86_400 + 43_200)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 1...6 {
+                    group.addTask { _ = try await Stores(pool: world.pool).sweeper.sweep(now: noon) }
+                }
+                try await group.waitForAll()
+            }
+            _ = try await world.stores.sweeper.sweep(now: noon)
+            #expect(try await partitions(world).count == 5)
+        }
+    }
+}

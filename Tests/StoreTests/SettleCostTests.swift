@@ -1,0 +1,69 @@
+import DeliveryRules
+import Postgres
+import PushModel
+import Reactor
+import Store
+import Testing
+
+/// Printed for people, not asserted: times belong to a machine. The bytes are a bound.
+@Suite("What the history costs a settle")
+struct SettleCostTests {
+    private static let members = 5_000
+    private static let rounds = 7
+
+    private struct Costs {
+        var told: [Duration] = []
+        var untold: [Duration] = []
+
+        mutating func note(_ time: Duration, isTold: Bool) {
+            if isTold { told.append(time) } else { untold.append(time) }
+        }
+
+        static func median(_ times: [Duration]) -> Duration { times.sorted()[times.count / 2] }
+    }
+
+    private func settle(_ world: StoreWorld, _ number: UInt64, isTold: Bool) async throws -> Duration {
+        try await world.send(world.newMessage(number))
+        let parcel = try #require(try await world.lease())
+        // A hundredth of the tokens is dead, spread over the parcel.
+        var run = ParcelRun(
+            parcel: parcel, leasedAt: MonotonicInstant(nanoseconds: 0), policy: RetryPolicy(), isRepeatable: true)
+        let gone = Outcome.rejected(Rejection(fault: .tokenUnregistered, reason: "Unregistered"))
+        for position in 0..<Self.members {
+            if position % 100 == 0 {
+                run.record(gone, for: position, now: MonotonicInstant(nanoseconds: 0))
+            } else {
+                run.recordAccepted(position)
+            }
+        }
+        let start = Clocks.monotonicNow()
+        let whole = try #require(run.takeSettlement()?.settlement)
+        let settlement = Settlement(
+            parcel: whole.parcel, message: whole.message, epoch: whole.epoch, settles: whole.settles,
+            endings: whole.endings, settledBits: whole.settledBits, remainders: [], pendingAfter: 0,
+            sample: whole.sample, history: isTold ? whole.history : [])
+        #expect(try await world.stores.parcels.settle(settlement, now: StoreWorld.dawn) == .settled)
+        return Clocks.monotonicNow() - start
+    }
+
+    @Test("is two rows of a bit for each member, and a time that is printed")
+    func cost() async throws {
+        try await withStores { world in
+            for start in stride(from: 1, to: Self.members, by: 1_000) { try await world.register(start...start + 999) }
+            var costs = Costs()
+            for round in 0..<Self.rounds {
+                for isTold in [true, false] {
+                    let number = UInt64(round * 2 + (isTold ? 1 : 2))
+                    costs.note(try await settle(world, number, isTold: isTold), isTold: isTold)
+                }
+            }
+            let rows = try await world.number("SELECT count(*) FROM push_history")
+            let bytes = try await world.number("SELECT sum(pg_column_size(h.*)) FROM push_history h") / Self.rounds
+            #expect(rows == 2 * Self.rounds)
+            #expect(bytes < 2 * (Self.members / 8 + 150))
+            print(
+                "A settle of \(Self.members) members: \(Costs.median(costs.told)) with its history of \(bytes) bytes, "
+                    + "\(Costs.median(costs.untold)) without")
+        }
+    }
+}
