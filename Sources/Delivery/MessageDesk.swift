@@ -8,7 +8,7 @@ import Store
 package struct MessageDesk: Sendable {
     /// Unfinished messages of one app; above it, new ones are told to come back later (P8).
     private let backlogMax: Int
-    /// More installations than this named in one message make it a bulk message.
+    /// More receivers than this named in one message make it a bulk message.
     private static let transactionalMax = 100
 
     private let store: MessageStore
@@ -45,10 +45,12 @@ package struct MessageDesk: Sendable {
         steps?.reached(.messageRead)
         let id = MessageID(UUIDv7.make(at: Clocks.wallNow(), random: (Entropy.uint64(), Entropy.uint64())))
         let compiled: CompiledMessage
-        do { compiled = try CompiledMessage.compile(content, message: id) } catch { return .refused(error) }
+        do { compiled = try CompiledMessage.compile(content, message: id, providers: audience.providers) } catch {
+            return .refused(error)
+        }
         let message = NewMessage(
             id: id, app: app, format: StoredContent.format(of: content), urgency: urgency(of: audience),
-            kind: compiled.tokenKind, badge: content.options.isDryRun ? .none : content.badge,
+            kind: audience.kind ?? compiled.tokenKind, badge: content.options.isDryRun ? .none : content.badge,
             lifetime: content.options.lifetime,
             content: StoredContent.encode(content), audience: audience,
             readsLocale: !content.localizations.isEmpty,
@@ -98,9 +100,7 @@ package struct MessageDesk: Sendable {
     }
 
     private func urgency(of audience: Audience) -> MessageUrgency {
-        switch audience {
-        case .all: .bulk
-        case .installations(let names): names.count <= Self.transactionalMax ? .transactional : .bulk
-        }
+        guard let count = audience.namedCount else { return .bulk }
+        return count <= Self.transactionalMax ? .transactional : .bulk
     }
 }

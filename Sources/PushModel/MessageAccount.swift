@@ -100,14 +100,6 @@ package struct EndingTotal: Equatable, Sendable {
     }
 }
 
-/// Whom a message is for.
-package enum Audience: Equatable, Sendable {
-    /// Every live registration of the app, of the kind that the push type asks for.
-    case all
-    /// These installations, each once.
-    case installations([String])
-}
-
 /// One row of the feedback feed.
 package struct FeedbackItem: Equatable, Sendable {
     package let id: Int64

@@ -1,19 +1,38 @@
 import JSON
 import PushModel
 
-/// An audience as its message keeps it: JSON, named installations sorted by their bytes and each once, so that
-/// planning can go on from a position and no pair is planned twice.
+/// An audience as its message keeps it: JSON, names sorted by their bytes and each once, so that planning can go on from
+/// a position and no pair is planned twice. The kind stands in the message's row.
 enum AudienceText {
+    /// Which programs may plan it: numbered together with the formats of contents. 2: users, tags, providers.
+    ///
+    /// A program that does not know a plan's format leaves it to one that does: it would find the text damaged.
+    static func format(of audience: Audience) -> Int16 {
+        switch audience.selection {
+        case .all, .installations: audience.providers == nil ? 1 : 2
+        case .users, .tags: 2
+        }
+    }
+
     static func encode(_ audience: Audience) -> [UInt8] {
         var writer = JSONWriter(capacity: 64)
         writer.beginObject()
-        switch audience {
-        case .all:
-            writer.member("all", true)
-        case .installations(let installations):
-            writer.name("installations")
+        switch audience.selection {
+        case .all: writer.member("all", true)
+        case .installations(let names): writer.member("installations", eachOnce(names))
+        case .users(let names): writer.member("users", eachOnce(names))
+        case .tags(let expression):
+            writer.name("tags")
+            writer.beginObject()
+            writer.member("any", eachOnce(expression.any))
+            writer.member("all", eachOnce(expression.all))
+            writer.member("none", eachOnce(expression.none))
+            writer.endObject()
+        }
+        if let providers = audience.providers {
+            writer.name("providers")
             writer.beginArray()
-            for installation in eachOnce(installations) { writer.string(installation) }
+            for provider in providers { writer.integer(provider.rawValue) }
             writer.endArray()
         }
         writer.endObject()
@@ -22,27 +41,53 @@ enum AudienceText {
 
     /// nil: not what `encode` wrote.
     static func decode(_ bytes: [UInt8]) -> Audience? {
-        guard let stored = (try? JSONReader.read(bytes, limits: .trusted))?.object else { return nil }
+        guard let stored = (try? JSONReader.read(bytes, limits: .trusted))?.object,
+            let selection = selection(stored)
+        else { return nil }
+        guard let values = stored["providers"]?.array else { return Audience(selection) }
+        let providers = values.compactMap { $0.integer.flatMap(Int16.init(exactly:)).flatMap(Provider.init) }
+        return providers.count == values.count ? Audience(selection, providers: providers) : nil
+    }
+
+    private static func selection(_ stored: JSONObject) -> Audience.Selection? {
         if stored["all"] != nil { return .all }
-        guard let values = stored["installations"]?.array else { return nil }
-        var installations: [String] = []
-        installations.reserveCapacity(values.count)
+        if let names = stored["installations"] { return texts(names).map { .installations($0) } }
+        if let names = stored["users"] { return texts(names).map { .users($0) } }
+        guard let tags = stored["tags"]?.object, let any = texts(tags["any"]), let all = texts(tags["all"]),
+            let none = texts(tags["none"])
+        else { return nil }
+        return .tags(TagExpression(any: any, all: all, none: none))
+    }
+
+    private static func texts(_ stored: JSONValue?) -> [String]? {
+        guard let values = stored?.array else { return nil }
+        var texts: [String] = []
+        texts.reserveCapacity(values.count)
         for value in values {
-            guard let installation = value.string else { return nil }
-            installations.append(installation)
+            guard let text = value.string else { return nil }
+            texts.append(text)
         }
-        return .installations(installations)
+        return texts
     }
 
     /// Compared by bytes, as the database does: Swift's strings take different spellings of one letter for equal.
-    private static func eachOnce(_ installations: [String]) -> [String] {
-        let sorted = installations.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+    private static func eachOnce(_ names: [String]) -> [String] {
+        let sorted = names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
         var kept: [String] = []
         kept.reserveCapacity(sorted.count)
-        for installation in sorted {
-            if let last = kept.last, last.utf8.elementsEqual(installation.utf8) { continue }
-            kept.append(installation)
+        for name in sorted {
+            if let last = kept.last, last.utf8.elementsEqual(name.utf8) { continue }
+            kept.append(name)
         }
         return kept
+    }
+}
+
+extension JSONWriter {
+    fileprivate mutating func member(_ name: String, _ texts: [String]) {
+        self.name(name)
+        beginArray()
+        for text in texts { string(text) }
+        endArray()
     }
 }

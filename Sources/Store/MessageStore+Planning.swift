@@ -49,7 +49,7 @@ extension MessageStore {
                         atWork.note(row.rowCount == 1 ? MessageID(try row.uuid(0, 0)) : nil)
                         guard row.rowCount == 1 else { return nil }
                         let turn = try PlanTurn(reading: row)
-                        let found = try await turn.read(idsMax: idsMax, in: transaction)
+                        let found = try await turn.look(idsMax: idsMax).read(turn.audience, in: transaction)
                         let cut = SliceCut(found, parcelMembersMax: parcelMembersMax)
                         let answers = try await transaction.conclude(
                             turn.writing(cut, now: now), announcing: .sliceWritten, to: steps)
@@ -105,30 +105,10 @@ private struct PlanTurn: Sendable {
         self.audience = audience
     }
 
-    func read(idsMax: Int, in transaction: PostgresTransaction) async throws(PostgresError) -> FoundMembers {
-        switch audience {
-        case .all:
-            let query = Query(PlanSQL.live) {
-                $0.int64(app)
-                $0.int16(kind)
-                $0.int64(plannedThrough)
-                $0.int64(horizon)
-                $0.int64(Int64(idsMax))
-            }
-            return try FoundMembers(live: try await transaction.run([query])[0], idsMax: idsMax, horizon: horizon)
-        case .installations(let installations):
-            let start = min(Int(plannedThrough), installations.count)
-            let end = min(start + idsMax, installations.count)
-            let query = Query(PlanSQL.named) {
-                $0.int64(app)
-                $0.int16(kind)
-                $0.int64(horizon)
-                $0.array(.text, count: end - start) { $1.text(installations[start + $0]) }
-            }
-            return try FoundMembers(
-                named: try await transaction.run([query])[0], plannedThrough: Int64(end),
-                isLast: end == installations.count)
-        }
+    func look(idsMax: Int) -> AudienceLook {
+        AudienceLook(
+            app: app, kind: kind, after: plannedThrough, horizon: horizon, idsMax: idsMax,
+            providers: audience.providers?.map(\.rawValue) ?? [])
     }
 
     /// The message's own row comes first and its reasons after: every settle takes them in this order.
@@ -137,8 +117,8 @@ private struct PlanTurn: Sendable {
             Query(PlanSQL.count) {
                 $0.uuid(message)
                 $0.int64(Int64(cut.members))
-                $0.int64(cut.found.unknown)
-                $0.int64(cut.found.retired)
+                $0.int64(cut.found.ended(.rejected))
+                $0.int64(cut.found.ended(.unregistered))
                 $0.bool(cut.found.isLast)
                 $0.instant(now)
             }

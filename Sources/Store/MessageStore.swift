@@ -54,6 +54,7 @@ package struct MessageStore: Sendable {
         parameters.bytes(AudienceText.encode(message.audience))
         parameters.instant(now)
         parameters.bool(message.readsLocale)
+        parameters.int16(max(message.format, AudienceText.format(of: message.audience)))
         guard let once = message.idempotency else { return [Query(MessageSQL.accept, parameters)] }
         parameters.text(once.claim.operation)
         parameters.text(once.claim.key)

@@ -3,56 +3,6 @@ import Encodings
 import Postgres
 import PushModel
 
-/// What one read of the audience found.
-struct FoundMembers: Sendable {
-    /// Rising, with the route of each beside it.
-    private(set) var ids: [Int64] = []
-    private(set) var routes: [Int64] = []
-    /// Named, but nobody's: rejected (`unknown_device`).
-    private(set) var unknown: Int64 = 0
-    /// Named, and retired: unregistered (`retired`).
-    private(set) var retired: Int64 = 0
-    let plannedThrough: Int64
-    let isLast: Bool
-
-    /// An id range of every live registration.
-    init(live rows: ResultSet, idsMax: Int, horizon: Int64) throws(PostgresError) {
-        ids = try rows.int64Column(0)
-        routes = try rows.int64Column(1)
-        isLast = ids.count < idsMax
-        plannedThrough = ids.last ?? horizon
-    }
-
-    /// One row for each named installation.
-    init(named rows: ResultSet, plannedThrough: Int64, isLast: Bool) throws(PostgresError) {
-        self.plannedThrough = plannedThrough
-        self.isLast = isLast
-        var live: [(id: Int64, route: Int64)] = []
-        for row in 0..<rows.rowCount {
-            guard let id = try rows.int64OrNil(row, 0) else {
-                unknown += 1
-                continue
-            }
-            if try rows.int16(row, 2) == RegistrationState.retired.rawValue {
-                retired += 1
-            } else {
-                live.append((id, try rows.int64(row, 1)))
-            }
-        }
-        live.sort { $0.id < $1.id }
-        ids = live.map(\.id)
-        routes = live.map(\.route)
-    }
-
-    /// Those that end before anything is sent, ordered by state and reason.
-    var endings: [EndingCount] {
-        var endings: [EndingCount] = []
-        if unknown > 0 { endings.append(EndingCount(ending: Ending(.rejected, "unknown_device"), count: Int(unknown))) }
-        if retired > 0 { endings.append(EndingCount(ending: Ending(.unregistered, "retired"), count: Int(retired))) }
-        return endings
-    }
-}
-
 /// A slice as parcels: each of one route, with its frozen members.
 struct SliceCut: Sendable {
     let found: FoundMembers

@@ -63,7 +63,7 @@ struct MessageRequestTests {
     @Test("keeps installations apart that only look alike")
     func installationsByBytes() throws {
         let read = try Self.read("{\"audience\": {\"installations\": [\"\u{e9}\", \"e\u{301}\", \"\u{e9}\"]}}")
-        guard case .installations(let names) = read.audience else { return #expect(Bool(false)) }
+        guard case .installations(let names) = read.audience.selection else { return #expect(Bool(false)) }
         #expect(names.map { $0.unicodeScalars.count } == [1, 2])
     }
 

@@ -5,6 +5,7 @@ import Store
 // Registrations, badges, messages, plans, and looks at them.
 extension ConformanceRun {
     static let installations = (1...9).map { "phone-\($0)" }
+    static let tags = ["bell", "noon", "tower"]
 
     mutating func register() async throws -> String? {
         let app = random.pick(apps)
@@ -13,6 +14,8 @@ extension ConformanceRun {
             provider: random.pick([.apns, .apns, .fcm]),
             environment: random.pick([.production, .production, .sandbox]),
             topic: random.pick(["", "com.example.app"]), token: DeviceToken(bytes: [UInt8(random.below(12)), 7, 7, 7]),
+            user: random.pick([.keep, .clear, .set("ann"), .set("bob"), .set("cid")]),
+            tags: random.pick([.keep, .keep, .clear, .set(some(of: Self.tags)), .set(some(of: Self.tags))]),
             badge: random.pick([nil, 3]), asOf: random.pick([nil, nil, now, now + .seconds(-60)]))
         story.append("register \(said.installation) \(said.kind) \(said.environment) at \(now.microseconds)")
         let real = try await stores.registry.register([said], app: app, now: now)[0].get()
@@ -72,16 +75,32 @@ extension ConformanceRun {
         return differ("consume badge", real, simulated.consumeBadge(badge, app: app, installation: installation))
     }
 
+    /// A few, some perhaps twice.
+    private mutating func some(of names: [String]) -> [String] {
+        var chosen: [String] = []
+        for _ in 0..<random.within(0...names.count * 2 / 3) { chosen.append(random.pick(names)) }
+        return chosen
+    }
+
+    private mutating func drawAudience() -> Audience {
+        let tags = TagExpression(
+            any: random.happens(perMille: 500) ? some(of: Self.tags) : [],
+            all: random.happens(perMille: 500) ? some(of: Self.tags) : [],
+            none: random.happens(perMille: 300) ? some(of: Self.tags) : [])
+        let selection = random.pick([
+            Audience.Selection.all, .all, .installations(some(of: Self.installations + ["nobody"])),
+            .users(some(of: ["ann", "bob", "cid", "nobody"])), .tags(tags),
+        ])
+        return Audience(selection, providers: random.pick([nil, nil, nil, [.apns], [.fcm], [.apns, .fcm]]))
+    }
+
     mutating func accept() async throws -> String? {
         let id = MessageID(UniversalID(high: 0x0192_0000_0000_7000 + UInt64(messages.count), low: seed | 1 << 63))
-        let some = Self.installations + ["nobody"]
-        var named: [String] = []
-        for _ in 0..<random.within(0...6) { named.append(random.pick(some)) }
         let message = SimulatedMessage(
             id: id, app: random.pick(apps), format: random.pick([1, 1, 1, 2]),
             urgency: random.pick([.bulk, .transactional]), kind: random.pick([.alert, .alert, .voip]),
             badge: random.pick([.none, .increment, .value(4)]), lifetime: .seconds(random.pick([1, 90, 86_400])),
-            audience: random.happens(perMille: 600) ? .all : .installations(named))
+            audience: drawAudience())
         story.append("accept \(message.audience) \(message.badge) format \(message.format)")
         messages.append(id)
         let real = try await stores.messages.accept(
@@ -96,11 +115,11 @@ extension ConformanceRun {
     mutating func plan() async throws -> String? {
         let (ids, members) = (random.within(1...6), random.within(1...4))
         story.append("plan \(ids) ids, \(members) a parcel")
-        let formats: [Int16] = random.happens(perMille: 800) ? [1] : [1, 2]
+        let formats: [Int16] = random.happens(perMille: 300) ? [1] : [1, 2]
         let real = try await stores.messages.planSlice(
             idsMax: ids, parcelMembersMax: members, knownFormats: formats, now: now)
         let slice = simulated.planSlice(idsMax: ids, parcelMembersMax: members, knownFormats: formats, now: now)
-        guard case .planned(let planned) = real else { return differ("plan", nil, slice) }
+        guard case .planned(let planned) = real else { return differ("plan, with \(real),", nil, slice) }
         let same = SimulatedSlice(
             message: planned.message, app: planned.app, routes: planned.routes, members: planned.members,
             isPlanned: planned.isPlanned, isFinished: planned.isFinished)

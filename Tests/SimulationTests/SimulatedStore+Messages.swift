@@ -23,15 +23,6 @@ struct SimulatedSlice: Equatable, Sendable {
     let isFinished: Bool
 }
 
-extension Audience {
-    /// Named installations by their bytes, each once: planning can go on from a position.
-    var sorted: Audience {
-        guard case .installations(let names) = self else { return self }
-        let rising = names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
-        return .installations(rising.enumerated().filter { $0 == 0 || rising[$0 - 1] != $1 }.map(\.element))
-    }
-}
-
 extension SimulatedStore {
     mutating func accept(_ message: SimulatedMessage, now: WallInstant) {
         precondition(placeOfMessage(message.id) == nil, "the worlds and the conformance suite make their own ids")
@@ -41,7 +32,10 @@ extension SimulatedStore {
                 id: message.id, app: message.app, format: message.format, state: .accepted, urgency: message.urgency,
                 kind: message.kind, badge: message.badge, audienceWanted: message.audience.sorted, horizon: horizon,
                 acceptedAt: now, expiresAt: now + message.lifetime))
-        plans.append(PlanRow(message: message.id, format: message.format, urgency: message.urgency))
+        plans.append(
+            PlanRow(
+                message: message.id, format: max(message.format, message.audience.planFormat), urgency: message.urgency)
+        )
     }
 
     /// Cuts the next slice of the message whose turn it is. Members are frozen here, over all routes at once
@@ -54,10 +48,7 @@ extension SimulatedStore {
         }
         let message = messages[messagePlace]
         let slice =
-            switch message.audienceWanted {
-            case .all: sliceOfAll(message, after: plans[place].plannedThrough, idsMax)
-            case .installations(let names): sliceOfNamed(message, names, after: plans[place].plannedThrough, idsMax)
-            }
+            look(at: message, after: plans[place].plannedThrough, idsMax)
         let routes = writeParcels(slice.members, message, parcelMembersMax, now)
         for ending in slice.endings { addToMessage(messagePlace, ending) }
         messages[messagePlace].plannedMembers += Int64(slice.members.count + slice.ended)
@@ -86,49 +77,6 @@ extension SimulatedStore {
             default: return one.message < other.message
             }
         }
-    }
-
-    private struct Slice {
-        var members: [RegistrationRow] = []
-        var endings: [EndingCount] = []
-        var through: Int64
-        var isLast: Bool
-        var ended: Int { endings.reduce(0) { $0 + $1.count } }
-    }
-
-    private func sliceOfAll(_ message: MessageRow, after: Int64, _ idsMax: Int) -> Slice {
-        let rest = registrations.filter {
-            $0.app == message.app && $0.stored.kind == message.kind && $0.isLive && $0.id.value > after
-                && $0.id <= message.horizon
-        }
-        let members = Array(rest.prefix(idsMax))
-        let isLast = rest.count < idsMax
-        return Slice(
-            members: members, through: isLast ? message.horizon.value : members.last?.id.value ?? after, isLast: isLast)
-    }
-
-    private func sliceOfNamed(_ message: MessageRow, _ names: [String], after: Int64, _ idsMax: Int) -> Slice {
-        let looked = names.dropFirst(Int(after)).prefix(idsMax)
-        var slice = Slice(through: after + Int64(looked.count), isLast: Int(after) + looked.count >= names.count)
-        var unknown = 0
-        var retired = 0
-        for name in looked {
-            guard let place = placeOfDevice(app: message.app, installation: name, kind: message.kind),
-                registrations[place].id <= message.horizon
-            else {
-                unknown += 1
-                continue
-            }
-            if registrations[place].isLive { slice.members.append(registrations[place]) } else { retired += 1 }
-        }
-        slice.members.sort { $0.id < $1.id }
-        if unknown > 0 {
-            slice.endings.append(EndingCount(ending: Ending(.rejected, EndingReason.unknownDevice), count: unknown))
-        }
-        if retired > 0 {
-            slice.endings.append(EndingCount(ending: Ending(.unregistered, EndingReason.retired), count: retired))
-        }
-        return slice
     }
 
     /// One parcel per route and so many members; routes rise.

@@ -12,7 +12,8 @@ enum StateText {
                     concat_ws('|', 'route', id, app_id, provider, environment, topic) AS line FROM routes
                 UNION ALL
                 SELECT 2, id::text, id, concat_ws('|', 'registration', id, app_id, route_id, provider, kind, state,
-                    generation, installation, encode(token, 'hex'), badge, \(micros("registered_at")),
+                    generation, installation, encode(token, 'hex'), coalesce(user_id, '-'),
+                    coalesce(nullif(array_to_string(tags, ','), ''), '-'), badge, \(micros("registered_at")),
                     \(micros("as_of")))
                 FROM registrations JOIN registration_pulse ON registration_id = id
                 UNION ALL
@@ -112,7 +113,8 @@ extension RegistrationRow {
         [
             "registration", id.value, app.value, stored.route.value, stored.provider.rawValue, stored.kind.rawValue,
             stored.state.rawValue, stored.generation.value, stored.installation, Hexadecimal.text(stored.token.bytes),
-            badge, registeredAt.microseconds, stored.asOf.cell,
+            stored.user ?? "-", stored.tags.isEmpty ? "-" : stored.tags.joined(separator: ","), badge,
+            registeredAt.microseconds, stored.asOf.cell,
         ]
     }
 }

@@ -30,8 +30,8 @@ struct NeighbourTests {
         """
         INSERT INTO routes (app_id, provider, environment, topic)
         SELECT id, 1, 1, '\(StoreWorld.topic)' FROM apps WHERE slug = '\(slug)' ON CONFLICT DO NOTHING;
-        INSERT INTO registrations (app_id, route_id, provider, kind, installation, token)
-        SELECT app_id, routes.id, 1, 1, 'load-' || n, sha256((slug || n)::bytea)
+        INSERT INTO registrations (app_id, route_id, provider, kind, installation, token, user_id, tags)
+        SELECT app_id, routes.id, 1, 1, 'load-' || n, sha256((slug || n)::bytea), 'load-' || n / 3, '{all}'
         FROM apps JOIN routes ON app_id = apps.id, generate_series(1, \(count)) AS n WHERE slug = '\(slug)';
         INSERT INTO registration_pulse SELECT id, 0, '2026-01-01' FROM registrations ON CONFLICT DO NOTHING;
         INSERT INTO suspicions SELECT id, route_id, 1, 'BadDeviceToken', '2030-01-01' FROM registrations
@@ -58,7 +58,7 @@ struct NeighbourTests {
 
     /// What is done with one batch of devices, in this order.
     enum Work: CaseIterable {
-        case register, repeated, change, swap, planAll, planNamed, lease, doubt, confirm
+        case register, repeated, change, swap, planAll, planUsers, planTagged, planNamed, lease, doubt, confirm
     }
 
     private func batch(_ turn: Int, tokenShift: Int = 0, locale: String = "en_GB") -> [DeviceRegistration] {
@@ -67,6 +67,8 @@ struct NeighbourTests {
             var said = StoreWorld.registration("batch-\(turn)-\(number)", token: seed)
             said.locale = .set(locale)
             said.asOf = dawn
+            said.user = .set("user-\(turn)-\(number / 3)")
+            said.tags = .set(["all", "turn-\(turn)"])
             said.attributes = .set(Array(#"{"plan":"gold"}"#.utf8))
             return said
         }
@@ -83,6 +85,12 @@ struct NeighbourTests {
             #expect(try await world.stores.messages.accept(world.newMessage(number), now: dawn) == .accepted)
             _ = try await world.stores.messages.planSlice(idsMax: Self.batch, knownFormats: [1], now: dawn)
             try await world.pool.script("DELETE FROM messages")
+        case .planUsers:
+            let users = (0...Self.batch / 3).map { "user-\(turn)-\($0)" }
+            try await reach(.users(users), world, number + 2_000)
+        case .planTagged:
+            let tags = TagExpression(any: ["turn-\(turn)"], all: ["all"], none: ["nobody"])
+            try await reach(.tags(tags), world, number + 3_000)
         case .planNamed:
             let named = Audience.installations(batch(turn).map(\.installation))
             try await world.send(world.newMessage(number + 1_000, badge: .increment, audience: named))
@@ -102,6 +110,16 @@ struct NeighbourTests {
             let rule = SuspicionRule(window: .zero, shareMax: 1, sampleMin: 0)
             #expect(try await world.stores.parcels.confirmSuspicions(rule, now: dawn).retired == Self.batch)
         }
+    }
+
+    private func reach(_ audience: Audience, _ world: StoreWorld, _ number: UInt64) async throws {
+        let message = world.newMessage(number, audience: audience)
+        #expect(try await world.stores.messages.accept(message, now: dawn) == .accepted)
+        while try await world.stores.messages.planSlice(idsMax: 2 * Self.batch, knownFormats: [1, 2], now: dawn)
+            != .nothing
+        {}
+        #expect(try await world.account(message.id).audience == Int64(Self.batch))
+        try await world.pool.script("DELETE FROM messages")
     }
 
     private func register(
@@ -135,7 +153,7 @@ struct NeighbourTests {
         return try await world.number(
             """
             SELECT sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0)) FROM pg_stat_user_tables
-            WHERE relname IN ('registrations', 'registration_pulse', 'suspicions')
+            WHERE relname IN ('registrations', 'registration_pulse', 'registration_tags', 'suspicions')
             """)
     }
 

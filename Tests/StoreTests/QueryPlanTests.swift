@@ -111,12 +111,25 @@ struct QueryPlanTests {
         while try await world.stores.sweeper.sweep(now: dawn) > 0 {}
     }
 
+    private func reach(_ world: StoreWorld) async throws {
+        let audiences: [Audience] = [
+            .users(["ann", "nobody"]), Audience(.all, providers: [.apns]),
+            .tags(TagExpression(any: ["t1", "t2"], all: ["t3"], none: ["t4"])),
+        ]
+        for (place, audience) in audiences.enumerated() {
+            let message = world.newMessage(UInt64(place + 10), audience: audience)
+            #expect(try await world.stores.messages.accept(message, now: dawn) == .accepted)
+        }
+        while try await world.stores.messages.planSlice(knownFormats: [1, 2], now: dawn) != .nothing {}
+    }
+
     private func deliver(_ world: StoreWorld, _ ids: [RegistrationID]) async throws {
         let claim = IdempotencyClaim(
             operation: "POST messages", key: "k1", bodySHA256: [UInt8](repeating: 1, count: 32))
         let answer = IdempotentAnswer(claim: claim, answer: [])
         try await world.send(world.newMessage(1, urgency: .transactional, badge: .increment, idempotency: answer))
         try await world.send(world.newMessage(2, urgency: .transactional, audience: .installations(["i1", "x"])))
+        try await reach(world)
         _ = try await world.stores.parcels.readyRoutes(now: dawn)
         let parcel = try #require(try await world.lease())
         _ = try await world.stores.parcels.renew(
@@ -181,6 +194,12 @@ struct QueryPlanTests {
                 ("parcel_ready_routes", "Index Only Scan using parcels_lapsed on parcels"),
                 ("parcel_rescue", "using parcels_leases on parcels"),
                 ("plan_live", "Index Only Scan using registrations_planning"),
+                ("plan_live_narrowed", "using registrations_planning"),
+                ("plan_users", "Index Scan using registrations_of_user on registrations"),
+                ("plan_users_without", "using registrations_of_user on registrations"),
+                ("plan_tag_counts", "Index Only Scan using registration_tags_by_tag"),
+                ("plan_tagged", "Index Only Scan using registration_tags_by_tag"),
+                ("plan_tagged", "Index Only Scan using registration_tags_pkey"),
                 ("plan_claim", "using plans_in_turn on plans"),
                 ("registration_lock", "registrations_live_token"),
                 ("devices_named", "using registrations_app_id_installation_kind_key on registrations"),

@@ -98,6 +98,13 @@ struct StoreWorld {
         return try await stores.parcels.lease(order, now: now)
     }
 
+    /// Everybody that a message's parcels hold, rising.
+    func members(of message: MessageID) async throws -> [Int64] {
+        let rows = try await pool.read(
+            query("SELECT members FROM parcels WHERE message_id = $1") { $0.uuid(message.value) })
+        return try (0..<rows.rowCount).flatMap { try MemberList.decode(try rows.bytes($0, 0)) }.sorted()
+    }
+
     func account(_ id: MessageID = message(1)) async throws -> MessageAccount {
         try #require(try await stores.messages.account(app: app, id: id))
     }

@@ -3,7 +3,7 @@ import Postgres
 /// Messages: accepting and reading them.
 enum MessageSQL {
     // $1 id, $2 app, $3 format, $4 priority, $5 kind, $6 badge change, $7 badge value, $8 lifetime in microseconds,
-    // $9 content, $10 audience, $11 now, $12 does it read locales
+    // $9 content, $10 audience, $11 now, $12 does it read locales, $13 format of its plan
     private static func writing(from source: String) -> String {
         """
         written AS (
@@ -14,7 +14,7 @@ enum MessageSQL {
             FROM \(source)(SELECT coalesce($11, clock_timestamp()) AS now) AS clock
             RETURNING id
         ), plan AS (
-            INSERT INTO plans (message_id, format, priority) SELECT id, $3, $4 FROM written
+            INSERT INTO plans (message_id, format, priority) SELECT id, $13, $4 FROM written
         ), content AS (
             INSERT INTO message_contents (message_id, content, audience) SELECT id, $9, $10 FROM written
         )
@@ -24,12 +24,12 @@ enum MessageSQL {
 
     static let accept = Statement("message_accept", "WITH " + writing(from: ""))
 
-    /// $13 operation, $14 key, $15 SHA-256 of the body, $16 answer. A simultaneous twin waits at the key.
+    /// $14 operation, $15 key, $16 SHA-256 of the body, $17 answer. A simultaneous twin waits at the key.
     static let acceptOnce = Statement(
         "message_accept_once",
         """
         WITH claim AS (
-            INSERT INTO idempotency_keys (app_id, operation, key, body_sha256, answer) VALUES ($2, $13, $14, $15, $16)
+            INSERT INTO idempotency_keys (app_id, operation, key, body_sha256, answer) VALUES ($2, $14, $15, $16, $17)
             ON CONFLICT DO NOTHING RETURNING 1
         ), 
         """ + writing(from: "claim, "))

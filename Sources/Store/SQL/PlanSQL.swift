@@ -28,32 +28,6 @@ enum PlanSQL {
         WHERE message_id = $1
         """)
 
-    /// $1 app, $2 kind, $3 above which id, $4 horizon, $5 how many.
-    ///
-    /// Compared as whole index entries: by the id alone, a small app's slice could be searched for among the rows of a
-    /// large one beside it. Ordered by them too: no other index has that order.
-    static let live = Statement(
-        "plan_live",
-        """
-        SELECT id, route_id FROM registrations
-        WHERE (app_id, kind, id) > ($1, $2, $3) AND (app_id, kind, id) <= ($1, $2, $4) AND state < 3
-        ORDER BY app_id, kind, id LIMIT $5
-        """)
-
-    /// $1 app, $2 kind, $3 horizon, $4 installations, each once. One row for each, with nulls where it is unknown.
-    ///
-    /// LIMIT keeps the planner from reading the app, or its ids up to the horizon, for all of them at once.
-    static let named = Statement(
-        "plan_named",
-        """
-        SELECT r.id, r.route_id, r.state
-        FROM unnest($4) AS named (installation)
-        LEFT JOIN LATERAL (
-            SELECT id, route_id, state FROM registrations
-            WHERE app_id = $1 AND kind = $2 AND installation = named.installation LIMIT 1
-        ) AS r ON r.id <= $3
-        """)
-
     /// $1 message, $2 app, $3 format, $4 priority, $5 expires at, $6 now, $7 routes, $8 members, $9 their counts.
     static let cut = Statement(
         "plan_cut",

@@ -1,0 +1,57 @@
+/// Whom a message is for: a selection, narrowed by what the selected registrations are.
+///
+/// What is narrowed away is no part of the audience, and counted nowhere.
+package struct Audience: Equatable, Sendable {
+    package var selection: Selection
+    /// nil: whoever delivers.
+    package var providers: [Provider]?
+    /// nil: the kind that the push type asks for.
+    package var kind: TokenKind?
+
+    package init(_ selection: Selection, providers: [Provider]? = nil, kind: TokenKind? = nil) {
+        self.selection = selection
+        self.providers = providers
+        self.kind = kind
+    }
+
+    package enum Selection: Equatable, Sendable {
+        /// Every live registration of the app.
+        case all
+        /// These installations, each once. Unknown ones are rejected, retired ones unregistered.
+        case installations([String])
+        /// Every live registration of these users, each once. A user who never had one is rejected, one whose are all
+        /// retired is unregistered.
+        case users([String])
+        /// Every live registration with such tags.
+        case tags(TagExpression)
+    }
+
+    package static let all = Audience(.all)
+    package static func installations(_ names: [String]) -> Audience { Audience(.installations(names)) }
+    package static func users(_ names: [String]) -> Audience { Audience(.users(names)) }
+    package static func tags(_ expression: TagExpression) -> Audience { Audience(.tags(expression)) }
+
+    /// How many were named one by one; nil where that is not how they were selected.
+    package var namedCount: Int? {
+        switch selection {
+        case .all, .tags: nil
+        case .installations(let names), .users(let names): names.count
+        }
+    }
+}
+
+/// Which tags a registration has to have: one of `any` (where there are any), each of `all`, none of `none`.
+package struct TagExpression: Equatable, Sendable {
+    package var any: [String]
+    package var all: [String]
+    package var none: [String]
+
+    package init(any: [String] = [], all: [String] = [], none: [String] = []) {
+        self.any = any
+        self.all = all
+        self.none = none
+    }
+
+    /// Asks for no tag: whoever has none of `none`.
+    package var onlyExcludes: Bool { any.isEmpty && all.isEmpty }
+}

@@ -1,0 +1,129 @@
+import DeliveryRules
+import Postgres
+import PushModel
+
+/// One look at an audience: from where, up to where, at how much.
+struct AudienceLook: Sendable {
+    let app: Int64
+    let kind: Int16
+    /// The highest id that was looked at before; for installations, how many were looked up.
+    let after: Int64
+    let horizon: Int64
+    let idsMax: Int
+    /// None: all of them.
+    let providers: [Int16]
+
+    func read(
+        _ audience: Audience, in transaction: PostgresTransaction
+    ) async throws(PostgresError) -> FoundMembers {
+        switch audience.selection {
+        case .all where providers.isEmpty:
+            return try FoundMembers(
+                live: try await transaction.run([Query(AudienceSQL.live, range)])[0], idsMax: idsMax, horizon: horizon)
+        case .all: return try await narrowed(without: [], in: transaction)
+        case .installations(let names): return try await named(names, in: transaction)
+        case .users(let names): return try await ofUsers(names, in: transaction)
+        case .tags(let expression) where expression.onlyExcludes:
+            return try await narrowed(without: expression.none, in: transaction)
+        case .tags(let expression): return try await tagged(expression, in: transaction)
+        }
+    }
+
+    /// $1 to $5 of what goes by rising ids.
+    private var range: Parameters {
+        var parameters = Parameters()
+        parameters.int64(app)
+        parameters.int16(kind)
+        parameters.int64(after)
+        parameters.int64(horizon)
+        parameters.int64(Int64(idsMax))
+        return parameters
+    }
+
+    private func narrowed(
+        without tags: [String], in transaction: PostgresTransaction
+    ) async throws(PostgresError) -> FoundMembers {
+        var parameters = range
+        parameters.int16Array(providers)
+        parameters.textArray(tags)
+        let rows = try await transaction.run([Query(AudienceSQL.liveNarrowed, parameters)])[0]
+        return try FoundMembers(looked: rows, idsMax: idsMax, horizon: horizon)
+    }
+
+    private func named(
+        _ names: [String], in transaction: PostgresTransaction
+    ) async throws(PostgresError) -> FoundMembers {
+        let start = min(Int(after), names.count)
+        let end = min(start + idsMax, names.count)
+        let query = Query(AudienceSQL.named) {
+            $0.int64(app)
+            $0.int16(kind)
+            $0.int64(horizon)
+            $0.array(.text, count: end - start) { $1.text(names[start + $0]) }
+            $0.int16Array(providers)
+        }
+        let rows = try await transaction.run([query])[0]
+        return try FoundMembers(named: rows, plannedThrough: Int64(end), isLast: end == names.count)
+    }
+
+    /// By rising ids over all users, and not user by user: a registration that changes hands meanwhile is looked at once.
+    private func ofUsers(
+        _ names: [String], in transaction: PostgresTransaction
+    ) async throws(PostgresError) -> FoundMembers {
+        var parameters = range
+        parameters.int16Array(providers)
+        parameters.textArray(names)
+        let rows = try await transaction.run([Query(AudienceSQL.ofUsers, parameters)])[0]
+        var found = try FoundMembers(looked: rows, idsMax: idsMax, horizon: horizon)
+        guard after == 0 else { return found }
+        let without = Query(AudienceSQL.usersWithout) {
+            $0.int64(app)
+            $0.int16(kind)
+            $0.int64(horizon)
+            $0.int16Array(providers)
+            $0.textArray(names)
+        }
+        let counts = try await transaction.run([without])[0]
+        found.end(try counts.int64(0, 0), Ending(.rejected, EndingReason.unknownUser))
+        found.end(try counts.int64(0, 1), Ending(.unregistered, EndingReason.retired))
+        return found
+    }
+
+    private func tagged(
+        _ expression: TagExpression, in transaction: PostgresTransaction
+    ) async throws(PostgresError) -> FoundMembers {
+        var parameters = range
+        parameters.int16Array(providers)
+        parameters.textArray(try await walked(expression, in: transaction))
+        parameters.textArray(expression.all)
+        parameters.textArray(expression.any)
+        parameters.textArray(expression.none)
+        let rows = try await transaction.run([Query(AudienceSQL.tagged, parameters)])[0]
+        return try FoundMembers(looked: rows, idsMax: idsMax, horizon: horizon)
+    }
+
+    /// Whose entries lead through the rest of the ids: the rarest of `all`, or `any` together where those are rarer yet.
+    /// Counted up to a slice's worth: beyond that each costs a slice or more anyway.
+    private func walked(
+        _ expression: TagExpression, in transaction: PostgresTransaction
+    ) async throws(PostgresError) -> [String] {
+        if expression.all.isEmpty { return expression.any }
+        if expression.all.count == 1, expression.any.isEmpty { return expression.all }
+        let query = Query(AudienceSQL.tagCounts) {
+            $0.int64(app)
+            $0.textArray(expression.all + expression.any)
+            $0.int64(after)
+            $0.int64(horizon)
+            $0.int64(Int64(idsMax))
+        }
+        let counts = try await transaction.run([query])[0].int64Column(0)
+        guard counts.count == expression.all.count + expression.any.count else {
+            throw .unexpectedShape(statement: "plan_tag_counts", column: 0)
+        }
+        var rarest = 0
+        for place in expression.all.indices where counts[place] < counts[rarest] { rarest = place }
+        let ofAny = counts[expression.all.count...].reduce(0, +)
+        let isAnyRarer = !expression.any.isEmpty && ofAny < counts[rarest]
+        return isAnyRarer ? expression.any : [expression.all[rarest]]
+    }
+}

@@ -1,0 +1,138 @@
+import Postgres
+
+/// What planners read of an audience, a slice at a time, under `PlannerSQL.throughKeys`.
+///
+/// A slice is bounded by what is looked at, not by what is found: where few of many fit, it may find nobody. All but the
+/// named installations go by rising ids, so that a registration is looked at once: whoever changes user or tags between
+/// two slices is in one of them at most.
+///
+/// Ranges are compared as whole index entries: by the id alone, a small app's slice could be searched for among the rows
+/// of a large one beside it. Ordered by them too: no other index has that order.
+enum AudienceSQL {
+    // $1 app, $2 kind, $3 above which id, $4 horizon, $5 how many.
+    private static let living = """
+        FROM registrations
+        WHERE (app_id, kind, id) > ($1, $2, $3) AND (app_id, kind, id) <= ($1, $2, $4) AND state < 3
+        ORDER BY app_id, kind, id LIMIT $5
+        """
+
+    /// $1 app, $2 kind, $3 above which id, $4 horizon, $5 how many.
+    static let live = Statement("plan_live", "SELECT id, route_id \(living)")
+
+    // None named: all of them.
+    private static func isWanted(_ row: String, in providers: String) -> String {
+        "(cardinality(\(providers)) = 0 OR \(row).provider = ANY (\(providers)))"
+    }
+
+    // Whether a registration has one of those tags. As a value with a LIMIT: an EXISTS might be answered by a hash of
+    // all that have one of them.
+    private static func has(_ tags: String, _ registration: String) -> String {
+        """
+        (SELECT true FROM registration_tags t
+            WHERE t.registration_id = \(registration) AND t.tag = ANY (\(tags)) LIMIT 1)
+        """
+    }
+
+    /// As `live`, narrowed: $6 providers, $7 tags that nobody may have. A row for each that was looked at, with whether
+    /// it fits.
+    static let liveNarrowed = Statement(
+        "plan_live_narrowed",
+        """
+        WITH next AS MATERIALIZED (SELECT id, route_id, provider \(living))
+        SELECT next.id, next.route_id, \(isWanted("next", in: "$6")) AND \(has("$7", "next.id")) IS NULL FROM next
+        """)
+
+    /// $1 app, $2 kind, $3 horizon, $4 installations, each once, $5 providers. One row for each, with nulls where
+    /// it is unknown.
+    ///
+    /// LIMIT keeps the planner from reading the app, or its ids up to the horizon, for all of them at once.
+    static let named = Statement(
+        "plan_named",
+        """
+        SELECT r.id, r.route_id, r.state, \(isWanted("r", in: "$5"))
+        FROM unnest($4) AS named (installation)
+        LEFT JOIN LATERAL (
+            SELECT id, route_id, state, provider FROM registrations
+            WHERE app_id = $1 AND kind = $2 AND installation = named.installation LIMIT 1
+        ) AS r ON r.id <= $3
+        """)
+
+    /// $1 app, $2 kind, $3 above which id, $4 horizon, $5 how many, $6 providers, $7 users. A row for each that was
+    /// looked at, by rising id, with whether it fits.
+    static let ofUsers = Statement(
+        "plan_users",
+        """
+        SELECT owned.id, owned.route_id, owned.kind = $2 AND owned.state < 3 AND \(isWanted("owned", in: "$6"))
+        FROM unnest($7) AS named (user_id) CROSS JOIN LATERAL (
+            SELECT id, route_id, kind, state, provider FROM registrations
+            WHERE (app_id, user_id, id) > ($1, named.user_id, $3) AND (app_id, user_id, id) <= ($1, named.user_id, $4)
+                AND user_id IS NOT NULL
+            ORDER BY app_id, user_id, id LIMIT $5
+        ) AS owned
+        ORDER BY owned.id LIMIT $5
+        """)
+
+    // One registration of a user, of the kind, up to the horizon.
+    private static func owned(_ which: String) -> String {
+        """
+        (SELECT true FROM registrations r
+            WHERE (app_id, user_id, id) > ($1, named.user_id, 0) AND (app_id, user_id, id) <= ($1, named.user_id, $3)
+                AND user_id IS NOT NULL AND kind = $2 AND \(which)
+            ORDER BY app_id, user_id, id LIMIT 1)
+        """
+    }
+
+    /// $1 app, $2 kind, $3 horizon, $4 providers, $5 users: how many of them have no registration, and how many have
+    /// retired ones alone.
+    static let usersWithout = Statement(
+        "plan_users_without",
+        """
+        SELECT count(*) FILTER (WHERE had IS NULL), count(*) FILTER (WHERE was)
+        FROM unnest($5) AS named (user_id) CROSS JOIN LATERAL (
+            SELECT \(owned("state < 3")) AS has OFFSET 0
+        ) AS alive CROSS JOIN LATERAL (
+            SELECT CASE WHEN has IS NULL THEN \(owned("state = 3 AND " + isWanted("r", in: "$4"))) END AS was,
+                CASE WHEN has IS NULL THEN \(owned("state = 3")) ELSE true END AS had OFFSET 0
+        ) AS past
+        """)
+
+    // Entries of one tag: the same five parameters.
+    private static func tagged(_ tag: String) -> String {
+        """
+        FROM registration_tags t
+        WHERE (t.app_id, t.tag, t.registration_id) > ($1, \(tag), $3)
+            AND (t.app_id, t.tag, t.registration_id) <= ($1, \(tag), $4)
+        ORDER BY t.app_id, t.tag, t.registration_id LIMIT $5
+        """
+    }
+
+    /// $1 app, $2 tags, $3 above which id, $4 horizon, $5 where to stop counting. One count for each, in this order.
+    static let tagCounts = Statement(
+        "plan_tag_counts",
+        """
+        SELECT (SELECT count(*) FROM (SELECT 1 \(tagged("said.tag"))) AS counted)
+        FROM unnest($2) WITH ORDINALITY AS said (tag, place) ORDER BY said.place
+        """)
+
+    /// $1 app, $2 kind, $3 above which id, $4 horizon, $5 how many, $6 providers, $7 tags whose entries are walked, each
+    /// once; $8 tags that all must be there, each once, $9 of which one must be there (none given: no matter), $10 of
+    /// which none may. A row for each that was looked at, by rising id, with whether it fits.
+    static let tagged = Statement(
+        "plan_tagged",
+        """
+        WITH next AS MATERIALIZED (
+            SELECT DISTINCT walked.registration_id AS id
+            FROM unnest($7) AS driver (tag) CROSS JOIN LATERAL (SELECT t.registration_id \(tagged("driver.tag"))) AS walked
+            ORDER BY 1 LIMIT $5
+        )
+        SELECT next.id, coalesce(r.route_id, 0), r.route_id IS NOT NULL AND \(isWanted("r", in: "$6"))
+            AND (SELECT count(*) FROM registration_tags t WHERE t.registration_id = next.id AND t.tag = ANY ($8))
+                = cardinality($8)
+            AND (cardinality($9) = 0 OR \(has("$9", "next.id")) IS NOT NULL)
+            AND \(has("$10", "next.id")) IS NULL
+        FROM next LEFT JOIN LATERAL (
+            SELECT route_id, provider FROM registrations
+            WHERE id = next.id AND app_id = $1 AND kind = $2 AND state < 3 LIMIT 1
+        ) AS r ON true
+        """)
+}

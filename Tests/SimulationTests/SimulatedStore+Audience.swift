@@ -1,0 +1,152 @@
+import DeliveryRules
+import PushModel
+
+/// What one look at an audience found.
+struct SimulatedLook {
+    var members: [RegistrationRow] = []
+    var endings: [EndingCount] = []
+    var through: Int64
+    var isLast: Bool
+    var ended: Int { endings.reduce(0) { $0 + $1.count } }
+
+    fileprivate mutating func end(_ count: Int, _ ending: Ending) {
+        if count > 0 { endings.append(EndingCount(ending: ending, count: count)) }
+    }
+}
+
+extension SimulatedStore {
+    /// The next slice of an audience: bounded by what is looked at, by rising ids but for named installations.
+    func look(at message: MessageRow, after: Int64, _ idsMax: Int) -> SimulatedLook {
+        let audience = message.audienceWanted
+        switch audience.selection {
+        case .all: return range(of: live(message), message, after, idsMax) { audience.includes($0) }
+        case .installations(let names): return named(names, message, after, idsMax)
+        case .users(let names): return ofUsers(names, message, after, idsMax)
+        case .tags(let expression) where expression.onlyExcludes:
+            return range(of: live(message), message, after, idsMax) {
+                audience.includes($0) && expression.includes($0)
+            }
+        case .tags(let expression):
+            let walked = walked(expression, message, after, idsMax)
+            let tagged = registrations.filter { row in
+                row.app == message.app && walked.contains { row.stored.tags.contains($0) }
+            }
+            return range(of: tagged, message, after, idsMax) {
+                $0.stored.kind == message.kind && $0.isLive && audience.includes($0) && expression.includes($0)
+            }
+        }
+    }
+
+    private func live(_ message: MessageRow) -> [RegistrationRow] {
+        registrations.filter { $0.app == message.app && $0.stored.kind == message.kind && $0.isLive }
+    }
+
+    private func range(
+        of rows: [RegistrationRow], _ message: MessageRow, _ after: Int64, _ idsMax: Int,
+        where fits: (RegistrationRow) -> Bool
+    ) -> SimulatedLook {
+        let looked = rows.filter { $0.id.value > after && $0.id <= message.horizon }.prefix(idsMax)
+        return SimulatedLook(
+            members: looked.filter(fits), through: looked.last?.id.value ?? message.horizon.value,
+            isLast: looked.count < idsMax)
+    }
+
+    private func named(_ names: [String], _ message: MessageRow, _ after: Int64, _ idsMax: Int) -> SimulatedLook {
+        let looked = names.dropFirst(Int(after)).prefix(idsMax)
+        var look = SimulatedLook(through: after + Int64(looked.count), isLast: Int(after) + looked.count >= names.count)
+        var unknown = 0
+        var retired = 0
+        for name in looked {
+            guard let place = placeOfDevice(app: message.app, installation: name, kind: message.kind),
+                registrations[place].id <= message.horizon
+            else {
+                unknown += 1
+                continue
+            }
+            guard message.audienceWanted.includes(registrations[place]) else { continue }
+            if registrations[place].isLive { look.members.append(registrations[place]) } else { retired += 1 }
+        }
+        look.members.sort { $0.id < $1.id }
+        look.end(unknown, Ending(.rejected, EndingReason.unknownDevice))
+        look.end(retired, Ending(.unregistered, EndingReason.retired))
+        return look
+    }
+
+    private func ofUsers(_ names: [String], _ message: MessageRow, _ after: Int64, _ idsMax: Int) -> SimulatedLook {
+        let owned = registrations.filter { row in
+            row.app == message.app && row.stored.user.map { names.contains($0) } ?? false
+        }
+        var look = range(of: owned, message, after, idsMax) {
+            $0.stored.kind == message.kind && $0.isLive && message.audienceWanted.includes($0)
+        }
+        guard after == 0 else { return look }
+        var unknown = 0
+        var retired = 0
+        for name in names {
+            let own = owned.filter {
+                $0.stored.user == name && $0.stored.kind == message.kind && $0.id <= message.horizon
+            }
+            if own.isEmpty { unknown += 1 }
+            if !own.contains(where: \.isLive), own.contains(where: message.audienceWanted.includes) { retired += 1 }
+        }
+        look.end(unknown, Ending(.rejected, EndingReason.unknownUser))
+        look.end(retired, Ending(.unregistered, EndingReason.retired))
+        return look
+    }
+
+    /// The rarest of `all`, or `any` together where those are rarer yet; counted up to a slice's worth.
+    private func walked(
+        _ expression: TagExpression, _ message: MessageRow, _ after: Int64, _ idsMax: Int
+    ) -> [String] {
+        func count(_ tag: String) -> Int {
+            let rows = registrations.filter {
+                $0.app == message.app && $0.id.value > after && $0.id <= message.horizon && $0.stored.tags.contains(tag)
+            }
+            return min(rows.count, idsMax)
+        }
+        guard let rarest = expression.all.min(by: { count($0) < count($1) }) else { return expression.any }
+        let ofAny = expression.any.reduce(0) { $0 + count($1) }
+        return !expression.any.isEmpty && ofAny < count(rarest) ? expression.any : [rarest]
+    }
+}
+
+extension Audience {
+    fileprivate func includes(_ row: RegistrationRow) -> Bool { providers?.contains(row.stored.provider) ?? true }
+
+    /// Which programs may plan it.
+    var planFormat: Int16 {
+        switch selection {
+        case .all, .installations: providers == nil ? 1 : 2
+        case .users, .tags: 2
+        }
+    }
+
+    /// Names by their bytes, each once: planning can go on from a position.
+    var sorted: Audience {
+        var audience = self
+        switch selection {
+        case .all: break
+        case .installations(let names): audience.selection = .installations(names.eachOnce)
+        case .users(let names): audience.selection = .users(names.eachOnce)
+        case .tags(let tags):
+            audience.selection = .tags(
+                TagExpression(any: tags.any.eachOnce, all: tags.all.eachOnce, none: tags.none.eachOnce))
+        }
+        return audience
+    }
+}
+
+extension TagExpression {
+    fileprivate func includes(_ row: RegistrationRow) -> Bool {
+        let tags = row.stored.tags
+        return (any.isEmpty || any.contains { tags.contains($0) }) && all.allSatisfy { tags.contains($0) }
+            && !none.contains { tags.contains($0) }
+    }
+}
+
+extension [String] {
+    fileprivate var eachOnce: [String] {
+        let rising = sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+        return rising.enumerated().filter { $0 == 0 || rising[$0 - 1] != $1 }.map(\.element)
+    }
+}

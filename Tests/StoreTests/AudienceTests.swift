@@ -1,0 +1,241 @@
+import DeliveryRules
+import Postgres
+import PushModel
+import Store
+import Testing
+
+private let dawn = StoreWorld.dawn
+
+/// Registers "i<n>" and says who it belongs to.
+private struct Crowd {
+    let world: StoreWorld
+    private(set) var ids: [RegistrationID] = []
+
+    mutating func add(
+        user: String? = nil, tags: [String] = [], provider: Provider = .apns, kind: TokenKind = .alert
+    ) async throws {
+        var said = StoreWorld.registration("i\(ids.count)", token: ids.count, kind: kind)
+        said.provider = provider
+        if let user { said.user = .set(user) }
+        said.tags = .set(tags)
+        ids.append(try await world.register(said).record.id)
+    }
+
+    func retire(_ place: Int) async throws {
+        try await world.pool.script("UPDATE registrations SET state = 3 WHERE id = \(ids[place].value)")
+    }
+
+    func change(_ place: Int, user: String? = nil, tags: [String]? = nil) async throws {
+        var said = StoreWorld.registration("i\(place)", token: place)
+        if let user { said.user = .set(user) }
+        if let tags { said.tags = .set(tags) }
+        try await world.register(said)
+    }
+
+    /// Plans a message for an audience to its end and tells whom it reached, by their places here.
+    func reached(_ number: UInt64, _ audience: Audience, idsMax: Int = 100) async throws -> [Int] {
+        _ = try await world.stores.messages.accept(world.newMessage(number, audience: audience), now: dawn)
+        while try await world.plan(idsMax: idsMax) != nil {}
+        return try await world.members(of: StoreWorld.message(number)).map { id in
+            try #require(ids.firstIndex { $0.value == id })
+        }
+    }
+}
+
+extension StoreWorld {
+    fileprivate func plan(idsMax: Int) async throws -> PlannedSlice? {
+        let reply = try await stores.messages.planSlice(idsMax: idsMax, knownFormats: [1, 2], now: StoreWorld.dawn)
+        guard case .planned(let slice) = reply else {
+            #expect(reply == .nothing)
+            return nil
+        }
+        return slice
+    }
+}
+
+private func withCrowd(_ body: (inout Crowd) async throws -> Void) async throws {
+    try await withStores { world in
+        var crowd = Crowd(world: world)
+        try await body(&crowd)
+    }
+}
+
+@Suite("A message for users")
+struct UserAudienceTests {
+    @Test("reaches every live registration of theirs, of its kind, each once")
+    func everyRegistration() async throws {
+        try await withCrowd { crowd in
+            for user in ["ann", "bob", "ann", "cid", nil] { try await crowd.add(user: user) }
+            try await crowd.add(user: "ann", kind: .voip)
+            try await crowd.add(user: "ann")
+            try await crowd.retire(2)
+            #expect(try await crowd.reached(1, .users(["ann", "cid", "ann"])) == [0, 3, 6])
+            let account = try await crowd.world.account()
+            #expect(account.audience == 3 && account.reasons.isEmpty)
+        }
+    }
+
+    @Test("rejects those who never had one, and counts those whose are all retired as unregistered")
+    func nobodys() async throws {
+        try await withCrowd { crowd in
+            for user in ["ann", "bob", "bob"] { try await crowd.add(user: user) }
+            try await crowd.add(user: "dora", kind: .voip)
+            for place in 1...2 { try await crowd.retire(place) }
+            #expect(try await crowd.reached(1, .users(["ann", "bob", "dora", "nobody"])) == [0])
+            let account = try await crowd.world.account()
+            #expect(account.audience == 4)
+            #expect(
+                account.reasons == [
+                    EndingTotal(ending: Ending(.rejected, "unknown_user"), count: 2),
+                    EndingTotal(ending: Ending(.unregistered, "retired"), count: 1),
+                ])
+        }
+    }
+
+    @Test("in slices goes by ids over all of them, so that a device that changes hands meanwhile is reached once")
+    func changesHands() async throws {
+        try await withCrowd { crowd in
+            for user in ["ann", "bob", "ann", "bob", "ann"] { try await crowd.add(user: user) }
+            let world = crowd.world
+            _ = try await world.stores.messages.accept(world.newMessage(audience: .users(["ann", "bob"])), now: dawn)
+            #expect(try await world.plan(idsMax: 2)?.members == 2)
+            try await crowd.change(0, user: "bob")
+            try await crowd.change(3, user: "ann")
+            while try await world.plan(idsMax: 2) != nil {}
+            #expect(try await world.members(of: StoreWorld.message(1)) == crowd.ids.map(\.value))
+        }
+    }
+
+    @Test("leaves out what registered after it was accepted")
+    func horizon() async throws {
+        try await withCrowd { crowd in
+            try await crowd.add(user: "ann")
+            let world = crowd.world
+            _ = try await world.stores.messages.accept(world.newMessage(audience: .users(["ann", "bob"])), now: dawn)
+            try await crowd.add(user: "ann")
+            try await crowd.add(user: "bob")
+            while try await world.plan(idsMax: 10) != nil {}
+            #expect(try await world.members(of: StoreWorld.message(1)) == [crowd.ids[0].value])
+            #expect(try await world.account().reasons.map(\.ending.reason) == ["unknown_user"])
+        }
+    }
+}
+
+@Suite("A message for tags")
+struct TagAudienceTests {
+    private static let crowd: [[String]] = [
+        ["news"], ["news", "beta"], ["sport"], [], ["sport", "beta"], ["news", "sport", "beta"], ["beta"],
+    ]
+
+    static let expressions: [(TagExpression, [Int])] = [
+        (TagExpression(any: ["news"]), [0, 1, 5]),
+        (TagExpression(any: ["news", "sport", "news"]), [0, 1, 2, 4, 5]),
+        (TagExpression(all: ["news", "beta"]), [1, 5]),
+        (TagExpression(all: ["beta", "beta"]), [1, 4, 5, 6]),
+        (TagExpression(any: ["news", "sport"], all: ["beta"]), [1, 4, 5]),
+        (TagExpression(any: ["sport"], all: ["beta", "news"]), [5]),
+        (TagExpression(any: ["news", "sport"], none: ["beta"]), [0, 2]),
+        (TagExpression(all: ["beta"], none: ["news", "sport"]), [6]),
+        (TagExpression(none: ["news", "sport"]), [3, 6]),
+        (TagExpression(any: ["unheard"]), []),
+        (TagExpression(all: ["beta", "unheard"]), []),
+        (TagExpression(any: ["unheard"], all: ["beta"]), []),
+    ]
+
+    @Test("reaches who fits, each once, whatever the size of a slice", arguments: 0..<expressions.count, [1, 2, 100])
+    func fits(place: Int, idsMax: Int) async throws {
+        try await withCrowd { crowd in
+            for tags in Self.crowd { try await crowd.add(tags: tags) }
+            try await crowd.add(tags: ["news", "beta", "sport"], kind: .voip)
+            try await crowd.add(tags: ["news", "beta", "sport"])
+            try await crowd.retire(Self.crowd.count + 1)
+            let (expression, expected) = Self.expressions[place]
+            #expect(try await crowd.reached(1, .tags(expression), idsMax: idsMax) == expected)
+            let account = try await crowd.world.account()
+            #expect(account.audience == Int64(expected.count) && account.reasons.isEmpty)
+        }
+    }
+
+    @Test("is another app's own affair")
+    func perApp() async throws {
+        try await withCrowd { crowd in
+            try await crowd.add(tags: ["news"])
+            let other = try await crowd.world.stores.registry.createApp(slug: "other", name: "Other").id
+            var said = StoreWorld.registration("x", token: 900)
+            said.tags = .set(["news"])
+            try await crowd.world.register(said, app: other)
+            #expect(try await crowd.reached(1, .tags(TagExpression(any: ["news"]))) == [0])
+            #expect(try await crowd.reached(2, .tags(TagExpression(none: ["sport"]))) == [0])
+        }
+    }
+
+    @Test("reaches nobody who got the tag behind it, or registered later")
+    func late() async throws {
+        try await withCrowd { crowd in
+            for tags in [[], ["news"], [], ["news"]] { try await crowd.add(tags: tags) }
+            let world = crowd.world
+            let audience = Audience.tags(TagExpression(any: ["news"]))
+            _ = try await world.stores.messages.accept(world.newMessage(audience: audience), now: dawn)
+            #expect(try await world.plan(idsMax: 1)?.members == 1)
+            try await crowd.change(0, tags: ["news"])
+            try await crowd.change(2, tags: ["news"])
+            try await crowd.add(tags: ["news"])
+            while try await world.plan(idsMax: 1) != nil {}
+            #expect(try await world.members(of: StoreWorld.message(1)) == crowd.ids[1...3].map(\.value))
+        }
+    }
+}
+
+@Suite("An audience that is narrowed to some providers")
+struct NarrowedAudienceTests {
+    @Test(
+        "has nobody else in it, and counts nobody else",
+        arguments: [
+            Audience.Selection.all, .installations(["i0", "i1", "i2", "i3", "i4"]), .users(["ann", "bob"]),
+            .tags(TagExpression(any: ["news"])), .tags(TagExpression(none: ["sport"])),
+        ], [1, 100])
+    func narrowed(selection: Audience.Selection, idsMax: Int) async throws {
+        try await withCrowd { crowd in
+            for (user, provider) in [
+                ("ann", Provider.apns), ("bob", .fcm), ("ann", .fcm), ("bob", .fcm), ("bob", .fcm),
+            ] {
+                try await crowd.add(user: user, tags: ["news"], provider: provider)
+            }
+            try await crowd.retire(4)
+            let apns = try await crowd.reached(1, Audience(selection, providers: [.apns]), idsMax: idsMax)
+            let fcm = try await crowd.reached(2, Audience(selection, providers: [.fcm]), idsMax: idsMax)
+            let both = try await crowd.reached(3, Audience(selection, providers: [.apns, .fcm]), idsMax: idsMax)
+            #expect(apns == [0] && fcm == [1, 2, 3] && both == [0, 1, 2, 3])
+            #expect(try await crowd.world.account(StoreWorld.message(1)).audience == 1)
+        }
+    }
+}
+
+@Suite("An audience that programs before this one can't read")
+struct AudienceFormatTests {
+    @Test("is left to those that can, and what they can read is theirs too")
+    func formats() async throws {
+        try await withStores { world in
+            let audiences: [Audience] = [
+                .all, .installations(["i1"]), Audience(.all, providers: [.apns]),
+                Audience(.installations(["i1"]), providers: [.apns]), .users(["ann"]),
+                .tags(TagExpression(any: ["news"])), .tags(TagExpression(none: ["news"])),
+            ]
+            for (place, audience) in audiences.enumerated() {
+                let message = world.newMessage(UInt64(place + 1), audience: audience)
+                _ = try await world.stores.messages.accept(message, now: dawn)
+            }
+            var planned: [MessageID] = []
+            while case .planned(let slice) = try await world.stores.messages.planSlice(knownFormats: [1], now: dawn) {
+                planned.append(slice.message)
+            }
+            #expect(planned == [1, 2].map(StoreWorld.message))
+            while case .planned(let slice) = try await world.stores.messages.planSlice(
+                knownFormats: [1, 2], now: StoreWorld.dawn)
+            {
+                planned.append(slice.message)
+            }
+            #expect(planned.count == audiences.count)
+        }
+    }
+}
