@@ -24,18 +24,22 @@ package struct Audience: Equatable, Sendable {
         case users([String])
         /// Every live registration with such tags.
         case tags(TagExpression)
+        /// These tokens, registered or not, each once. Where a live registration of the app holds one, that is reached.
+        case tokens([InlineTarget])
     }
 
     package static let all = Audience(.all)
     package static func installations(_ names: [String]) -> Audience { Audience(.installations(names)) }
     package static func users(_ names: [String]) -> Audience { Audience(.users(names)) }
     package static func tags(_ expression: TagExpression) -> Audience { Audience(.tags(expression)) }
+    package static func tokens(_ targets: [InlineTarget]) -> Audience { Audience(.tokens(targets)) }
 
     /// How many were named one by one; nil where that is not how they were selected.
     package var namedCount: Int? {
         switch selection {
         case .all, .tags: nil
         case .installations(let names), .users(let names): names.count
+        case .tokens(let targets): targets.count
         }
     }
 }
@@ -54,4 +58,20 @@ package struct TagExpression: Equatable, Sendable {
 
     /// Asks for no tag: whoever has none of `none`.
     package var onlyExcludes: Bool { any.isEmpty && all.isEmpty }
+}
+
+/// A token that a message names itself, with everything that its provider asks for.
+package struct InlineTarget: Hashable, Sendable {
+    package let provider: Provider
+    package let environment: PushEnvironment
+    /// "" stands for the only topic of the credential.
+    package let topic: String
+    package let token: DeviceToken
+
+    package init(provider: Provider, environment: PushEnvironment, topic: String, token: DeviceToken) {
+        self.provider = provider
+        self.environment = environment
+        self.topic = topic
+        self.token = token
+    }
 }

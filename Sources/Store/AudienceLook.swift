@@ -4,6 +4,7 @@ import PushModel
 
 /// One look at an audience: from where, up to where, at how much.
 struct AudienceLook: Sendable {
+    let message: UniversalID
     let app: Int64
     let kind: Int16
     /// The highest id that was looked at before; for installations, how many were looked up.
@@ -26,6 +27,7 @@ struct AudienceLook: Sendable {
         case .tags(let expression) where expression.onlyExcludes:
             return try await narrowed(without: expression.none, in: transaction)
         case .tags(let expression): return try await tagged(expression, in: transaction)
+        case .tokens(let targets): return try await inline(targets, in: transaction)
         }
     }
 
@@ -87,6 +89,22 @@ struct AudienceLook: Sendable {
         found.end(try counts.int64(0, 0), Ending(.rejected, EndingReason.unknownUser))
         found.end(try counts.int64(0, 1), Ending(.unregistered, EndingReason.retired))
         return found
+    }
+
+    /// All at once: between two slices a registration could change its token, and be reached by both.
+    private func inline(
+        _ targets: [InlineTarget], in transaction: PostgresTransaction
+    ) async throws(PostgresError) -> FoundMembers {
+        let wanted = targets.filter { providers.isEmpty || providers.contains($0.provider.rawValue) }
+        let query = Query(AudienceSQL.inline) {
+            $0.int64(app)
+            $0.uuid(message)
+            $0.int16Array(wanted.map(\.provider.rawValue))
+            $0.int16Array(wanted.map(\.environment.rawValue))
+            $0.textArray(wanted.map(\.topic))
+            $0.bytesArray(wanted.map(\.token.bytes))
+        }
+        return try FoundMembers(inline: try await transaction.run([query])[0])
     }
 
     private func tagged(

@@ -1,18 +1,23 @@
+import Encodings
 import JSON
 import PushModel
 
 /// An audience as its message keeps it: JSON, names sorted by their bytes and each once, so that planning can go on from
 /// a position and no pair is planned twice. The kind stands in the message's row.
 enum AudienceText {
-    /// Which programs may plan it: numbered together with the formats of contents. 2: users, tags, providers.
+    /// Which programs may plan it: numbered together with the formats of contents. 2: users, tags, tokens, providers.
     ///
     /// A program that does not know a plan's format leaves it to one that does: it would find the text damaged.
     static func format(of audience: Audience) -> Int16 {
         switch audience.selection {
         case .all, .installations: audience.providers == nil ? 1 : 2
-        case .users, .tags: 2
+        case .users, .tags, .tokens: 2
         }
     }
+
+    /// Which programs may lease its parcels: one that looks for inline targets among the registrations would take them
+    /// for deleted.
+    static func formatOfParcels(of audience: Audience) -> Int16 { audience.isInline ? 2 : 1 }
 
     static func encode(_ audience: Audience) -> [UInt8] {
         var writer = JSONWriter(capacity: 64)
@@ -28,6 +33,11 @@ enum AudienceText {
             writer.member("all", eachOnce(expression.all))
             writer.member("none", eachOnce(expression.none))
             writer.endObject()
+        case .tokens(let targets):
+            writer.name("tokens")
+            writer.beginArray()
+            for target in eachOnce(targets) { write(target, to: &writer) }
+            writer.endArray()
         }
         if let providers = audience.providers {
             writer.name("providers")
@@ -53,6 +63,7 @@ enum AudienceText {
         if stored["all"] != nil { return .all }
         if let names = stored["installations"] { return texts(names).map { .installations($0) } }
         if let names = stored["users"] { return texts(names).map { .users($0) } }
+        if let targets = stored["tokens"] { return self.targets(targets).map { .tokens($0) } }
         guard let tags = stored["tags"]?.object, let any = texts(tags["any"]), let all = texts(tags["all"]),
             let none = texts(tags["none"])
         else { return nil }
@@ -68,6 +79,38 @@ enum AudienceText {
             texts.append(text)
         }
         return texts
+    }
+
+    private static func write(_ target: InlineTarget, to writer: inout JSONWriter) {
+        writer.beginArray()
+        writer.integer(target.provider.rawValue)
+        writer.integer(target.environment.rawValue)
+        writer.string(target.topic)
+        writer.string(Hexadecimal.text(target.token.bytes))
+        writer.endArray()
+    }
+
+    private static func targets(_ stored: JSONValue) -> [InlineTarget]? {
+        guard let values = stored.array else { return nil }
+        var targets: [InlineTarget] = []
+        targets.reserveCapacity(values.count)
+        for value in values {
+            guard let cells = value.array, cells.count == 4,
+                let provider = cells[0].integer.flatMap(Int16.init(exactly:)).flatMap(Provider.init),
+                let environment = cells[1].integer.flatMap(Int16.init(exactly:)).flatMap(PushEnvironment.init),
+                let topic = cells[2].string, let token = cells[3].string.flatMap({ Hexadecimal.decode($0) })
+            else { return nil }
+            targets.append(
+                InlineTarget(
+                    provider: provider, environment: environment, topic: topic, token: DeviceToken(bytes: token)))
+        }
+        return targets
+    }
+
+    /// By provider and token, the first of them.
+    private static func eachOnce(_ targets: [InlineTarget]) -> [InlineTarget] {
+        var seen: Set<TokenKey> = []
+        return targets.filter { seen.insert(TokenKey($0.provider, $0.token)).inserted }
     }
 
     /// Compared by bytes, as the database does: Swift's strings take different spellings of one letter for equal.
@@ -89,5 +132,23 @@ extension JSONWriter {
         beginArray()
         for text in texts { string(text) }
         endArray()
+    }
+}
+
+extension Audience {
+    /// Some of its members may be no registrations.
+    var isInline: Bool {
+        if case .tokens = selection { true } else { false }
+    }
+
+    /// Where inline targets leave from, each once.
+    var namedRoutes: [InlineTarget] {
+        guard case .tokens(let targets) = selection else { return [] }
+        var seen: Set<InlineTarget> = []
+        let nameless = targets.map {
+            InlineTarget(
+                provider: $0.provider, environment: $0.environment, topic: $0.topic, token: DeviceToken(bytes: []))
+        }
+        return nameless.filter { seen.insert($0).inserted }
     }
 }

@@ -56,6 +56,17 @@ struct FoundMembers: Sendable {
         end(retired, Ending(.unregistered, EndingReason.retired))
     }
 
+    /// One row for each token, in no order.
+    init(inline rows: ResultSet) throws(PostgresError) {
+        plannedThrough = Int64(rows.rowCount)
+        isLast = true
+        var members: [(id: Int64, route: Int64)] = []
+        for row in 0..<rows.rowCount { members.append((try rows.int64(row, 0), try rows.int64(row, 1))) }
+        members.sort { $0.id < $1.id }
+        ids = members.map(\.id)
+        routes = members.map(\.route)
+    }
+
     /// - Precondition: after those that it comes after.
     mutating func end(_ count: Int64, _ ending: Ending) {
         if count > 0 { endings.append(EndingCount(ending: ending, count: Int(count))) }

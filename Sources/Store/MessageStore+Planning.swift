@@ -107,7 +107,7 @@ private struct PlanTurn: Sendable {
 
     func look(idsMax: Int) -> AudienceLook {
         AudienceLook(
-            app: app, kind: kind, after: plannedThrough, horizon: horizon, idsMax: idsMax,
+            message: message, app: app, kind: kind, after: plannedThrough, horizon: horizon, idsMax: idsMax,
             providers: audience.providers?.map(\.rawValue) ?? [])
     }
 

@@ -19,7 +19,12 @@ package struct MessageStore: Sendable {
     /// answer; a simultaneous twin waits for it.
     package func accept(_ message: NewMessage, now: WallInstant? = nil) async throws(StoreFault) -> AcceptReply {
         let queries = Self.acceptQueries(message, now: now)
+        let routes = message.audience.namedRoutes.map { Query.addRoute($0, app: message.app) }
         let (pool, steps) = (pool, steps)
+        // Before and not with it: routes are for everybody, and hold nobody up while the message is written.
+        if !routes.isEmpty {
+            _ = try await translating { () throws(PostgresError) in try await pool.run(routes) }
+        }
         let answers = try await translating { () throws(PostgresError) in
             try await pool.transaction { transaction throws(PostgresError) in
                 try await transaction.conclude(queries, announcing: .messageWritten, to: steps)
@@ -44,7 +49,7 @@ package struct MessageStore: Sendable {
         var parameters = Parameters()
         parameters.uuid(message.id.value)
         parameters.int64(message.app.value)
-        parameters.int16(message.format)
+        parameters.int16(max(message.format, AudienceText.formatOfParcels(of: message.audience)))
         parameters.int16(message.urgency.rawValue)
         parameters.int16(message.kind.rawValue)
         parameters.int16(message.badge.column)
@@ -55,6 +60,7 @@ package struct MessageStore: Sendable {
         parameters.instant(now)
         parameters.bool(message.readsLocale)
         parameters.int16(max(message.format, AudienceText.format(of: message.audience)))
+        parameters.bool(message.audience.isInline)
         guard let once = message.idempotency else { return [Query(MessageSQL.accept, parameters)] }
         parameters.text(once.claim.operation)
         parameters.text(once.claim.key)
@@ -130,5 +136,16 @@ extension BadgeChange {
 
     var columnValue: Int32 {
         if case .value(let badge) = self { badge } else { 0 }
+    }
+}
+
+extension Query {
+    fileprivate static func addRoute(_ target: InlineTarget, app: AppID) -> Query {
+        Query(AppSQL.addRoute) {
+            $0.int64(app.value)
+            $0.int16(target.provider.rawValue)
+            $0.int16(target.environment.rawValue)
+            $0.text(target.topic)
+        }
     }
 }

@@ -56,8 +56,8 @@ extension ParcelStore {
                     guard answer.rowCount == 1 else { return nil }
                     let claimed = try ClaimedParcel(reading: answer, route: order.route)
                     let rows = try await transaction.conclude(
-                        [claimed.reading], announcing: .leaseWritten, to: steps)
-                    return try claimed.leased(with: rows[0])
+                        claimed.readings, announcing: .leaseWritten, to: steps)
+                    return try claimed.leased(with: rows[0], inline: rows.count > 1 ? rows[1] : nil)
                 }
             }
         }
@@ -116,8 +116,16 @@ private struct ClaimedParcel: Sendable {
 
     private static let damaged = PostgresError.unexpectedShape(statement: "parcel_claim", column: 12)
 
-    /// What reads the members, and raises their badges where this is the first lease.
-    var reading: Query {
+    /// What reads the members, those that are no registrations behind the others.
+    var readings: [Query] {
+        get throws(PostgresError) {
+            guard try row.bool(0, 18) else { return [try reading] }
+            return [try reading, Query(ParcelSQL.readInline) { $0.int64Array(ids) }]
+        }
+    }
+
+    /// Raises the badges where this is the first lease.
+    private var reading: Query {
         get throws(PostgresError) {
             let badgeChange = try row.int16(0, 14)
             let isFirstLease = try row.bool(0, 16)
@@ -132,15 +140,23 @@ private struct ClaimedParcel: Sendable {
         }
     }
 
-    /// - Parameter rows: the members' rows by rising id; those of deleted devices are missing.
-    func leased(with rows: ResultSet) throws(PostgresError) -> LeasedParcel {
+    /// - Parameters:
+    ///   - rows: the members' rows by rising id; those of deleted devices are missing.
+    ///   - inline: likewise, the members that are no registrations.
+    func leased(with rows: ResultSet, inline: ResultSet?) throws(PostgresError) -> LeasedParcel {
         var members: [LeasedMember] = []
         members.reserveCapacity(ids.count)
         var tokens: [UInt8] = []
         tokens.reserveCapacity(ids.count * 32)
         var locales: [UInt8] = []
         var next = 0
+        var nextInline = 0
         for (place, id) in ids.enumerated() {
+            if let inline, nextInline < inline.rowCount, try inline.int64(nextInline, 0) == id {
+                members.append(try target(index: indices[place], id: id, in: inline, at: nextInline, tokens: &tokens))
+                nextInline += 1
+                continue
+            }
             guard next < rows.rowCount, try rows.int64(next, 0) == id else {
                 members.append(.deleted(index: indices[place], id: id))
                 continue
@@ -159,6 +175,24 @@ private struct ClaimedParcel: Sendable {
             lapses: try row.int16(0, 6), retrySpent: .microseconds(try row.int64(0, 7)),
             answerLost: try row.bool(0, 8), expiresAt: try row.instant(0, 9), leasedAt: try row.instant(0, 10),
             memberCount: memberCount, members: members, tokens: tokens, locales: locales, settledBits: settledBits)
+    }
+
+    /// Without a registration there is no route that it could have moved to, and no badge to count from: it gets the value
+    /// of one that stood at nought.
+    private func target(
+        index: Int32, id: Int64, in rows: ResultSet, at place: Int, tokens: inout [UInt8]
+    ) throws(PostgresError) -> LeasedMember {
+        let badge: Int32 =
+            switch try row.int16(0, 14) {
+            case BadgeChange.none.column: 0
+            case BadgeChange.increment.column: 1
+            default: try row.int32(0, 15)
+            }
+        let start = tokens.count
+        let count = try rows.append(place, 1, to: &tokens)
+        return LeasedMember(
+            index: index, registration: RegistrationID(id), standing: .present, generation: TokenGeneration(1),
+            badge: badge, tokenStart: Int32(start), tokenCount: Int32(count), isSuspected: false)
     }
 
     private func member(

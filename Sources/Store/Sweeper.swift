@@ -8,6 +8,9 @@ package struct Sweeper: Sendable {
     package static let idempotencyKept: Duration = .seconds(48 * 3_600)
     /// Longer than the longest window of a suspicion, by as much as its judge may be away.
     package static let routeMinutesKept: Duration = SuspicionRule.windowMax + .seconds(7 * 86_400)
+    /// What a message said, and the tokens that it named itself, once it is over: as long as the longest time to live,
+    /// and two days to look into it.
+    package static let contentsKept: Duration = .seconds(30 * 86_400)
     /// Rows of one table a call: a sweep never holds many locks.
     static let rowsMax: Int64 = 5_000
 
@@ -33,6 +36,8 @@ package struct Sweeper: Sendable {
                 $0.int64(Self.routeMinutesKept.wholeMicroseconds)
                 $0.int64(Self.rowsMax)
             },
+            Query(HousekeepingSQL.sweepContents) { $0.contents(now) },
+            Query(HousekeepingSQL.sweepInlineTargets) { $0.contents(now) },
             Query(HousekeepingSQL.sweepLaneBlocks) {
                 $0.instant(now)
                 $0.int64(Self.rowsMax)
@@ -45,6 +50,14 @@ package struct Sweeper: Sendable {
             let removed = try await AppRemover(pool: pool).removeSome()
             return answers.reduce(strays + removed) { $0 + $1.affectedRows }
         }
+    }
+}
+
+extension Parameters {
+    fileprivate mutating func contents(_ now: WallInstant?) {
+        instant(now)
+        int64(Sweeper.contentsKept.wholeMicroseconds)
+        int64(Sweeper.rowsMax)
     }
 }
 

@@ -17,12 +17,13 @@ extension ConformanceRun {
         let owner = random.pick(Self.owners)
         let fitting: LeaseScope = wanted?.travelsAlone == true ? .lapsed : .ordinary
         let scope = random.happens(perMille: 800) ? fitting : random.pick([.ordinary, .lapsed, .expired])
-        story.append("lease route \(route.value), \(scope)")
+        let formats: [Int16] = random.happens(perMille: 200) ? [1] : [1, 2]
+        story.append("lease route \(route.value), \(scope), formats \(formats)")
         let order = LeaseOrder(
-            route: route, owner: owner, leaseFor: Self.leaseFor, knownFormats: [1], scope: scope)
+            route: route, owner: owner, leaseFor: Self.leaseFor, knownFormats: formats, scope: scope)
         let real = try await stores.parcels.lease(order, now: now)
         let parcel = simulated.lease(
-            route: route, owner: owner, leaseFor: Self.leaseFor, knownFormats: [1], scope: scope, now: now)
+            route: route, owner: owner, leaseFor: Self.leaseFor, knownFormats: formats, scope: scope, now: now)
         if let parcel {
             let isRepeatable = random.happens(perMille: 800)
             let run = ParcelRun(parcel: parcel, leasedAt: mono, policy: RetryPolicy(), isRepeatable: isRepeatable)

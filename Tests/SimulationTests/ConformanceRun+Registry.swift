@@ -82,6 +82,15 @@ extension ConformanceRun {
         return chosen
     }
 
+    private mutating func drawTargets() -> [InlineTarget] {
+        (0..<random.within(0...4)).map { _ in
+            InlineTarget(
+                provider: random.pick([.apns, .fcm]), environment: random.pick([.production, .sandbox]),
+                topic: random.pick(["", "com.example.app"]),
+                token: DeviceToken(bytes: [UInt8(random.below(14)), 7, 7, 7]))
+        }
+    }
+
     private mutating func drawAudience() -> Audience {
         let tags = TagExpression(
             any: random.happens(perMille: 500) ? some(of: Self.tags) : [],
@@ -89,7 +98,7 @@ extension ConformanceRun {
             none: random.happens(perMille: 300) ? some(of: Self.tags) : [])
         let selection = random.pick([
             Audience.Selection.all, .all, .installations(some(of: Self.installations + ["nobody"])),
-            .users(some(of: ["ann", "bob", "cid", "nobody"])), .tags(tags),
+            .users(some(of: ["ann", "bob", "cid", "nobody"])), .tags(tags), .tokens(drawTargets()),
         ])
         return Audience(selection, providers: random.pick([nil, nil, nil, [.apns], [.fcm], [.apns, .fcm]]))
     }

@@ -3,7 +3,8 @@ import PushModel
 
 /// What one look at an audience found.
 struct SimulatedLook {
-    var members: [RegistrationRow] = []
+    /// Rising.
+    var members: [SimulatedMember] = []
     var endings: [EndingCount] = []
     var through: Int64
     var isLast: Bool
@@ -14,14 +15,24 @@ struct SimulatedLook {
     }
 }
 
+struct SimulatedMember {
+    let id: RegistrationID
+    let route: RouteID
+}
+
+extension RegistrationRow {
+    fileprivate var member: SimulatedMember { SimulatedMember(id: id, route: stored.route) }
+}
+
 extension SimulatedStore {
     /// The next slice of an audience: bounded by what is looked at, by rising ids but for named installations.
-    func look(at message: MessageRow, after: Int64, _ idsMax: Int) -> SimulatedLook {
+    mutating func look(at message: MessageRow, after: Int64, _ idsMax: Int) -> SimulatedLook {
         let audience = message.audienceWanted
         switch audience.selection {
         case .all: return range(of: live(message), message, after, idsMax) { audience.includes($0) }
         case .installations(let names): return named(names, message, after, idsMax)
         case .users(let names): return ofUsers(names, message, after, idsMax)
+        case .tokens(let targets): return inline(targets, message)
         case .tags(let expression) where expression.onlyExcludes:
             return range(of: live(message), message, after, idsMax) {
                 audience.includes($0) && expression.includes($0)
@@ -47,7 +58,7 @@ extension SimulatedStore {
     ) -> SimulatedLook {
         let looked = rows.filter { $0.id.value > after && $0.id <= message.horizon }.prefix(idsMax)
         return SimulatedLook(
-            members: looked.filter(fits), through: looked.last?.id.value ?? message.horizon.value,
+            members: looked.filter(fits).map(\.member), through: looked.last?.id.value ?? message.horizon.value,
             isLast: looked.count < idsMax)
     }
 
@@ -64,11 +75,35 @@ extension SimulatedStore {
                 continue
             }
             guard message.audienceWanted.includes(registrations[place]) else { continue }
-            if registrations[place].isLive { look.members.append(registrations[place]) } else { retired += 1 }
+            if registrations[place].isLive { look.members.append(registrations[place].member) } else { retired += 1 }
         }
         look.members.sort { $0.id < $1.id }
         look.end(unknown, Ending(.rejected, EndingReason.unknownDevice))
         look.end(retired, Ending(.unregistered, EndingReason.retired))
+        return look
+    }
+
+    /// All at once. A live registration that holds the token is the member; the others get rows of their own.
+    private mutating func inline(_ targets: [InlineTarget], _ message: MessageRow) -> SimulatedLook {
+        var look = SimulatedLook(through: 0, isLast: true)
+        for target in targets where message.audienceWanted.providers?.contains(target.provider) ?? true {
+            let holder = registrations.first {
+                $0.app == message.app && $0.isLive && $0.stored.provider == target.provider
+                    && $0.stored.token == target.token
+            }
+            if let holder {
+                look.members.append(holder.member)
+                continue
+            }
+            let route = routeOf(
+                app: message.app, provider: target.provider, environment: target.environment, topic: target.topic)
+            lastRegistration += 1
+            let row = InlineRow(
+                id: RegistrationID(lastRegistration), message: message.id, route: route, token: target.token)
+            inlineTargets.append(row)
+            look.members.append(SimulatedMember(id: row.id, route: route))
+        }
+        look.members.sort { $0.id < $1.id }
         return look
     }
 
@@ -117,8 +152,17 @@ extension Audience {
     var planFormat: Int16 {
         switch selection {
         case .all, .installations: providers == nil ? 1 : 2
-        case .users, .tags: 2
+        case .users, .tags, .tokens: 2
         }
+    }
+
+    /// Which programs may lease its parcels.
+    var parcelFormat: Int16 {
+        if case .tokens = selection { 2 } else { 1 }
+    }
+
+    var targets: [InlineTarget] {
+        if case .tokens(let targets) = selection { targets } else { [] }
     }
 
     /// Names by their bytes, each once: planning can go on from a position.
@@ -128,6 +172,13 @@ extension Audience {
         case .all: break
         case .installations(let names): audience.selection = .installations(names.eachOnce)
         case .users(let names): audience.selection = .users(names.eachOnce)
+        case .tokens(let targets):
+            let first = targets.indices.filter { place in
+                !targets[..<place].contains {
+                    $0.provider == targets[place].provider && $0.token == targets[place].token
+                }
+            }
+            audience.selection = .tokens(first.map { targets[$0] })
         case .tags(let tags):
             audience.selection = .tags(
                 TagExpression(any: tags.any.eachOnce, all: tags.all.eachOnce, none: tags.none.eachOnce))

@@ -67,6 +67,15 @@ extension SimulatedStore {
         var members: [LeasedMember] = []
         var tokens: [UInt8] = []
         for (index, id) in parcel.members.enumerated() where !parcel.settled[index] {
+            if let target = inlineTarget(id) {
+                members.append(
+                    LeasedMember(
+                        index: Int32(index), registration: id, standing: .present, generation: TokenGeneration(1),
+                        badge: message(parcel.message)?.badge.fromNought ?? 0, tokenStart: Int32(tokens.count),
+                        tokenCount: Int32(target.token.bytes.count), isSuspected: false))
+                tokens += target.token.bytes
+                continue
+            }
             let row = registration(id)
             let token = row?.stored.token.bytes ?? []
             members.append(
@@ -98,6 +107,17 @@ extension SimulatedStore {
         let until = parcels[place].lease?.until ?? now
         parcels[place].lease?.until = max(until, now + leaseFor)
         return true
+    }
+}
+
+extension BadgeChange {
+    /// Of a badge that stood at nought.
+    fileprivate var fromNought: Int32 {
+        switch self {
+        case .none: 0
+        case .increment: 1
+        case .value(let badge): badge
+        }
     }
 }
 

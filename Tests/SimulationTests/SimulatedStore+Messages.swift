@@ -26,10 +26,15 @@ struct SimulatedSlice: Equatable, Sendable {
 extension SimulatedStore {
     mutating func accept(_ message: SimulatedMessage, now: WallInstant) {
         precondition(placeOfMessage(message.id) == nil, "the worlds and the conformance suite make their own ids")
+        for target in message.audience.targets {
+            _ = routeOf(
+                app: message.app, provider: target.provider, environment: target.environment, topic: target.topic)
+        }
         let horizon = registrations.last?.id ?? RegistrationID(0)
         messages.append(
             MessageRow(
-                id: message.id, app: message.app, format: message.format, state: .accepted, urgency: message.urgency,
+                id: message.id, app: message.app, format: max(message.format, message.audience.parcelFormat),
+                state: .accepted, urgency: message.urgency,
                 kind: message.kind, badge: message.badge, audienceWanted: message.audience.sorted, horizon: horizon,
                 acceptedAt: now, expiresAt: now + message.lifetime))
         plans.append(
@@ -81,11 +86,11 @@ extension SimulatedStore {
 
     /// One parcel per route and so many members; routes rise.
     private mutating func writeParcels(
-        _ members: [RegistrationRow], _ message: MessageRow, _ parcelMembersMax: Int, _ now: WallInstant
+        _ members: [SimulatedMember], _ message: MessageRow, _ parcelMembersMax: Int, _ now: WallInstant
     ) -> [RouteID] {
-        let touched = routes.map(\.id).filter { route in members.contains { $0.stored.route == route } }
+        let touched = routes.map(\.id).filter { route in members.contains { $0.route == route } }
         for route in touched {
-            let ids = members.filter { $0.stored.route == route }.map(\.id)
+            let ids = members.filter { $0.route == route }.map(\.id)
             for start in stride(from: 0, to: ids.count, by: parcelMembersMax) {
                 lastParcel += 1
                 let part = Array(ids[start..<min(start + parcelMembersMax, ids.count)])

@@ -16,6 +16,7 @@ struct SimulatedStore: Equatable, Sendable {
     var suspicions: [SuspicionRow] = []
     var minutes: [RouteMinute] = []
     var feedback: [FeedbackRow] = []
+    var inlineTargets: [InlineRow] = []
     /// Identities that were handed out.
     var lastRoute: Int64 = 0
     var lastRegistration: Int64 = 0
@@ -139,6 +140,15 @@ struct LeaseRow: Equatable, Sendable {
     var until: WallInstant
 }
 
+/// A token that a message named, and no registration holds.
+struct InlineRow: Equatable, Sendable {
+    /// Drawn as registrations' are.
+    let id: RegistrationID
+    let message: MessageID
+    let route: RouteID
+    let token: DeviceToken
+}
+
 struct SuspicionRow: Equatable, Sendable {
     let registration: RegistrationID
     let route: RouteID
@@ -180,6 +190,9 @@ extension SimulatedStore {
     }
     func placeOfMessage(_ id: MessageID) -> Int? { messages.firstIndex { $0.id == id } }
     func registration(_ id: RegistrationID) -> RegistrationRow? { placeOfRegistration(id).map { registrations[$0] } }
+    func inlineTarget(_ id: RegistrationID) -> InlineRow? {
+        inlineTargets.place { $0.id < id ? .before : $0.id == id ? .here : .behind }.map { inlineTargets[$0] }
+    }
     func parcel(_ id: ParcelID) -> ParcelRow? { placeOfParcel(id).map { parcels[$0] } }
     func message(_ id: MessageID) -> MessageRow? { placeOfMessage(id).map { messages[$0] } }
     func route(_ id: RouteID) -> RouteRow? { routes.first { $0.id == id } }

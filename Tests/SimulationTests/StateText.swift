@@ -61,6 +61,9 @@ enum StateText {
                     route_id, state, reason, attempts, \(micros("at")), first_member, last_member, member_count,
                     encode(members, 'hex'))
                 FROM push_history
+                UNION ALL
+                SELECT 12, id::text, id, concat_ws('|', 'inline', id, message_id, route_id, encode(token, 'hex'))
+                FROM inline_targets
             ) AS state ORDER BY section, number, key COLLATE "C"
             """)
 
@@ -89,7 +92,7 @@ enum StateText {
             + store.messages.sorted { $0.id < $1.id }.map(\.cells)
             + store.plans.sorted { $0.message < $1.message }.map(\.cells) + reasons + store.parcels.map(\.cells)
             + store.suspicions.map(\.cells) + minutes.map(\.cells) + store.feedback.map(\.cells)
-            + providers + history.map(\.cells)
+            + providers + history.map(\.cells) + store.inlineTargets.map(\.cells)
         return rows.map { row in row.map { "\($0)" }.joined(separator: "|") }
     }
 }
@@ -181,6 +184,12 @@ extension SuspicionRow {
 
 extension RouteMinute {
     fileprivate var cells: [Any] { ["minute", route.value, minute.microseconds, answered, suspected] }
+}
+
+extension InlineRow {
+    fileprivate var cells: [Any] {
+        ["inline", id.value, message.text, route.value, Hexadecimal.text(token.bytes)]
+    }
 }
 
 extension FeedbackRow {

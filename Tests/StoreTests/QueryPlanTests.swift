@@ -22,7 +22,8 @@ struct QueryPlanTests {
             state = CASE id % 1000 WHEN 0 THEN 3 WHEN 1 THEN 2 ELSE 1 END WHERE installation LIKE 'c%';
         INSERT INTO messages (id, app_id, format, priority, kind, horizon, accepted_at, expires_at)
         SELECT gen_random_uuid(), 1, 1, 2, 1, 0, '2026-01-01', '2026-01-02' FROM generate_series(1, 300);
-        INSERT INTO message_contents SELECT id, '', '' FROM messages ON CONFLICT DO NOTHING;
+        INSERT INTO inline_targets SELECT 1000000 + row_number() OVER (), id, 1, sha256('x')
+        FROM messages, generate_series(1, 30);
         INSERT INTO plans SELECT id, 9, 2 FROM messages ON CONFLICT DO NOTHING;
         INSERT INTO parcels (message_id, app_id, route_id, format, priority, due_at, expires_at, members, member_count,
             pending)
@@ -35,6 +36,7 @@ struct QueryPlanTests {
         FROM generate_series(1, 5000);
         INSERT INTO push_history SELECT id, n, 0, 1, 1, 1 + n % 2, 'BadTopic', 1, '2026-01-01', 1, 1, 1, '\\x8101'
         FROM (SELECT id FROM messages LIMIT 300) AS m, generate_series(1, 10) AS n;
+        INSERT INTO message_contents SELECT id, repeat('x', 300)::bytea, '' FROM messages ON CONFLICT DO NOTHING;
         INSERT INTO suspicions SELECT id, route_id, 1, 'BadDeviceToken', timestamptz '2026-01-01'
             + id * interval '1 hour' FROM registrations WHERE id % 3 = 0;
         INSERT INTO feedback (app_id, registration_id, generation, installation, kind, provider, verdict, reason, number)
@@ -47,7 +49,7 @@ struct QueryPlanTests {
     /// Tables that grow with devices, messages or time.
     private static let large = [
         "registrations", "registration_pulse", "messages", "message_contents_rest", "plans", "parcels", "suspicions",
-        "feedback", "idempotency_keys", "registration_tags", "push_history_rest",
+        "feedback", "idempotency_keys", "registration_tags", "push_history_rest", "inline_targets",
     ]
 
     /// One of everything that a gateway does all day.
@@ -115,6 +117,10 @@ struct QueryPlanTests {
         let audiences: [Audience] = [
             .users(["ann", "nobody"]), Audience(.all, providers: [.apns]),
             .tags(TagExpression(any: ["t1", "t2"], all: ["t3"], none: ["t4"])),
+            .tokens([
+                InlineTarget(
+                    provider: .apns, environment: .production, topic: StoreWorld.topic, token: StoreWorld.token(99))
+            ]),
         ]
         for (place, audience) in audiences.enumerated() {
             let message = world.newMessage(UInt64(place + 10), audience: audience)
@@ -136,7 +142,7 @@ struct QueryPlanTests {
             parcel.id, epoch: parcel.epoch, owner: StoreWorld.ann, for: .seconds(60), now: dawn)
         _ = try await world.stores.parcels.settle(parcel.settling([(0..<1, Ending(.expired))]), now: dawn)
         _ = try await world.stores.parcels.rescue(now: dawn + .seconds(61))
-        while let next = try await world.lease(at: dawn + .seconds(61)) {
+        while let next = try await world.lease(formats: [1, 2], at: dawn + .seconds(61)) {
             _ = try await world.stores.parcels.settle(next.settlingAll(), now: dawn)
         }
         _ = try await world.account()
@@ -200,6 +206,9 @@ struct QueryPlanTests {
                 ("plan_tag_counts", "Index Only Scan using registration_tags_by_tag"),
                 ("plan_tagged", "Index Only Scan using registration_tags_by_tag"),
                 ("plan_tagged", "Index Only Scan using registration_tags_pkey"),
+                ("plan_inline", "registrations_live_token"),
+                ("parcel_read_inline", "using inline_targets_pkey on inline_targets"),
+                ("sweep_inline_targets", "using inline_targets_of_message on inline_targets"),
                 ("plan_claim", "using plans_in_turn on plans"),
                 ("registration_lock", "registrations_live_token"),
                 ("devices_named", "using registrations_app_id_installation_kind_key on registrations"),

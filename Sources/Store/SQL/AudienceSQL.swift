@@ -135,4 +135,33 @@ enum AudienceSQL {
             WHERE id = next.id AND app_id = $1 AND kind = $2 AND state < 3 LIMIT 1
         ) AS r ON true
         """)
+
+    /// $1 app, $2 message; $3 providers, $4 environments, $5 topics, $6 tokens, each token of a provider once.
+    ///
+    /// A live registration that holds the token is the member, wherever the message thought it lives: the registry knows
+    /// better, and it has the badge. The others become rows of their own, with ids that no registration gets.
+    static let inline = Statement(
+        "plan_inline",
+        """
+        WITH known AS MATERIALIZED (
+            SELECT said.*, r.id, r.route_id
+            FROM unnest($3, $4, $5, $6) AS said (provider, environment, topic, token)
+            LEFT JOIN LATERAL (
+                SELECT id, route_id FROM registrations live
+                WHERE live.app_id = $1 AND live.provider = said.provider AND live.state < 3
+                    AND sha256(live.token) BETWEEN sha256(said.token) AND sha256(said.token)
+                ORDER BY sha256(live.token) LIMIT 1
+            ) AS r ON true
+        ), made AS MATERIALIZED (
+            SELECT nextval('registrations_id_seq') AS id, routes.id AS route_id, known.token
+            FROM known CROSS JOIN LATERAL (
+                SELECT id FROM routes WHERE app_id = $1 AND provider = known.provider
+                    AND environment = known.environment AND topic = known.topic LIMIT 1
+            ) AS routes
+            WHERE known.id IS NULL
+        ), written AS (
+            INSERT INTO inline_targets (id, message_id, route_id, token) SELECT id, $2, route_id, token FROM made
+        )
+        SELECT id, route_id FROM known WHERE id IS NOT NULL UNION ALL SELECT id, route_id FROM made
+        """)
 }

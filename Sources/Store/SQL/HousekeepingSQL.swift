@@ -24,6 +24,31 @@ enum HousekeepingSQL {
             LIMIT $3 FOR UPDATE SKIP LOCKED))
         """)
 
+    // The lowest id of a message that was accepted at this moment or later: ids rise with time (UUIDv7). $1 now, $2 age.
+    // By the clock that stands still, so that the index can be asked.
+    private static let youngest = """
+        (lpad(to_hex((extract(epoch FROM coalesce($1, now()) - $2 * interval '1 microsecond')
+            * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid
+        """
+
+    /// What messages say, once they are over: $1 now, $2 age in microseconds, $3 rows at most.
+    static let sweepContents = Statement(
+        "sweep_contents",
+        """
+        DELETE FROM message_contents WHERE message_id = ANY (ARRAY(
+            SELECT c.message_id FROM message_contents c JOIN messages m ON m.id = c.message_id
+            WHERE c.message_id < \(youngest) AND m.state >= 6 ORDER BY c.message_id LIMIT $3))
+        """)
+
+    /// Tokens that messages named, once they are over: $1 now, $2 age in microseconds, $3 rows at most.
+    static let sweepInlineTargets = Statement(
+        "sweep_inline_targets",
+        """
+        DELETE FROM inline_targets WHERE id = ANY (ARRAY(
+            SELECT t.id FROM inline_targets t JOIN messages m ON m.id = t.message_id
+            WHERE t.message_id < \(youngest) AND m.state >= 6 ORDER BY t.message_id LIMIT $3))
+        """)
+
     /// $1 now, $2 rows at most.
     static let sweepLaneBlocks = Statement(
         "sweep_lane_blocks",

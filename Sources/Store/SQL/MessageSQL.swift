@@ -3,14 +3,14 @@ import Postgres
 /// Messages: accepting and reading them.
 enum MessageSQL {
     // $1 id, $2 app, $3 format, $4 priority, $5 kind, $6 badge change, $7 badge value, $8 lifetime in microseconds,
-    // $9 content, $10 audience, $11 now, $12 does it read locales, $13 format of its plan
+    // $9 content, $10 audience, $11 now, $12 does it read locales, $13 format of its plan, $14 has it inline targets
     private static func writing(from source: String) -> String {
         """
         written AS (
             INSERT INTO messages (id, app_id, format, priority, kind, badge_change, badge_value, horizon, accepted_at,
-                expires_at, reads_locale)
+                expires_at, reads_locale, has_inline)
             SELECT $1, $2, $3, $4, $5, $6, $7, (SELECT coalesce(max(id), 0) FROM registrations), clock.now,
-                clock.now + $8 * interval '1 microsecond', $12
+                clock.now + $8 * interval '1 microsecond', $12, $14
             FROM \(source)(SELECT coalesce($11, clock_timestamp()) AS now) AS clock
             RETURNING id
         ), plan AS (
@@ -24,12 +24,12 @@ enum MessageSQL {
 
     static let accept = Statement("message_accept", "WITH " + writing(from: ""))
 
-    /// $14 operation, $15 key, $16 SHA-256 of the body, $17 answer. A simultaneous twin waits at the key.
+    /// $15 operation, $16 key, $17 SHA-256 of the body, $18 answer. A simultaneous twin waits at the key.
     static let acceptOnce = Statement(
         "message_accept_once",
         """
         WITH claim AS (
-            INSERT INTO idempotency_keys (app_id, operation, key, body_sha256, answer) VALUES ($2, $14, $15, $16, $17)
+            INSERT INTO idempotency_keys (app_id, operation, key, body_sha256, answer) VALUES ($2, $15, $16, $17, $18)
             ON CONFLICT DO NOTHING RETURNING 1
         ), 
         """ + writing(from: "claim, "))

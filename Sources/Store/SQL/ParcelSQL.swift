@@ -78,7 +78,8 @@ enum ParcelSQL {
             WHERE p.id = next.id AND m.id = p.message_id
             RETURNING p.id, p.message_id, p.app_id, p.epoch, p.settles, p.attempt, p.lapses, p.retry_spent,
                 p.answer_lost, p.expires_at, coalesce($5, now()), p.member_count, p.members, p.settled, m.badge_change,
-                m.badge_value, p.badge_marked AND NOT next.badge_marked, m.reads_locale
+                m.badge_value, p.badge_marked AND NOT next.badge_marked, m.reads_locale,
+                m.has_inline
             """)
     }
 
@@ -133,6 +134,10 @@ enum ParcelSQL {
         SELECT id, route_id, state, generation, 0::integer, token, \(locale) FROM registrations
         WHERE id = ANY ($1) ORDER BY id
         """)
+
+    /// The members that are no registrations, for a message that has such: $1 ids.
+    static let readInline = Statement(
+        "parcel_read_inline", "SELECT id, token FROM inline_targets WHERE id = ANY ($1) ORDER BY id")
 
     /// $1 parcel, $2 epoch, $3 owner, $4 microseconds, $5 now. Never shortens.
     static let renew = Statement(

@@ -1,0 +1,198 @@
+import DeliveryRules
+import Postgres
+import PushModel
+import Store
+import Testing
+
+private let dawn = StoreWorld.dawn
+
+private func target(
+    _ seed: Int, environment: PushEnvironment = .production, provider: Provider = .apns,
+    topic: String = StoreWorld.topic
+) -> InlineTarget {
+    InlineTarget(provider: provider, environment: environment, topic: topic, token: StoreWorld.token(seed))
+}
+
+extension StoreWorld {
+    /// Accepts it, and plans all of it.
+    fileprivate func sendInline(_ message: NewMessage, idsMax: Int = 100, at now: WallInstant = dawn) async throws {
+        #expect(try await stores.messages.accept(message, now: now) == .accepted)
+        while try await stores.messages.planSlice(idsMax: idsMax, knownFormats: [1, 2], now: now) != .nothing {}
+    }
+
+    fileprivate func leaseInline(
+        on environment: PushEnvironment = .production, at now: WallInstant = dawn
+    ) async throws -> LeasedParcel? {
+        try await lease(on: environment, formats: [1, 2], at: now)
+    }
+}
+
+extension LeasedParcel {
+    fileprivate var tokensInOrder: [[UInt8]] {
+        members.map { Array(tokens[Int($0.tokenStart)..<Int($0.tokenStart + $0.tokenCount)]) }
+    }
+}
+
+@Suite("A token that a message names itself")
+struct InlineTargetTests {
+    @Test("is reached once, registered or not; a live registration that holds it is the member, wherever it lives")
+    func reached() async throws {
+        try await withStores { world in
+            let ids = try await world.register(1...3)
+            try await world.register(4...4, environment: .sandbox)
+            try await world.pool.script("UPDATE registrations SET state = 3 WHERE id = \(ids[2].value)")
+            let targets = [
+                target(9), target(2), target(9, topic: "com.example.other"), target(4), target(3), target(8),
+            ]
+            try await world.sendInline(world.newMessage(audience: .tokens(targets)), idsMax: 1)
+            #expect(try await world.account().audience == 5)
+            let parcel = try #require(try await world.leaseInline())
+            #expect(parcel.tokensInOrder == [2, 9, 3, 8].map { StoreWorld.token($0).bytes })
+            #expect(parcel.members[0].registration == ids[1])
+            #expect(parcel.members.allSatisfy { $0.standing == .present && !$0.isSuspected })
+            let sandbox = try #require(try await world.leaseInline(on: .sandbox))
+            #expect(sandbox.tokensInOrder == [StoreWorld.token(4).bytes])
+            #expect(try await world.number("SELECT count(*) FROM registrations") == 4)
+        }
+    }
+
+    @Test("has no id that a registration gets, before it or after it")
+    func ids() async throws {
+        try await withStores { world in
+            let before = try await world.register(1...2)
+            try await world.sendInline(world.newMessage(audience: .tokens([target(8), target(9)])))
+            let after = try await world.register(3...4)
+            let inline = try await world.members(of: StoreWorld.message(1))
+            #expect(Set((before + after).map(\.value) + inline).count == 6)
+        }
+    }
+
+    @Test(
+        "gets the badge that follows nought, the others theirs", arguments: [BadgeChange.none, .increment, .value(7)])
+    func badges(change: BadgeChange) async throws {
+        try await withStores { world in
+            try await world.register(1...1)
+            _ = try await world.stores.registry.setBadge(4, app: world.app, installation: "i1")
+            try await world.sendInline(
+                world.newMessage(badge: change, audience: .tokens([target(1), target(9)])))
+            let expected: [Int32] =
+                switch change {
+                case .none: [0, 0]
+                case .increment: [5, 1]
+                case .value(let badge): [badge, badge]
+                }
+            // The first lease raises badges, the second one reads them.
+            for lapse in Int64(0)...1 {
+                let now = dawn + .seconds(lapse * 100)
+                let parcel = try #require(try await world.leaseInline(at: now))
+                #expect(parcel.members.map(\.badge) == expected)
+                #expect(try await world.stores.parcels.rescue(now: now + .seconds(61)) == 1)
+            }
+        }
+    }
+
+    @Test("that is dead ends its push, and changes nothing else")
+    func dead() async throws {
+        try await withStores { world in
+            try await world.sendInline(world.newMessage(audience: .tokens([target(9), target(8)])))
+            let parcel = try #require(try await world.leaseInline())
+            let verdicts = zip(
+                parcel.members,
+                [TokenVerdict.unregistered(since: nil, reason: "Unregistered"), .suspected(reason: "BadDeviceToken")]
+            ).map {
+                GuardedVerdict(
+                    registration: $0.registration, generation: $0.generation, route: parcel.route, verdict: $1,
+                    asOf: dawn)
+            }
+            let report = try await world.stores.parcels.applyVerdicts(verdicts, now: dawn)
+            #expect(report == VerdictReport(retired: 0, suspected: 0, cleared: 0))
+            let settled = parcel.settlingAll(as: Ending(.unregistered, "Unregistered"))
+            #expect(try await world.stores.parcels.settle(settled, now: dawn) == .settled)
+            #expect(try await world.account().state == .finished)
+            #expect(try await world.feed().isEmpty)
+            #expect(try await world.number("SELECT count(*) FROM suspicions") == 0)
+        }
+    }
+
+    @Test("goes on where its remainder goes: it has no other home")
+    func otherRoute() async throws {
+        try await withStores { world in
+            try await world.register(1...1, environment: .sandbox)
+            try await world.sendInline(world.newMessage(audience: .tokens([target(9)])))
+            let parcel = try #require(try await world.leaseInline())
+            let remainder = parcel.remainder(0..<1, route: try await world.route(.sandbox))
+            _ = try await world.stores.parcels.settle(parcel.settling([], remainders: [remainder]), now: dawn)
+            let next = try #require(try await world.leaseInline(on: .sandbox))
+            #expect(next.members.map(\.standing) == [.present])
+            #expect(next.members.map(\.registration) == parcel.members.map(\.registration))
+            #expect(next.tokensInOrder == [StoreWorld.token(9).bytes])
+        }
+    }
+
+    @Test("is planned and sent only by programs that know of such")
+    func formats() async throws {
+        try await withStores { world in
+            _ = try await world.stores.messages.accept(world.newMessage(audience: .tokens([target(9)])), now: dawn)
+            #expect(try await world.stores.messages.planSlice(knownFormats: [1], now: dawn) == .nothing)
+            _ = try await world.stores.messages.planSlice(knownFormats: [1, 2], now: dawn)
+            #expect(try await world.lease(formats: [1]) == nil)
+            #expect(try await world.lease(formats: [1, 2]) != nil)
+        }
+    }
+
+    @Test("is one of its provider's, and gone from the message where that is narrowed away")
+    func narrowed() async throws {
+        try await withStores { world in
+            let targets = [target(9), target(9, provider: .fcm, topic: ""), target(8, provider: .fcm, topic: "")]
+            try await world.sendInline(world.newMessage(1, audience: .tokens(targets)))
+            try await world.sendInline(
+                world.newMessage(2, audience: Audience(.tokens(targets), providers: [.fcm])))
+            #expect(try await world.account(StoreWorld.message(1)).audience == 3)
+            #expect(try await world.account(StoreWorld.message(2)).audience == 2)
+        }
+    }
+
+    @Test("is refused with its message where its topic is one too many for the app")
+    func tooManyTopics() async throws {
+        try await withStores { world in
+            try await world.pool.script(
+                """
+                INSERT INTO routes (app_id, provider, environment, topic, number)
+                SELECT \(world.app.value), 1, 1, 't' || n, n FROM generate_series(1, \(StoreFault.routesPerAppMax)) AS n
+                """)
+            let known = world.newMessage(1, audience: .tokens([target(9, topic: "t7")]))
+            #expect(try await world.stores.messages.accept(known, now: dawn) == .accepted)
+            let unknown = world.newMessage(2, audience: .tokens([target(9, topic: "t7"), target(8, topic: "new")]))
+            let refused = await fault { () async throws(StoreFault) in try await world.stores.messages.accept(unknown) }
+            #expect(refused == .invalid(constraint: StoreFault.routesPerApp))
+            #expect(try await world.number("SELECT count(*) FROM messages") == 1)
+        }
+    }
+}
+
+@Suite("What messages say")
+struct ContentRetentionTests {
+    @Test("goes a month after they were accepted, once they are over; where they stand stays")
+    func swept() async throws {
+        try await withStores { world in
+            // The ids of these messages are of 2024.
+            for number in 1...2 as ClosedRange<UInt64> {
+                try await world.sendInline(
+                    world.newMessage(number, audience: .tokens([target(Int(number) + 5), target(9)])))
+            }
+            let parcel = try #require(try await world.leaseInline())
+            _ = try await world.stores.parcels.settle(parcel.settlingAll(), now: dawn)
+            let kept = "SELECT count(*) FROM message_contents"
+            let born = WallInstant(microseconds: Int64(StoreWorld.message(1).value.high >> 16) * 1_000)
+            let month = born + Sweeper.contentsKept
+            #expect(try await world.stores.sweeper.sweep(now: month) == 0)
+            #expect(try await world.number(kept) == 2)
+            #expect(try await world.stores.sweeper.sweep(now: month + .seconds(86_400)) == 3)
+            #expect(try await world.number(kept) == 1)
+            #expect(try await world.number("SELECT count(*) FROM inline_targets") == 2)
+            #expect(try await world.account(StoreWorld.message(1)).count(.accepted) == 2)
+            #expect(try await world.stores.messages.content(StoreWorld.message(1)) == nil)
+            #expect(try await world.leaseInline()?.tokensInOrder.count == 2)
+        }
+    }
+}
