@@ -4,12 +4,13 @@ import PushModel
 /// Why a message's content has no form that FCM would take. The sender's to change.
 package enum FCMContentFault: Error, Equatable, Sendable {
     case pushTypeNotOffered(PushType)
-    /// Counted with the widest badge, in the locale that needs most.
-    case payloadTooLarge(bytes: Int, bytesMax: Int)
+    /// Counted with the widest badge. `locale`: only this localization is too long, and it is the longest.
+    case payloadTooLarge(bytes: Int, bytesMax: Int, locale: String? = nil)
     case badCollapseID(bytes: Int)
     /// A name that belongs to FCM or to us: among data, or a target inside `fcm`.
     case reservedKey(JSONPointer)
-    case notForBackground(JSONPointer)
+    /// A push of this type can't have this, or would not show it.
+    case notForType(PushType, JSONPointer)
     case nothingToShow
     /// Given in `badge` and in this place too.
     case badgeTwice(JSONPointer)
@@ -24,7 +25,7 @@ package enum FCMContentFault: Error, Equatable, Sendable {
         case .payloadTooLarge: "payload_too_large"
         case .badCollapseID: "invalid_collapse_id"
         case .reservedKey: "reserved_key"
-        case .notForBackground: "not_for_background"
+        case .notForType: "not_for_push_type"
         case .nothingToShow: "nothing_to_show"
         case .badgeTwice: "badge_twice"
         case .namedTwice: "duplicate_member"
@@ -36,9 +37,10 @@ package enum FCMContentFault: Error, Equatable, Sendable {
     package var pointer: JSONPointer {
         switch self {
         case .pushTypeNotOffered: .root / "options" / "push_type"
-        case .payloadTooLarge, .nothingToShow: .root
+        case .payloadTooLarge(_, _, let locale?): .root / "notification" / "localizations" / locale
+        case .payloadTooLarge(_, _, nil), .nothingToShow: .root
         case .badCollapseID: .root / "options" / "collapse_id"
-        case .reservedKey(let pointer), .notForBackground(let pointer), .badgeTwice(let pointer),
+        case .reservedKey(let pointer), .notForType(_, let pointer), .badgeTwice(let pointer),
             .namedTwice(let pointer), .wrongValue(let pointer, _):
             pointer
         }
@@ -48,13 +50,13 @@ package enum FCMContentFault: Error, Equatable, Sendable {
     package var detail: String {
         switch self {
         case .pushTypeNotOffered(let type): "FCM has no pushes of type \(type.name)."
-        case .payloadTooLarge(let bytes, let bytesMax):
+        case .payloadTooLarge(let bytes, let bytesMax, _):
             "FCM's notification and data would have \(bytes) bytes; FCM takes at most \(bytesMax)."
         case .badCollapseID(let bytes):
             "A collapse id has 1 to \(FCMLimits.collapseIDBytesMax) bytes, no control characters, and no blanks at "
                 + "its ends; this one has \(bytes) bytes."
         case .reservedKey: "This name belongs to FCM or to the gateway; it cannot be used here."
-        case .notForBackground: "A background push shows nothing: it has data only."
+        case .notForType(let type, _): "A push of type \(type.name) shows nothing: it has data only."
         case .nothingToShow: "A push for FCM needs a notification, a badge, a sound or data."
         case .badgeTwice: "The badge is given twice, in badge and in fcm: badge alone is kept count of."
         case .namedTwice: "The same name stands here in both spellings, with underscores and with capitals."

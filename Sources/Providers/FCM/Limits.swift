@@ -14,9 +14,6 @@ package enum FCMLimits {
     package static let badgeDigitsMax = 10
     /// Registration tokens have no fixed length (140 to 170 characters these days): never check it, only bound it.
     package static let tokenBytesMax = 4_096
-    /// What `collapse_key` may have at once on one device; a fifth evicts any of them. Not ours to count: a note for
-    /// those who read settings.
-    package static let collapseKeysPerDevice = 4
 
     /// Google's advice is not less than 10 s.
     package static let requestDeadline: Duration = .seconds(20)

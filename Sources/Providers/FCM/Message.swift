@@ -11,7 +11,7 @@ package struct FCMMessage: Equatable, Sendable {
     package let isNowOrNever: Bool
     /// Google checks the push, the token included, and delivers nothing.
     package let isDryRun: Bool
-    /// The common text, then one for each of the content's localizations.
+    /// 0: with the common text. i: with that of the content's i-th localization (`LocaleTable.variant`).
     private let variants: [FCMVariant]
 
     /// Whether a push whose answer was lost may be sent again (P4): the tag makes the second replace the first, and an
@@ -36,18 +36,29 @@ package struct FCMMessage: Equatable, Sendable {
     /// Throws what the sender has to change. The same content compiles the same at every attempt.
     package static func compile(_ content: MessageContent, message: MessageID) throws(FCMContentFault) -> FCMMessage {
         let compiler = try FCMMessageCompiler(content, message)
-        let common = content.notification
-        var (variants, payloadBytes) = ([try compiler.variant(common)], 0)
-        for localization in content.localizations {
-            variants.append(try compiler.variant(localization.text.merged(over: common)))
+        var variants: [FCMVariant] = []
+        for text in [content.notification] + content.localizations.map({ $0.text.over(content.notification) }) {
+            variants.append(try compiler.variant(text))
         }
-        for variant in variants { payloadBytes = max(payloadBytes, variant.payloadBytes) }
-        guard payloadBytes <= FCMLimits.payloadBytesMax else {
-            throw .payloadTooLarge(bytes: payloadBytes, bytesMax: FCMLimits.payloadBytesMax)
-        }
+        let payloadBytes = try checkedSize(variants, content)
         return FCMMessage(
             pushType: content.options.pushType, isNowOrNever: content.options.ttlSeconds == 0,
             isDryRun: content.options.isDryRun, variants: variants, payloadBytes: payloadBytes)
+    }
+
+    /// The largest size; it is told, so that the sender knows how much has to go.
+    private static func checkedSize(
+        _ variants: [FCMVariant], _ content: MessageContent
+    ) throws(FCMContentFault) -> Int {
+        let sizes = variants.map(\.payloadBytes)
+        let largest = sizes.indices.reduce(0) { sizes[$1] > sizes[$0] ? $1 : $0 }
+        let bytesMax = FCMLimits.payloadBytesMax
+        guard sizes[largest] > bytesMax else { return sizes[largest] }
+        // Where the common text is too long itself, a localization is not what is wrong.
+        let isCommon = sizes[0] > bytesMax
+        throw .payloadTooLarge(
+            bytes: isCommon ? sizes[0] : sizes[largest], bytesMax: bytesMax,
+            locale: isCommon ? nil : content.localizations[largest - 1].locale)
     }
 
     /// What the bodies of one batch begin and end with, sent at `now`.
@@ -87,7 +98,7 @@ package struct FCMFrame: Equatable, Sendable {
 
 extension NotificationText {
     /// A member that this one does not have is the common one's.
-    fileprivate func merged(over common: NotificationText?) -> NotificationText {
+    fileprivate func over(_ common: NotificationText?) -> NotificationText {
         NotificationText(
             title: title ?? common?.title, subtitle: subtitle ?? common?.subtitle, body: body ?? common?.body)
     }

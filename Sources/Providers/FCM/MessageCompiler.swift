@@ -82,15 +82,15 @@ struct FCMMessageCompiler {
 // What must not be there.
 extension FCMMessageCompiler {
     private func checkBackground() throws(FCMContentFault) {
-        if content.notification != nil { throw .notForBackground(.root / "notification") }
-        if content.badge != .none { throw .notForBackground(.root / "badge") }
-        if content.sound != nil { throw .notForBackground(.root / "sound") }
+        let isText = content.notification != nil || !content.localizations.isEmpty
+        let common = [("notification", isText), ("badge", content.badge != .none), ("sound", content.sound != nil)]
+        for (name, isThere) in common where isThere { throw .notForType(.background, .root / name) }
         let shown = [
             ["notification"], ["android", "notification"], ["webpush", "notification"],
             ["apns", "payload", "aps", "alert"], ["apns", "payload", "aps", "sound"],
             ["apns", "payload", "aps", "badge"],
         ]
-        for path in shown where isGiven(path) { throw .notForBackground(place(path)) }
+        for path in shown where isGiven(path) { throw .notForType(.background, place(path)) }
     }
 
     /// The registry keeps the badge's count; a number that it never hears of would turn the device back later.
