@@ -16,18 +16,21 @@ package struct LaneTemplate: Sendable {
     package var production: APNsEndpoint
     package var sandbox: APNsEndpoint
     package var fcm: Endpoint
+    /// Of a project, as far as this process goes.
+    package var fcmRequestsPerMinute: Int
     package var trust: TLSTrust
     package var proxy: ProxySettings?
     package var connectionsMax: Int
     package var requestDeadline: Duration
 
     package init(
-        production: APNsEndpoint, sandbox: APNsEndpoint, fcm: Endpoint, trust: TLSTrust, proxy: ProxySettings?,
-        connectionsMax: Int, requestDeadline: Duration
+        production: APNsEndpoint, sandbox: APNsEndpoint, fcm: Endpoint, fcmRequestsPerMinute: Int,
+        trust: TLSTrust, proxy: ProxySettings?, connectionsMax: Int, requestDeadline: Duration
     ) {
         self.production = production
         self.sandbox = sandbox
         self.fcm = fcm
+        self.fcmRequestsPerMinute = fcmRequestsPerMinute
         self.trust = trust
         self.proxy = proxy
         self.connectionsMax = connectionsMax
@@ -203,6 +206,7 @@ package actor CredentialLanes: LaneCredentials {
             settings.authorization = token
             settings.streamsAtStart = Self.streamsBeforeSettings
             settings.answerBodyBytesMax = FCMResponse.bodyBytesMax
+            settings.requestsPerMinute = template.fcmRequestsPerMinute
             return OpenedCredential(
                 settings: settings, reach: .fcm(account.project), speaker: .accessToken(token))
         }

@@ -134,7 +134,8 @@ package struct GatewayProgram: Sendable {
         LaneTemplate(
             production: APNsEndpoint(host: settings.apnsProduction.host, port: settings.apnsProduction.port),
             sandbox: APNsEndpoint(host: settings.apnsSandbox.host, port: settings.apnsSandbox.port),
-            fcm: settings.fcm, trust: trust, proxy: settings.providerProxy?.forLanes,
+            fcm: settings.fcm, fcmRequestsPerMinute: settings.limits.fcmMessagesPerMinute, trust: trust,
+            proxy: settings.providerProxy?.forLanes,
             connectionsMax: settings.limits.connectionsPerLane, requestDeadline: settings.limits.requestDeadline)
     }
 

@@ -42,6 +42,8 @@ package struct Limits: Sendable {
     /// How many answers a route must have given before its doubts count.
     package var suspectSample = 50
     package var connectionsPerLane = 8
+    /// What Google lets a project send, and each process keeps to, over HTTP v1.
+    package var fcmMessagesPerMinute = 600_000
     package var parcelMembers = 5_000
     package var backlogMessages = 1_000
     package var historyDays = 30

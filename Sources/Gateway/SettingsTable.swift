@@ -121,6 +121,10 @@ package enum SettingsTable {
             "SUSPECT_SAMPLE", \.suspectSample, 1...1_000_000, "How many answers a route needs before its doubts count."),
         count(
             "CONNECTIONS_PER_LANE", \.connectionsPerLane, 1...64, "Connections to a provider, per route and process."),
+        count(
+            "FCM_MESSAGES_PER_MINUTE", \.fcmMessagesPerMinute, 60...1_000_000_000,
+            "What a process sends to one FCM project in a minute at most, reached within a minute; your project's quota,"
+                + " divided by your processes."),
         count("PARCEL_MEMBERS", \.parcelMembers, 1...20_000, "Pushes that are leased, sent and settled together."),
         count(
             "BACKLOG_MESSAGES", \.backlogMessages, 1...1_000_000,

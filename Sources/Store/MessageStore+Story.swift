@@ -112,7 +112,8 @@ private struct StorySubject {
         registration = try rows.int64OrNil(0, 4)
         isWhole = try rows.bool(0, 5)
         isInTime = registration.map { $0 <= horizon } ?? false
-        if case .installations(let names)? = try rows.bytesOrNil(0, 6).flatMap(AudienceText.decode) {
+        let audience = try rows.bytesOrNil(0, 6).flatMap(AudienceText.decode)
+        if case .installations(let names)? = audience?.selection {
             isNamed = names.contains(installation)
         } else {
             isNamed = false

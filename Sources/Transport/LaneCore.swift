@@ -17,6 +17,8 @@ final class LaneCore: TurnHandler, TimerHandler {
     var buffers = LaneBuffers()
     var window = StreamWindow(ceiling: LaneSettings.streamsMax)
     var trust = CredentialTrust()
+    /// nil: the provider doesn't count.
+    var pace: RequestPace?
     var connections: [LaneConnection] = []
     private(set) var machine: LaneMachine
     private var headers: RequestHeaders
@@ -44,6 +46,7 @@ final class LaneCore: TurnHandler, TimerHandler {
         self.publish = publish
         machine = LaneMachine(limits: settings.laneLimits)
         headers = RequestHeaders(host: settings.host, port: settings.port)
+        pace = settings.requestsPerMinute.map { RequestPace(perMinute: $0) }
     }
 
     /// Blocked because no connection could be made.
@@ -189,11 +192,14 @@ extension LaneCore {
         // A credential that may be refused again is not tried on more connections at once.
         let roomOrDoubt = trust.isDoubted ? max(room, 1) : room
         decide(.demand(.init(waitingSince: queue.waitingSince, room: roomOrDoubt)))
-        if room > 0 && queue.waiting > 0 && unusableSince == nil { hook() }
+        if room > 0 && queue.waiting > 0 && unusableSince == nil && mayGoOn(now) { hook() }
         deliver()
         setTimer(now)
         finishTurn()
     }
+
+    /// False where the pace is what keeps requests waiting: a timer comes back for them.
+    private func mayGoOn(_ now: MonotonicInstant) -> Bool { pace.map { $0.nextAt(now) <= now } ?? true }
 
     /// Answers what can't leave any more.
     private func handBack(_ now: MonotonicInstant) {
@@ -212,10 +218,11 @@ extension LaneCore {
         guard queue.waiting > 0 else { return }
         let authorization = settings.authorization?.current
         if settings.authorization != nil && authorization == nil { return }
-        var budget = LaneCore.requestsPerTurnMax
+        var budget = min(LaneCore.requestsPerTurnMax, pace?.allowance(now) ?? .max)
         while budget > 0, let run = queue.front, let connection = roomiest() {
             let sent = send(run, on: connection, atMost: min(budget, LaneQueue.quantum), authorization)
             budget -= sent
+            pace?.took(sent)
             if sent > 0 {
                 queue.rotate(after: run)
                 touch(connection)
@@ -299,6 +306,9 @@ extension LaneCore {
         if queue.waiting > 0 && settings.authorization != nil && settings.authorization?.current == nil {
             // Nobody tells us when there is one.
             let next = now + LaneCore.authorizationPoll
+            at = at.map { min($0, next) } ?? next
+        }
+        if queue.waiting > 0, unusableSince == nil, let next = pace?.nextAt(now), next > now {
             at = at.map { min($0, next) } ?? next
         }
         guard let at else { return }

@@ -83,6 +83,21 @@ struct LaneDeliveryTests {
         peer.stop()
     }
 
+    @Test("sends no faster than its provider counts, and the rest waits where it can be taken back")
+    func pace() async throws {
+        let peer = try await Peer()
+        // A hundred a second at most, and ten of them at once at the start.
+        let bench = try Bench(peer) { $0.requestsPerMinute = 6_000 }
+        bench.submit(0..<5_000, ticket: 1)
+        _ = await bench.sink.answers(12)
+        bench.lane.withdraw(BatchTicket(1))
+        let answers = await bench.sink.answers(5_000)
+        #expect(answers.count(of: .unsent(.withdrawn)) >= 2_500)
+        #expect(answers.count(of: .accepted) >= 12)
+        await bench.finish()
+        peer.stop()
+    }
+
     @Test("lets a single push pass a broadcast that came before it")
     func turns() async throws {
         var script = PeerScript()
