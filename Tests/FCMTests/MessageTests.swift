@@ -355,12 +355,12 @@ struct BackgroundMessageTests {
     func refuses() throws {
         #expect(
             fault(try content { $0.notification = NotificationText() })
-                == .notForType(.background, .root / "notification"))
+                == .notForBackground(.root / "notification"))
         #expect(
             fault(try content { $0.localizations = [Localization(locale: "fr", text: NotificationText(body: "a"))] })
-                == .notForType(.background, .root / "notification"))
-        #expect(fault(try content { $0.badge = .increment }) == .notForType(.background, .root / "badge"))
-        #expect(fault(try content { $0.sound = "default" }) == .notForType(.background, .root / "sound"))
+                == .notForBackground(.root / "notification"))
+        #expect(fault(try content { $0.badge = .increment }) == .notForBackground(.root / "badge"))
+        #expect(fault(try content { $0.sound = "default" }) == .notForBackground(.root / "sound"))
         for (overrides, pointer) in [
             (#"{"notification":{}}"#, "/fcm/notification"),
             (#"{"android":{"notification":{"icon":"a"}}}"#, "/fcm/android/notification"),
@@ -369,7 +369,7 @@ struct BackgroundMessageTests {
             (#"{"apns":{"payload":{"aps":{"sound":"a"}}}}"#, "/fcm/apns/payload/aps/sound"),
             (#"{"apns":{"payload":{"aps":{"badge":1}}}}"#, "/fcm/apns/payload/aps/badge"),
         ] {
-            #expect(fault(try content(overrides))?.code == "not_for_push_type", "\(overrides)")
+            #expect(fault(try content(overrides))?.code == "not_for_background", "\(overrides)")
             #expect(fault(try content(overrides))?.pointer.description == pointer)
         }
         #expect(fault(try content(#"{"notification":null,"android":{"direct_boot_ok":true}}"#)) == nil)

@@ -9,8 +9,7 @@ package enum FCMContentFault: Error, Equatable, Sendable {
     case badCollapseID(bytes: Int)
     /// A name that belongs to FCM or to us: among data, or a target inside `fcm`.
     case reservedKey(JSONPointer)
-    /// A push of this type can't have this, or would not show it.
-    case notForType(PushType, JSONPointer)
+    case notForBackground(JSONPointer)
     case nothingToShow
     /// Given in `badge` and in this place too.
     case badgeTwice(JSONPointer)
@@ -25,7 +24,7 @@ package enum FCMContentFault: Error, Equatable, Sendable {
         case .payloadTooLarge: "payload_too_large"
         case .badCollapseID: "invalid_collapse_id"
         case .reservedKey: "reserved_key"
-        case .notForType: "not_for_push_type"
+        case .notForBackground: "not_for_background"
         case .nothingToShow: "nothing_to_show"
         case .badgeTwice: "badge_twice"
         case .namedTwice: "duplicate_member"
@@ -40,7 +39,7 @@ package enum FCMContentFault: Error, Equatable, Sendable {
         case .payloadTooLarge(_, _, let locale?): .root / "notification" / "localizations" / locale
         case .payloadTooLarge(_, _, nil), .nothingToShow: .root
         case .badCollapseID: .root / "options" / "collapse_id"
-        case .reservedKey(let pointer), .notForType(_, let pointer), .badgeTwice(let pointer),
+        case .reservedKey(let pointer), .notForBackground(let pointer), .badgeTwice(let pointer),
             .namedTwice(let pointer), .wrongValue(let pointer, _):
             pointer
         }
@@ -56,7 +55,7 @@ package enum FCMContentFault: Error, Equatable, Sendable {
             "A collapse id has 1 to \(FCMLimits.collapseIDBytesMax) bytes, no control characters, and no blanks at "
                 + "its ends; this one has \(bytes) bytes."
         case .reservedKey: "This name belongs to FCM or to the gateway; it cannot be used here."
-        case .notForType(let type, _): "A push of type \(type.name) shows nothing: it has data only."
+        case .notForBackground: "A background push shows nothing: it has data only."
         case .nothingToShow: "A push for FCM needs a notification, a badge, a sound or data."
         case .badgeTwice: "The badge is given twice, in badge and in fcm: badge alone is kept count of."
         case .namedTwice: "The same name stands here in both spellings, with underscores and with capitals."

@@ -84,13 +84,13 @@ extension FCMMessageCompiler {
     private func checkBackground() throws(FCMContentFault) {
         let isText = content.notification != nil || !content.localizations.isEmpty
         let common = [("notification", isText), ("badge", content.badge != .none), ("sound", content.sound != nil)]
-        for (name, isThere) in common where isThere { throw .notForType(.background, .root / name) }
+        for (name, isThere) in common where isThere { throw .notForBackground(.root / name) }
         let shown = [
             ["notification"], ["android", "notification"], ["webpush", "notification"],
             ["apns", "payload", "aps", "alert"], ["apns", "payload", "aps", "sound"],
             ["apns", "payload", "aps", "badge"],
         ]
-        for path in shown where isGiven(path) { throw .notForType(.background, place(path)) }
+        for path in shown where isGiven(path) { throw .notForBackground(place(path)) }
     }
 
     /// The registry keeps the badge's count; a number that it never hears of would turn the device back later.
