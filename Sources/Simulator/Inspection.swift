@@ -1,38 +1,148 @@
+import Encodings
 import JSON
 import PushModel
 
-/// What a stand-in tells about itself, on its own port.
+/// What a stand-in tells about itself, and is told, on its own port. docs/simulator.md is its contract.
 enum Inspection {
     static let path = "/simulator/"
     private static let receivedPath = "/simulator/received/"
+    /// Of one answer of `GET /simulator/requests`; it ends earlier where its requests are larger than this.
+    private static let listedMax = 1_000
+    private static let listedDefault = 100
+    private static let listedBytesMax = 8 << 20
 
-    static func answer(_ request: PushRequest, _ world: SimulatorWorld) -> (status: Int, body: [UInt8]) {
-        switch (request.method, request.path) {
-        case ("GET", "/simulator/summary"): return (200, world.fullSummary.json)
-        case ("POST", "/simulator/reset"):
+    struct Answer {
+        let status: Int
+        let body: [UInt8]
+    }
+
+    static func answer(_ request: PushRequest, from asker: SimulatorConnection) -> Answer {
+        let world = asker.world
+        let path = String(request.path.prefix { $0 != "?" })
+        switch (request.method, path) {
+        case ("GET", "/simulator/summary"): return Answer(status: 200, body: world.fullSummary.json)
+        case ("POST", "/simulator/reset"), ("DELETE", "/simulator/requests"):
             world.reset()
-            return (200, Array("{}".utf8))
+            return Answer(status: 200, body: Array("{}".utf8))
+        case ("GET", "/simulator/requests"):
+            return world.desk.isSink ? nothingKept : requests(request.path.dropFirst(path.count), world)
+        case ("GET", "/simulator/tokens"): return Answer(status: 200, body: tokens(world.desk))
+        case ("GET", "/simulator/script"): return Answer(status: 200, body: world.scriptState)
+        case ("POST", "/simulator/script"): return follow(request, asker)
+        case ("DELETE", "/simulator/script"):
+            world.follow(SimulatorScript())
+            return Answer(status: 200, body: world.scriptState)
         case ("GET", let path) where path.hasPrefix(receivedPath):
-            guard !world.desk.isSink else { return (404, nothingKept) }
-            let text = String(path.dropFirst(receivedPath.count))
-            guard let token = world.desk.key(ofToken: text) else {
-                return (400, APNsRefusal.badDeviceToken.body(now: world.now))
-            }
-            return (200, received(token, world))
-        default: return (404, APNsRefusal.badPath.body(now: world.now))
+            return world.desk.isSink
+                ? nothingKept : received(String(path.dropFirst(receivedPath.count)), world)
+        default: return refusal(404, "BadPath")
         }
     }
 
-    private static let nothingKept = Array(
-        #"{"reason":"SinkKeepsNothing","detail":"A sink counts pushes and keeps none: start it without --sink."}"#.utf8)
+    private static func refusal(_ status: Int, _ reason: String, _ detail: String? = nil) -> Answer {
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.member("reason", reason)
+        if let detail { writer.member("detail", detail) }
+        writer.endObject()
+        return Answer(status: status, body: writer.bytes)
+    }
 
-    private static func received(_ token: DeviceToken, _ world: SimulatorWorld) -> [UInt8] {
+    private static let nothingKept = refusal(
+        404, "SinkKeepsNothing", "A sink counts pushes and keeps none: start it without --sink.")
+
+    private static func received(_ text: String, _ world: SimulatorWorld) -> Answer {
+        guard let token = world.desk.key(ofToken: text) else { return refusal(400, "BadDeviceToken") }
         var writer = JSONWriter()
         writer.beginObject()
         writer.member("token", world.desk.text(ofKey: token))
         writer.name("pushes")
         writer.beginArray()
         for push in world.received.pushes(to: token) { push.append(to: &writer, token: nil) }
+        writer.endArray()
+        writer.endObject()
+        return Answer(status: 200, body: writer.bytes)
+    }
+
+    private static func follow(_ request: PushRequest, _ asker: SimulatorConnection) -> Answer {
+        guard request.bodyBytes == request.body.count else {
+            return refusal(
+                413, "ScriptTooLarge",
+                "A script has at most 64 KiB; a sink reads no bodies over HTTP/2, so tell it by HTTP/1.1.")
+        }
+        do throws(ScriptReader.Fault) {
+            let reader = try ScriptReader(request.body)
+            asker.world.follow(reader, toldBy: asker)
+            return Answer(status: 200, body: asker.world.scriptState)
+        } catch {
+            return refusal(
+                400, "BadScript", error.place.isEmpty ? error.detail : error.place + ": " + error.detail)
+        }
+    }
+
+    /// - Parameter query: with its question mark, or empty.
+    private static func requests(_ query: Substring, _ world: SimulatorWorld) -> Answer {
+        var token: DeviceToken?
+        var after = 0
+        var limit = listedDefault
+        for pair in query.dropFirst().split(separator: "&") {
+            let halves = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            let value = halves.count == 2 ? String(halves[1]) : ""
+            switch halves[0] {
+            case "token":
+                guard let key = world.desk.key(ofToken: value) else {
+                    return refusal(400, "BadDeviceToken")
+                }
+                token = key
+            case "after":
+                guard let number = Int(value), number >= 0 else {
+                    return refusal(400, "BadQuery", "after: a number")
+                }
+                after = number
+            case "limit":
+                guard let number = Int(value), (1...listedMax).contains(number) else {
+                    return refusal(400, "BadQuery", "limit: a number from 1 to \(listedMax)")
+                }
+                limit = number
+            default: return refusal(400, "BadQuery", "token, after and limit are known here")
+            }
+        }
+        return Answer(status: 200, body: list(token, after, limit, world))
+    }
+
+    private static func list(
+        _ token: DeviceToken?, _ after: Int, _ limit: Int, _ world: SimulatorWorld
+    ) -> [UInt8] {
+        var writer = JSONWriter()
+        var last = after
+        writer.beginObject()
+        writer.name("requests")
+        writer.beginArray()
+        for kept in world.received.list(to: token, after: after, limit: limit) {
+            kept.push.appendWhole(
+                to: &writer, number: kept.number, token: world.desk.text(ofKey: kept.token))
+            last = kept.number
+            if writer.bytes.count > listedBytesMax { break }
+        }
+        writer.endArray()
+        writer.member("after", last)
+        writer.member("forgotten", world.received.forgottenCount)
+        writer.endObject()
+        return writer.bytes
+    }
+
+    private static func tokens(_ desk: any ProviderDesk) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.member("form", desk.grammarSentence)
+        writer.name("fates")
+        writer.beginArray()
+        for entry in desk.grammar {
+            writer.beginObject()
+            writer.member("fate", entry.name)
+            writer.member("meaning", entry.meaning)
+            writer.endObject()
+        }
         writer.endArray()
         writer.endObject()
         return writer.bytes

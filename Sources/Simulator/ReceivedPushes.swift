@@ -93,6 +93,30 @@ struct ReceivedPushes {
 
     func pushes(to token: DeviceToken) -> [ReceivedPush] { places[token].map(of) ?? [] }
 
+    struct Listed {
+        /// From 1, in the order of arrival at the whole stand-in.
+        let number: Int
+        let token: DeviceToken
+        let push: ReceivedPush
+    }
+
+    /// Those of a token, or all, that came after the one of this number.
+    func list(to token: DeviceToken?, after: Int, limit: Int) -> [Listed] {
+        if let token {
+            guard let place = places[token] else { return [] }
+            let ordinals = entries[place].pushes.filter { $0 >= after && $0 - firstOrdinal >= head }
+            return ordinals.prefix(limit).map(listed)
+        }
+        let start = max(after, firstOrdinal + head)
+        let end = firstOrdinal + kept.count
+        return start < end ? (start..<min(end, start + limit)).map(listed) : []
+    }
+
+    private func listed(_ ordinal: Int) -> Listed {
+        let one = kept[ordinal - firstOrdinal]
+        return Listed(number: ordinal + 1, token: entries[one.token].token, push: one.push)
+    }
+
     private func wasAccepted(_ apnsID: String, _ place: Int) -> Bool {
         entries[place].pushes.suffix(ReceivedPushes.repeatsSoughtMax).contains { ordinal in
             let index = ordinal - firstOrdinal

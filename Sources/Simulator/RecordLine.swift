@@ -13,16 +13,45 @@ extension ReceivedPush {
         writer.member("connection", connection)
         writer.member("status", status)
         if let reason { writer.member("reason", reason) }
-        writer.name("headers")
-        writer.beginObject()
-        for (place, line) in headers.enumerated() where !headers[..<place].contains(where: { $0.name == line.name }) {
-            writer.member(line.name, line.value)
-        }
-        writer.endObject()
+        if isDryRun { writer.member("dry_run", true) }
+        appendHeaders(to: &writer)
         if let payload = try? JSONReader.read(body, limits: .trusted) {
             writer.member("payload", payload)
         } else {
             writer.member("payload_base64", Base64.encode(body))
+        }
+        writer.endObject()
+    }
+
+    /// As `GET /simulator/requests` shows it: the body byte for byte, as text where it is UTF-8, else in base64.
+    func appendWhole(to writer: inout JSONWriter, number: Int, token: String) {
+        writer.beginObject()
+        writer.member("number", number)
+        writer.member("at", RFC3339.format(arrivedAt))
+        writer.member("connection", connection)
+        writer.member("token", token)
+        writer.member("path", path)
+        appendHeaders(to: &writer)
+        if let text = String(validating: body, as: UTF8.self) {
+            writer.member("body", text)
+        } else {
+            writer.member("body_base64", Base64.encode(body))
+        }
+        writer.member("dry_run", isDryRun)
+        writer.name("answer")
+        writer.beginObject()
+        writer.member("status", status)
+        if let reason { writer.member("reason", reason) }
+        writer.member("id", apnsID)
+        writer.endObject()
+        writer.endObject()
+    }
+
+    private func appendHeaders(to writer: inout JSONWriter) {
+        writer.name("headers")
+        writer.beginObject()
+        for (place, line) in headers.enumerated() where !headers[..<place].contains(where: { $0.name == line.name }) {
+            writer.member(line.name, line.value)
         }
         writer.endObject()
     }

@@ -36,6 +36,18 @@ extension SimulatorConnection {
         }
     }
 
+    /// Outside any request.
+    func misbehaveNow(_ fault: ScriptedFault.Kind) {
+        guard isOpen, visit != nil, !isLingering else { return }
+        world.summary.faults += 1
+        if case .goAway(let goAway) = fault {
+            sayGoAway(goAway, lastStreamID: session?.highestStreamID ?? 0)
+        } else {
+            misbehave(fault, streamID: 0)
+        }
+        flush()
+    }
+
     /// A frame of type 0x20 that would be 16 MiB long: beyond every limit.
     private static let garbage: [UInt8] =
         [0xff, 0xff, 0xff, 0x20, 0xff, 0x7f, 0xff, 0xff, 0xff] + Array("garbage".utf8)

@@ -32,7 +32,7 @@ extension SimulatorConnection {
             visit?.take(request, streamID: streamID)
             return
         }
-        let (status, body) = Inspection.answer(request, world)
-        answer(AnswerSheet.odd(status, []), body: body, streamID: streamID)
+        let said = Inspection.answer(request, from: self)
+        answer(AnswerSheet.odd(said.status, []), body: said.body, streamID: streamID)
     }
 }

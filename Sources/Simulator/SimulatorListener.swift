@@ -18,6 +18,7 @@ final class SimulatorListener {
         tls = try TLSContext.server(
             identity: world.door.identity, alpn: ["h2", "http/1.1"],
             clientCertificates: world.door.clientCertificates)
+        world.listener = self
     }
 
     /// On which port. A second call says it again.
@@ -40,8 +41,11 @@ final class SimulatorListener {
     }
 
     func closeConnections(isAbrupt: Bool) {
-        for number in connections.keys.sorted() { connections[number]?.close(isAbrupt: isAbrupt) }
+        for connection in openConnections { connection.close(isAbrupt: isAbrupt) }
     }
+
+    /// In the order of their arrival.
+    var openConnections: [SimulatorConnection] { connections.keys.sorted().compactMap { connections[$0] } }
 
     private func accept(from listening: ListeningSocket) throws(ReactorError) {
         acceptors.append(try Acceptor(listening, on: world.loop) { [weak self] socket in self?.serve(socket) })

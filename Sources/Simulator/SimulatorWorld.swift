@@ -14,6 +14,7 @@ final class SimulatorWorld {
     /// Rises with each script, so that connections count their requests anew.
     private(set) var scriptNumber = 0
     private var faultHits: [Int] = []
+    weak var listener: SimulatorListener?
     /// How often a token of the grammar met its fate.
     private var fateCounts: [DeviceToken: Int] = [:]
     private var lines: [UInt8] = []
@@ -35,6 +36,34 @@ final class SimulatorWorld {
         self.script = script
         scriptNumber += 1
         faultHits = Array(repeating: 0, count: script.faults.count)
+    }
+
+    /// What was told over HTTP: at once, and from now on.
+    func follow(_ reader: ScriptReader, toldBy asker: SimulatorConnection) {
+        if let script = reader.script { follow(script) }
+        for action in reader.actions {
+            desk.act(action)
+            guard case .fault(let fault) = action else { continue }
+            for connection in listener?.openConnections ?? [] where connection !== asker {
+                connection.misbehaveNow(fault)
+            }
+        }
+    }
+
+    /// What runs, and how often each fault has hit.
+    var scriptState: [UInt8] {
+        let delay = script.answerDelay.components
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.member("script", scriptNumber)
+        writer.member("latency_ms", delay.seconds * 1_000 + delay.attoseconds / 1_000_000_000_000_000)
+        writer.member("clock_offset_s", script.clockOffset.components.seconds)
+        writer.name("fault_hits")
+        writer.beginArray()
+        for hits in faultHits { writer.integer(hits) }
+        writer.endArray()
+        writer.endObject()
+        return writer.bytes
     }
 
     /// The first fault of the script that hits a connection's request of this number.

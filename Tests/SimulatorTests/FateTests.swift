@@ -15,7 +15,17 @@ struct FateTests {
         ("0d", 403, #"{"reason":"InvalidProviderToken"}"#), ("0e", 403, #"{"reason":"Forbidden"}"#),
         ("0f", 429, #"{"reason":"TooManyProviderTokenUpdates"}"#), ("11", 400, #"{"reason":"ReasonOfTomorrow"}"#),
         ("12", 503, #"{"reason":"ReasonOfTomorrow"}"#), ("13", 410, #"{"reason":"Unregistered"}"#), ("27", 500, ""),
-        ("28", 400, #"{"reason":"#),
+        ("28", 400, #"{"reason":"#), ("40", 400, #"{"reason":"BadCollapseId"}"#),
+        ("41", 400, #"{"reason":"BadExpirationDate"}"#), ("42", 400, #"{"reason":"BadMessageId"}"#),
+        ("43", 400, #"{"reason":"BadPriority"}"#), ("44", 400, #"{"reason":"BadTopic"}"#),
+        ("45", 400, #"{"reason":"DuplicateHeaders"}"#), ("46", 400, #"{"reason":"IdleTimeout"}"#),
+        ("47", 400, #"{"reason":"InvalidPushType"}"#), ("48", 400, #"{"reason":"MissingDeviceToken"}"#),
+        ("49", 400, #"{"reason":"MissingTopic"}"#), ("4a", 400, #"{"reason":"PayloadEmpty"}"#),
+        ("4b", 403, #"{"reason":"BadCertificate"}"#), ("4c", 403, #"{"reason":"BadCertificateEnvironment"}"#),
+        ("4d", 403, #"{"reason":"MissingProviderToken"}"#), ("4e", 403, #"{"reason":"UnrelatedKeyIdInToken"}"#),
+        ("4f", 403, #"{"reason":"BadEnvironmentKeyIdInToken"}"#),
+        ("50", 403, #"{"reason":"BadEnvironmentKeyInToken"}"#), ("51", 404, #"{"reason":"BadPath"}"#),
+        ("52", 405, #"{"reason":"MethodNotAllowed"}"#),
     ]
 
     @Test("is refused with the reason that it names")
@@ -27,6 +37,7 @@ struct FateTests {
             let answer = try provider.ask(Push(token: "dead\(code)00aabb", authorization: authorization))
             #expect(answer.status == status, "code \(code)")
             #expect(answer.body == body, "code \(code)")
+            #expect(answer.apnsID.utf8.count == 36, "code \(code): said with refusals too")
         }
         for (code, reason) in [("01", "Unregistered"), ("03", "ExpiredToken")] {
             let answer = try provider.ask(Push(token: "dead\(code)00aabb", authorization: authorization))

@@ -45,7 +45,7 @@ struct OAuthTests {
             (try standIn.assertion(header: #"{"alg":"RS256","kid":"another"}"#), "invalid_grant", 400),
             (try standIn.assertion(claims: standIn.claims(issuer: "nobody@example.com")), "invalid_grant", 400),
             (
-                try standIn.assertion(claims: standIn.claims(audience: "https://oauth2.googleapis.com/token")),
+                try standIn.assertion(claims: standIn.claims(audience: "https://localhost/token")),
                 "invalid_grant", 400
             ),
             (try standIn.assertion(claims: standIn.claims(seconds: 3_601)), "invalid_grant", 400),
@@ -73,7 +73,7 @@ struct OAuthTests {
         #expect(await standIn.simulator.summary().accessTokensIssued == 0)
     }
 
-    @Test("without a key id, a little ahead, or with several scopes is believed all the same")
+    @Test("without a key id, a little ahead, for several scopes, or for Google itself is believed all the same")
     func lenient() async throws {
         let standIn = try await GoogleStandIn()
         let client = try standIn.connect()
@@ -82,6 +82,7 @@ struct OAuthTests {
             try standIn.assertion(header: #"{"alg":"RS256"}"#),
             try standIn.assertion(claims: standIn.claims(issuedAgo: -200)),
             try standIn.assertion(claims: standIn.claims(scope: scopes)),
+            try standIn.assertion(claims: standIn.claims(audience: "https://oauth2.googleapis.com/token")),
         ]
         for assertion in assertions {
             let answer = try client.post("/token", host: standIn.host, body: GoogleStandIn.form(assertion))

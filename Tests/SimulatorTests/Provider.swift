@@ -19,6 +19,8 @@ final class Provider {
     private(set) var isClosed = false
     private(set) var streamLimits: [Int] = []
     private var nextTag: UInt64 = 1
+    /// All plaintext from the stand-in.
+    private(set) var heard: [UInt8] = []
 
     struct Answer: Equatable {
         let ending: HTTP2Answer.Ending
@@ -96,6 +98,7 @@ final class Provider {
                 }
                 try tls.feed(buffer.span.extracting(0..<count))
                 while case .bytes(let count) = try tls.read(into: &buffer) {
+                    heard += buffer[..<count]
                     try session.receive(buffer.span.extracting(0..<count))
                     drain()
                 }

@@ -20,6 +20,8 @@ package struct APNsRefusal: Equatable, Sendable {
         self.retryAfterSeconds = retryAfterSeconds
     }
 
+    package static let badCertificate = APNsRefusal(403, "BadCertificate")
+    package static let badCertificateEnvironment = APNsRefusal(403, "BadCertificateEnvironment")
     package static let badCollapseID = APNsRefusal(400, "BadCollapseId")
     package static let badDeviceToken = APNsRefusal(400, "BadDeviceToken")
     package static let badExpirationDate = APNsRefusal(400, "BadExpirationDate")

@@ -45,7 +45,10 @@ package struct APNsSimulatorSettings: Sendable {
     /// Off for clients that assume 1,000 streams before they know (aioapns).
     package var startsWithOneStream = true
     package var providerTokenAgeMax: Duration = .seconds(3_600)
+    /// Zero: any may follow any.
     package var providerTokenChangeInterval: Duration = .seconds(1_200)
+    /// Practice: after an expired provider token a connection takes no fresh one either. Off: that request only.
+    package var expiredTokenSpoilsConnection = true
     /// After so many refusals in a row (410 apart) the limit drops to 1, until the next success. nil: never.
     package var refusalsUntilLimitDrops: Int?
     /// After so many `BadDeviceToken` a connection is sent away. nil: never.
@@ -71,7 +74,7 @@ package struct APNsSimulatorSettings: Sendable {
         SimulatorDoor(
             identity: identity, port: port, bindsIPv6: bindsIPv6, clientCertificates: clientCertificates,
             handshakeTimeout: handshakeTimeout, idleTimeout: idleTimeout, requestTimeout: requestTimeout,
-            bodyBytesMax: 65_536,
+            bodyBytesMax: APNsVisit.keptBodyBytes,
             keptBytesMax: keptBytesMax, record: record)
     }
 }

@@ -17,8 +17,8 @@ final class APNsVisit: ProviderVisit {
     private var settings: APNsSimulatorSettings { desk.settings }
     private var world: SimulatorWorld { connection.world }
 
-    /// A payload of the largest size allowed, and one more byte to see that it is too large.
-    static let keptBodyBytes = 5_121
+    /// A payload of any size allowed, or a script.
+    static let keptBodyBytes = 65_536
     private static let sinkWindowBytes: Int32 = 16 << 20
 
     init(_ connection: SimulatorConnection, _ desk: APNsDesk, _ certificate: TLSCertificate?) {

@@ -6,6 +6,7 @@ struct ProviderTokenJudge {
     private let keys: [String: (key: RegisteredKey, verifier: ES256PublicKey)]?
     private let environment: APNsSimulatorSettings.Environment
     private let ageMax: Duration
+    private let spoilsConnection: Bool
     private var changes: ProviderTokenChanges
     /// What was verified once, by its text: signatures are the dear part.
     private var verified: [String: (token: ProviderToken, key: RegisteredKey?)] = [:]
@@ -17,6 +18,7 @@ struct ProviderTokenJudge {
     init(_ settings: APNsSimulatorSettings) throws(SigningError) {
         environment = settings.environment
         ageMax = settings.providerTokenAgeMax
+        spoilsConnection = settings.expiredTokenSpoilsConnection
         changes = ProviderTokenChanges(
             apart: settings.providerTokenChangeInterval, ageMax: settings.providerTokenAgeMax)
         guard case .registered(let registered) = settings.keys else {
@@ -60,7 +62,7 @@ struct ProviderTokenJudge {
         let age = Self.seconds(now) - token.issuedAt
         let seconds = Double(ageMax.components.seconds)
         guard age > seconds || age < -seconds else { return nil }
-        credentials.spoil()
+        if spoilsConnection { credentials.spoil() }
         return .expiredProviderToken
     }
 

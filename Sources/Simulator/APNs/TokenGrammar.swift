@@ -1,3 +1,5 @@
+import Encodings
+
 /// Device tokens that choose their own fate, so that a test or a demo needs no script.
 ///
 /// `dead` · two digits of fate · two digits of count · anything. Count 00: always; else the first so many pushes to
@@ -29,48 +31,107 @@ package enum TokenFate: Equatable, Sendable {
     static let longAgoMilliseconds: Int64 = 1_577_836_800_000
     private static let mark: [UInt8] = [0xde, 0xad]
 
+    struct Entry {
+        let code: UInt8
+        let fate: TokenFate
+        let meaning: String
+    }
+
     /// nil: an ordinary token.
     package static func of(token: [UInt8]) -> (fate: TokenFate, count: Int)? {
-        guard token.count >= 4, token.starts(with: mark), let fate = fate(code: token[2]) else { return nil }
-        return (fate, Int(token[3]))
-    }
-
-    private static func fate(code: UInt8) -> TokenFate? {
-        switch code {
-        case 0x01: .refuse(.unregistered)
-        case 0x02: .refuse(APNsRefusal(410, "Unregistered", time: .milliseconds(longAgoMilliseconds)))
-        case 0x03: .refuse(.expiredToken)
-        case 0x04: .refuse(.badDeviceToken)
-        case 0x05: .refuse(.deviceTokenNotForTopic)
-        case 0x06: .refuse(.tooManyRequests)
-        case 0x07: .refuse(.internalServerError)
-        case 0x08: .refuse(.serviceUnavailable)
-        case 0x09: .refuse(.shutdown)
-        case 0x0a: .refuse(.topicDisallowed)
-        case 0x0b: .refuse(.payloadTooLarge)
-        case 0x0c: .refuse(.expiredProviderToken)
-        case 0x0d: .refuse(.invalidProviderToken)
-        case 0x0e: .refuse(.forbidden)
-        case 0x0f: .refuse(.tooManyProviderTokenUpdates)
-        case 0x10: .refuse(APNsRefusal(429, "TooManyRequests", retryAfterSeconds: 2))
-        // Tomorrow's vocabulary: to be told by its status.
-        case 0x11: .refuse(APNsRefusal(400, "ReasonOfTomorrow"))
-        case 0x12: .refuse(APNsRefusal(503, "ReasonOfTomorrow"))
-        case 0x13: .refuse(APNsRefusal(410, "Unregistered"))
-        case 0x20: .reset
-        case 0x21: .refuseStream
-        case 0x22: .silence
-        case 0x23: .slow
-        case 0x24: .loseAnswer
-        case 0x25: .resetAfterwards
-        case 0x26: .dropAfterwards
-        case 0x27: .bodiless(500)
-        case 0x28: .garbledBody(400)
-        case 0x30: .only(.production)
-        case 0x31: .only(.sandbox)
-        default: nil
+        guard token.count >= 4, token.starts(with: mark), let place = places[Int(token[2])] else {
+            return nil
         }
+        return (table[place].fate, Int(token[3]))
     }
 
-    static let grammar: [GrammarEntry] = []
+    static let table: [Entry] = refusals + rarerRefusals + odd
+
+    /// By code.
+    private static let places: [Int?] = {
+        var places = [Int?](repeating: nil, count: 256)
+        for (place, entry) in table.enumerated() { places[Int(entry.code)] = place }
+        return places
+    }()
+}
+
+extension TokenFate {
+    private static func refusal(_ code: UInt8, _ refusal: APNsRefusal, _ more: String = "") -> Entry {
+        Entry(code: code, fate: .refuse(refusal), meaning: "\(refusal.status) \(refusal.reason)" + more)
+    }
+
+    private static let refusals: [Entry] = [
+        refusal(0x01, .unregistered, ", since now"),
+        refusal(
+            0x02, APNsRefusal(410, "Unregistered", time: .milliseconds(longAgoMilliseconds)),
+            ", since 2020-01-01: before any registration"),
+        refusal(0x03, .expiredToken, ", since now"),
+        refusal(0x04, .badDeviceToken),
+        refusal(0x05, .deviceTokenNotForTopic),
+        refusal(0x06, .tooManyRequests),
+        refusal(0x07, .internalServerError),
+        refusal(0x08, .serviceUnavailable),
+        refusal(0x09, .shutdown),
+        refusal(0x0a, .topicDisallowed),
+        refusal(0x0b, .payloadTooLarge),
+        refusal(0x0c, .expiredProviderToken),
+        refusal(0x0d, .invalidProviderToken),
+        refusal(0x0e, .forbidden),
+        refusal(0x0f, .tooManyProviderTokenUpdates),
+        refusal(0x10, APNsRefusal(429, "TooManyRequests", retryAfterSeconds: 2), " with Retry-After 2"),
+        // Tomorrow's vocabulary: to be told by its status.
+        refusal(0x11, APNsRefusal(400, "ReasonOfTomorrow"), ", which nobody knows"),
+        refusal(0x12, APNsRefusal(503, "ReasonOfTomorrow"), ", which nobody knows"),
+        refusal(0x13, APNsRefusal(410, "Unregistered"), " without a timestamp"),
+    ]
+
+    /// What a good sender never sees: it could have known.
+    private static let rarerRefusals: [Entry] = [
+        refusal(0x40, .badCollapseID),
+        refusal(0x41, .badExpirationDate),
+        refusal(0x42, .badMessageID),
+        refusal(0x43, .badPriority),
+        refusal(0x44, .badTopic),
+        refusal(0x45, .duplicateHeaders),
+        refusal(0x46, .idleTimeout),
+        refusal(0x47, .invalidPushType),
+        refusal(0x48, .missingDeviceToken),
+        refusal(0x49, .missingTopic),
+        refusal(0x4a, .payloadEmpty),
+        refusal(0x4b, .badCertificate),
+        refusal(0x4c, .badCertificateEnvironment),
+        refusal(0x4d, .missingProviderToken),
+        refusal(0x4e, .unrelatedKeyID),
+        refusal(0x4f, .badEnvironmentKeyID),
+        // The spelling that one client library knows.
+        refusal(0x50, APNsRefusal(403, "BadEnvironmentKeyInToken")),
+        refusal(0x51, .badPath),
+        refusal(0x52, .methodNotAllowed),
+    ]
+
+    private static let odd: [Entry] = [
+        Entry(code: 0x20, fate: .reset, meaning: "RST_STREAM INTERNAL_ERROR; not processed"),
+        Entry(code: 0x21, fate: .refuseStream, meaning: "RST_STREAM REFUSED_STREAM; not processed"),
+        Entry(code: 0x22, fate: .silence, meaning: "no answer; not processed"),
+        Entry(code: 0x23, fate: .slow, meaning: "accepted, answered late (5 s)"),
+        Entry(code: 0x24, fate: .loseAnswer, meaning: "accepted, the answer is lost"),
+        Entry(
+            code: 0x25, fate: .resetAfterwards,
+            meaning: "accepted, the stream is reset instead of an answer"),
+        Entry(
+            code: 0x26, fate: .dropAfterwards,
+            meaning: "accepted, the connection is dropped instead of an answer"),
+        Entry(code: 0x27, fate: .bodiless(500), meaning: "500 without a body"),
+        Entry(code: 0x28, fate: .garbledBody(400), meaning: "400 with a body that is no JSON"),
+        Entry(
+            code: 0x30, fate: .only(.production),
+            meaning: "lives in production only: BadDeviceToken in the sandbox"),
+        Entry(
+            code: 0x31, fate: .only(.sandbox),
+            meaning: "lives in the sandbox only: BadDeviceToken in production"),
+    ]
+
+    static var grammar: [GrammarEntry] {
+        table.map { GrammarEntry(name: Hexadecimal.text([$0.code]), meaning: $0.meaning) }
+    }
 }

@@ -46,6 +46,8 @@ struct AccessTokens {
     private static let assertionSecondsMax = 3_600.0
     /// How far clocks may differ.
     private static let skewSecondsMax = 300.0
+    /// google-auth asks for this one, whatever `token_uri` says.
+    private static let audienceOfGoogle = "https://oauth2.googleapis.com/token"
     private static let scopePrefix = "https://www.googleapis.com/auth/"
     private static let sendScopes = [scopePrefix + "firebase.messaging", scopePrefix + "cloud-platform"]
 
@@ -85,7 +87,8 @@ struct AccessTokens {
         guard header["kid"].map({ $0.string == account.privateKeyID }) ?? true,
             verifier.verifies(signed, signature: signature)
         else { throw .invalidGrant("Invalid JWT Signature.") }
-        guard claims["aud"]?.string == url else { throw .invalidGrant("Invalid JWT: Failed audience check.") }
+        let audience = claims["aud"]?.string
+        guard audience == url || audience == AccessTokens.audienceOfGoogle else { throw .invalidGrant("Invalid JWT: Failed audience check.") }
         try checkTimes(claims, now)
         let scopes = (claims["scope"]?.string ?? "").split(separator: " ").map(String.init)
         guard !scopes.isEmpty, scopes.allSatisfy({ $0.hasPrefix(Self.scopePrefix) || $0 == "openid" || $0 == "email" })

@@ -1,0 +1,234 @@
+import HTTP2
+import JSON
+import PushModel
+
+/// A script as `POST /simulator/script` brings it.
+///
+/// Strict: an unknown member is a mistake that would otherwise show as a test that passes for the wrong reason.
+struct ScriptReader {
+    /// nil: the one that runs stays.
+    private(set) var script: SimulatorScript?
+    private(set) var actions: [ScriptedAction] = []
+
+    struct Fault: Error, Equatable {
+        /// `faults[0].kind`
+        let place: String
+        let detail: String
+    }
+
+    private static let faultsMax = 100
+    private static let millisecondsMax: Int64 = 86_400_000
+
+    init(_ body: [UInt8]) throws(Fault) {
+        let value: JSONValue
+        do throws(JSONError) { value = try JSONReader.read(body) } catch {
+            throw Fault(place: "", detail: error.sentence)
+        }
+        var members = try Members(value, at: "")
+        let hasScript = ["latency_ms", "clock_offset_s", "faults"].contains { members.has($0) }
+        let delay = try members.integer("latency_ms", 0...Self.millisecondsMax) ?? 0
+        let offset =
+            try members.integer("clock_offset_s", -Self.millisecondsMax...Self.millisecondsMax) ?? 0
+        var faults: [ScriptedFault] = []
+        for (place, one) in try members.list("faults", Self.faultsMax).enumerated() {
+            var fault = try Members(one, at: "faults[\(place)]")
+            faults.append(try Self.fault(&fault))
+            try fault.end()
+        }
+        for (place, one) in try members.list("now", Self.faultsMax).enumerated() {
+            var action = try Members(one, at: "now[\(place)]")
+            actions.append(try Self.action(&action))
+            try action.end()
+        }
+        try members.end()
+        guard hasScript else { return }
+        script = SimulatorScript(
+            answerDelay: .milliseconds(delay), clockOffset: .seconds(offset), faults: faults)
+    }
+
+    private static func fault(_ members: inout Members) throws(Fault) -> ScriptedFault {
+        let endpoint: ScriptedEndpoint =
+            switch try members.text("endpoint") ?? "push" {
+            case "push": .push
+            case "access_token": .accessToken
+            case "topics": .topics
+            default: throw members.fault("endpoint", "push, access_token or topics")
+            }
+        let isOfCertificate = members.peek("kind") == "refuse_certificate"
+        let kind = try kind(&members)
+        if isOfCertificate { return ScriptedFault(kind, at: 0, times: try members.count("times")) }
+        if let next = try members.count("next") {
+            return ScriptedFault(kind, endpoint: endpoint, at: 1, every: 1, times: next)
+        }
+        let first = try members.integer("at", 0...1_000_000_000).map { Int($0) }
+        let every = try members.count("every")
+        let times = try members.count("times")
+        // Nothing said: the next one, and no other.
+        guard first != nil || every != nil || times != nil else {
+            return ScriptedFault(kind, endpoint: endpoint, at: 1, every: 1, times: 1)
+        }
+        return ScriptedFault(kind, endpoint: endpoint, at: first ?? 1, every: every, times: times)
+    }
+
+    private static func kind(_ members: inout Members) throws(Fault) -> ScriptedFault.Kind {
+        switch try members.text("kind") {
+        case "answer": .answer(try answer(&members))
+        case "goaway": .goAway(try goAway(&members))
+        case "refuse_certificate":
+            .goAway(ScriptedGoAway(reason: try members.text("reason") ?? "BadCertificate"))
+        case "reset": .reset(try code(&members) ?? .internalError)
+        case "stream_limit": .streamLimit(try limit(&members))
+        case "silence": .silence
+        case "stall": .stall
+        case "close": .close
+        case "drop": .drop
+        case "garbage": .garbage
+        case "half_frame": .halfFrame
+        case "huge_header": .hugeHeader
+        default:
+            throw members.fault(
+                "kind",
+                "answer, goaway, refuse_certificate, reset, stream_limit, silence, stall, close, drop, garbage, "
+                    + "half_frame or huge_header")
+        }
+    }
+
+    private static func action(_ members: inout Members) throws(Fault) -> ScriptedAction {
+        switch try members.text("kind") {
+        case "goaway": .fault(.goAway(try goAway(&members)))
+        case "stream_limit": .fault(.streamLimit(try limit(&members)))
+        case "stall": .fault(.stall)
+        case "close": .fault(.close)
+        case "drop": .fault(.drop)
+        case "garbage": .fault(.garbage)
+        case "revoke_access_tokens": .revokeAccessTokens
+        default:
+            throw members.fault(
+                "kind", "goaway, stream_limit, stall, close, drop, garbage or revoke_access_tokens")
+        }
+    }
+
+    private static func answer(_ members: inout Members) throws(Fault) -> ScriptedAnswer {
+        guard let status = try members.integer("status", 200...599) else {
+            throw members.fault("status", "a number from 200 to 599")
+        }
+        var answer = ScriptedAnswer(status: Int(status), reason: try members.text("reason") ?? "")
+        answer.body = try members.text("body").map { Array($0.utf8) }
+        answer.headers = try members.headers()
+        return answer
+    }
+
+    private static func goAway(_ members: inout Members) throws(Fault) -> ScriptedGoAway {
+        var goAway = ScriptedGoAway(
+            reason: try members.text("reason"), code: try code(&members) ?? .noError)
+        goAway.noticeBefore = try members.integer("notice_ms", 0...millisecondsMax).map {
+            .milliseconds($0)
+        }
+        switch try members.text("close") ?? "when_answered" {
+        case "never": goAway.closing = .never
+        case "when_answered": goAway.closing = .whenAnswered
+        case "at_once": goAway.closing = .atOnce
+        default: throw members.fault("close", "never, when_answered or at_once")
+        }
+        return goAway
+    }
+
+    private static func limit(_ members: inout Members) throws(Fault) -> UInt32 {
+        guard let limit = try members.integer("limit", 0...Int64(Int32.max)) else {
+            throw members.fault("limit", "a number of streams")
+        }
+        return UInt32(limit)
+    }
+
+    private static let codes: [String: HTTP2ErrorCode] = [
+        "NO_ERROR": .noError, "PROTOCOL_ERROR": .protocolError, "INTERNAL_ERROR": .internalError,
+        "FLOW_CONTROL_ERROR": .flowControlError, "SETTINGS_TIMEOUT": .settingsTimeout,
+        "STREAM_CLOSED": .streamClosed, "FRAME_SIZE_ERROR": .frameSizeError,
+        "REFUSED_STREAM": .refusedStream,
+        "CANCEL": .cancel, "COMPRESSION_ERROR": .compressionError, "CONNECT_ERROR": .connectError,
+        "ENHANCE_YOUR_CALM": .enhanceYourCalm, "INADEQUATE_SECURITY": .inadequateSecurity,
+        "HTTP_1_1_REQUIRED": .http11Required,
+    ]
+
+    private static func code(_ members: inout Members) throws(Fault) -> HTTP2ErrorCode? {
+        guard let name = try members.text("code") else { return nil }
+        guard let code = codes[name] else {
+            throw members.fault("code", "a code of RFC 9113, as INTERNAL_ERROR")
+        }
+        return code
+    }
+}
+
+/// The members of one object; those that nobody asked for are mistakes.
+private struct Members {
+    private let place: String
+    private var members: [JSONMember]
+
+    init(_ value: JSONValue, at place: String) throws(ScriptReader.Fault) {
+        guard let object = value.object else {
+            throw ScriptReader.Fault(place: place, detail: "an object is expected here")
+        }
+        self.place = place
+        members = object.members
+    }
+
+    func has(_ name: String) -> Bool { members.contains { $0.name == name } }
+    func peek(_ name: String) -> JSONValue? { members.first { $0.name == name }?.value }
+
+    func fault(_ name: String, _ expected: String) -> ScriptReader.Fault {
+        ScriptReader.Fault(
+            place: place.isEmpty ? name : place + "." + name, detail: "expected here: " + expected)
+    }
+
+    private mutating func take(_ name: String) -> JSONValue? {
+        guard let index = members.firstIndex(where: { $0.name == name }) else { return nil }
+        let value = members.remove(at: index).value
+        return value.isNull ? nil : value
+    }
+
+    mutating func text(_ name: String) throws(ScriptReader.Fault) -> String? {
+        guard let value = take(name) else { return nil }
+        guard let text = value.string else { throw fault(name, "a text") }
+        return text
+    }
+
+    mutating func integer(_ name: String, _ range: ClosedRange<Int64>) throws(ScriptReader.Fault)
+        -> Int64?
+    {
+        guard let value = take(name) else { return nil }
+        guard let number = value.integer, range.contains(number) else {
+            throw fault(name, "a number from \(range.lowerBound) to \(range.upperBound)")
+        }
+        return number
+    }
+
+    /// From 1.
+    mutating func count(_ name: String) throws(ScriptReader.Fault) -> Int? {
+        try integer(name, 1...1_000_000_000).map { Int($0) }
+    }
+
+    mutating func list(_ name: String, _ countMax: Int) throws(ScriptReader.Fault) -> [JSONValue] {
+        guard let value = take(name) else { return [] }
+        guard let list = value.array, list.count <= countMax else {
+            throw fault(name, "a list of at most \(countMax)")
+        }
+        return list
+    }
+
+    mutating func headers() throws(ScriptReader.Fault) -> [HeaderLine] {
+        guard let value = take("headers") else { return [] }
+        var lines: [HeaderLine] = []
+        for member in value.object?.members ?? [JSONMember("", .null)] {
+            guard let text = member.value.string, HTTP1Head.isName(member.name), HTTP1Head.isValue(text)
+            else {
+                throw fault("headers", "names and values of HTTP header fields")
+            }
+            lines.append(HeaderLine(name: member.name.lowercased(), value: text))
+        }
+        return lines
+    }
+
+    func end() throws(ScriptReader.Fault) {
+        if let unknown = members.first { throw fault(unknown.name, "no such member") }
+    }
+}
