@@ -121,6 +121,47 @@ struct ServedImportTests {
         }
     }
 
+    @Test("that is cut off goes on behind the last resume point that arrived, and ends as one import would have")
+    func resumed() async throws {
+        var limits = GatewayLimits()
+        limits.batchLinesMax = 50
+        try await withGateway(limits: limits) { world in
+            // Twins, tokens that move, and lines that are refused, on both sides of the cut.
+            let lines = (1...1_000).map { number in
+                number % 97 == 0 ? "not json" : Self.line(number % 300, installation: "i\(number % 400)")
+            }
+            let cut = try await world.makeApp("cut")
+            let wire = try Wire(port: world.port)
+            try await wire.send(
+                GatewayWorld.request("POST", cut + "/devices/import", headers: ["Transfer-Encoding: chunked"]))
+            _ = try await wire.head()
+            // In the middle of a line, and of a chunk.
+            let first = lines[..<600].joined(separator: "\n") + "\n" + lines[600].prefix(20)
+            try await wire.send(String(first.utf8.count + 1_000, radix: 16) + "\r\n" + first)
+            var resumeAfter = 0
+            while resumeAfter < 500 {
+                let answers = try Self.answers(try #require(try await wire.chunk()))
+                resumeAfter = answers.compactMap { $0["resume_after"]?.integer }.last.map { Int($0) } ?? resumeAfter
+            }
+            await wire.endSending()
+            _ = await wire.isEnded()
+            let rest = lines[resumeAfter...].joined(separator: "\n")
+            let second = try await world.expect(200, "POST", cut + "/devices/import", rest)
+            #expect(try Self.answers(second.body).last?["resume_after"] == .number(.whole(Int64(1_000 - resumeAfter))))
+
+            let whole = try await world.makeApp("whole")
+            try await world.expect(200, "POST", whole + "/devices/import", lines.joined(separator: "\n"))
+            let rows = try await world.pool.read(
+                Query(
+                    Statement(
+                        unprepared: """
+                            SELECT count(*), count(DISTINCT (installation, token, state)) FROM registrations
+                            """)))
+            #expect(try rows.int64(0, 0) == 2 * rows.int64(0, 1))
+            #expect(try rows.int64(0, 1) > 350)
+        }
+    }
+
     @Test("takes its share of what bodies may hold, and leaves the rest to other requests")
     func budget() async throws {
         var limits = GatewayLimits()
@@ -186,8 +227,8 @@ struct ServedImportTests {
         }
     }
 
-    @Test("stops where the app is gone, and says up to where it came")
-    func appGone() async throws {
+    @Test("stops where the app is gone, and says up to where it came", arguments: [false, true])
+    func appGone(byOwner: Bool) async throws {
         try await withGateway { world in
             let path = try await world.makeApp() + "/devices/import"
             let wire = try Wire(port: world.port)
@@ -199,7 +240,11 @@ struct ServedImportTests {
             _ = try await wire.head()
             try await send([Self.line(1), Self.line(2)])
             #expect(try Self.answers(try #require(try await wire.chunk())).last?["resume_after"] == 2)
-            _ = try await world.pool.run(Query(Statement(unprepared: "DELETE FROM apps")))
+            if byOwner {
+                try await world.expect(202, "DELETE", "/v1/apps/tower")
+            } else {
+                _ = try await world.pool.run(Query(Statement(unprepared: "DELETE FROM apps")))
+            }
             try await send(["{}", Self.line(3)])
             let answers = try Self.answers(try #require(try await wire.chunk()))
             #expect(answers.compactMap { $0["line"]?.integer } == [3])

@@ -10,7 +10,7 @@ import Store
 /// `GatewayLimits.importBytes`.
 struct DeviceImport: Sendable {
     let registry: RegistryKeeper
-    let app: AppID
+    let app: AppRecord
     let clock: @Sendable () -> WallInstant
     let lineBytesMax: Int
     let batchLinesMax: Int
@@ -80,18 +80,27 @@ struct DeviceImport: Sendable {
     /// installation must win.
     private func register(_ registrations: [DeviceRegistration]) async -> [Result<RegisteredDevice, StoreFault>] {
         guard !registrations.isEmpty else { return [] }
-        var results = await registry.register(registrations, app: app)
+        // An import may last for hours; a deleted app takes nothing from the next batch on.
+        guard await !isGone() else { return registrations.map { _ in .failure(.unknownApp) } }
+        var results = await registry.register(registrations, app: app.id)
         var pause = Self.firstPause
         for _ in 1..<Self.attemptsMax {
             guard let place = results.firstIndex(where: { $0.mayPassLater }) else { break }
             do { try await Task.sleep(for: pause) } catch { break }
             pause *= 2
-            let again = await registry.register(Array(registrations[place...]), app: app)
+            let again = await registry.register(Array(registrations[place...]), app: app.id)
             for (offset, result) in again.enumerated() where results[place + offset].mayBeReplaced {
                 results[place + offset] = result
             }
         }
         return results
+    }
+}
+
+extension DeviceImport {
+    /// Where that can't be asked, registering can't either, and says why.
+    private func isGone() async -> Bool {
+        do { return try await registry.app(slug: app.slug)?.id != app.id } catch { return false }
     }
 }
 

@@ -129,7 +129,7 @@ package struct GatewayResponder: HTTPResponder {
     /// The answer begins before the body has ended.
     private func importDevices(_ call: Call, _ incoming: Incoming) async throws(Problem) -> Response {
         let importing = DeviceImport(
-            registry: services.registry, app: try await apps.app(of: call).id, clock: services.clock,
+            registry: services.registry, app: try await apps.app(of: call), clock: services.clock,
             lineBytesMax: services.limits.lineBytesMax, batchLinesMax: services.limits.batchLinesMax)
         guard let share = ImportShare(services.limits.importBytes, of: [importBudget, budget]) else {
             throw .tooManyBodies
