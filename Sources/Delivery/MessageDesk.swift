@@ -53,7 +53,8 @@ package struct MessageDesk: Sendable {
             kind: audience.kind ?? compiled.tokenKind, badge: content.options.isDryRun ? .none : content.badge,
             lifetime: content.options.lifetime,
             content: StoredContent.encode(content), audience: audience,
-            readsLocale: !content.localizations.isEmpty,
+            readsLocale: !content.localizations.isEmpty, pushType: content.options.pushType,
+            isDryRun: content.options.isDryRun,
             idempotency: idempotency.map { IdempotentAnswer(claim: $0, answer: answer(id)) })
         let outcome: AcceptReply
         if try await store.openMessages(of: app, atMost: backlogMax) >= backlogMax {
@@ -95,8 +96,10 @@ package struct MessageDesk: Sendable {
     }
 
     /// Newest first.
-    package func list(app: AppID, before: MessageID?, limit: Int) async throws(StoreFault) -> [MessageAccount] {
-        try await store.list(app: app, before: before, limit: limit)
+    package func list(
+        app: AppID, before: MessageID?, limit: Int, state: MessageState?
+    ) async throws(StoreFault) -> [MessageAccount] {
+        try await store.list(app: app, before: before, limit: limit, state: state)
     }
 
     private func urgency(of audience: Audience) -> MessageUrgency {

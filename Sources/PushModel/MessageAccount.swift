@@ -1,5 +1,5 @@
 /// States of a message. The numbers stand in the database.
-package enum MessageState: Int16, Hashable, Sendable {
+package enum MessageState: Int16, Hashable, Sendable, CaseIterable {
     case accepted = 1
     case scheduled = 2
     case planning = 3
@@ -18,6 +18,11 @@ package enum MessageState: Int16, Hashable, Sendable {
         case .finished: "finished"
         case .cancelled: "cancelled"
         }
+    }
+
+    package init?(name: String) {
+        guard let match = Self.allCases.first(where: { $0.name == name }) else { return nil }
+        self = match
     }
 }
 
@@ -44,10 +49,13 @@ package struct MessageAccount: Equatable, Sendable {
     package let reasons: [EndingTotal]
     /// Rising by their numbers. Below the whole by what ended without a route, or by the word of an older program.
     package let providers: [ProviderAccount]
+    /// nil: a program accepted it that kept none.
+    package var form: MessageForm?
 
     package init(
         id: MessageID, state: MessageState, acceptedAt: WallInstant, expiresAt: WallInstant, finishedAt: WallInstant?,
-        audience: Int64?, outcomes: [Int64], pending: Int64, reasons: [EndingTotal], providers: [ProviderAccount] = []
+        audience: Int64?, outcomes: [Int64], pending: Int64, reasons: [EndingTotal], providers: [ProviderAccount] = [],
+        form: MessageForm? = nil
     ) {
         self.id = id
         self.state = state
@@ -59,11 +67,26 @@ package struct MessageAccount: Equatable, Sendable {
         self.pending = pending
         self.reasons = reasons
         self.providers = providers
+        self.form = form
     }
 
     package func count(_ state: TerminalState) -> Int64 {
         let place = Int(state.rawValue) - 1
         return place < outcomes.count ? outcomes[place] : 0
+    }
+}
+
+/// What a message was asked to be, without what it says and to whom: kept as long as its account.
+package struct MessageForm: Equatable, Sendable {
+    package let pushType: PushType
+    package let isDryRun: Bool
+    /// Whom it is for, as an object: names are counted, tags are told.
+    package let asked: JSONText
+
+    package init(pushType: PushType, isDryRun: Bool, asked: JSONText) {
+        self.pushType = pushType
+        self.isDryRun = isDryRun
+        self.asked = asked
     }
 }
 

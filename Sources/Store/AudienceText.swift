@@ -49,6 +49,32 @@ enum AudienceText {
         return writer.bytes
     }
 
+    /// What anybody may read about it for as long as the message's account stands: nobody's name, no token.
+    static func summary(of audience: Audience) -> [UInt8] {
+        var writer = JSONWriter(capacity: 64)
+        writer.beginObject()
+        switch audience.selection {
+        case .all: writer.member("all", true)
+        case .installations(let names): writer.member("installations", names.count)
+        case .users(let names): writer.member("users", names.count)
+        case .tags(let expression): write(expression, to: &writer)
+        case .tokens(let targets): writer.member("tokens", targets.count)
+        }
+        if let providers = audience.providers { writer.member("providers", providers.map(\.name)) }
+        if let kind = audience.kind { writer.member("kind", kind.name) }
+        writer.endObject()
+        return writer.bytes
+    }
+
+    private static func write(_ tags: TagExpression, to writer: inout JSONWriter) {
+        writer.name("tags")
+        writer.beginObject()
+        for (name, texts) in [("any", tags.any), ("all", tags.all), ("none", tags.none)] where !texts.isEmpty {
+            writer.member(name, eachOnce(texts))
+        }
+        writer.endObject()
+    }
+
     /// nil: not what `encode` wrote.
     static func decode(_ bytes: [UInt8]) -> Audience? {
         guard let stored = (try? JSONReader.read(bytes, limits: .trusted))?.object,

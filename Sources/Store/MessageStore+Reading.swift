@@ -25,11 +25,20 @@ extension MessageStore {
     }
 
     /// Newest first. Without reasons and providers: those are a look at one message.
-    package func list(app: AppID, before: MessageID? = nil, limit: Int) async throws(StoreFault) -> [MessageAccount] {
-        let query = Query(MessageSQL.list) {
-            $0.int64(app.value)
-            $0.uuid(before?.value)
-            $0.int64(Int64(limit))
+    package func list(
+        app: AppID, before: MessageID? = nil, limit: Int, state: MessageState? = nil
+    ) async throws(StoreFault) -> [MessageAccount] {
+        var parameters = Parameters()
+        parameters.int64(app.value)
+        parameters.uuid(before?.value)
+        parameters.int64(Int64(limit))
+        let query: Query
+        switch state {
+        case nil: query = Query(MessageSQL.list, parameters)
+        case .finished: query = Query(MessageSQL.listFinished, parameters)
+        case .some(let state):
+            parameters.int16(state.rawValue)
+            query = Query(MessageSQL.listOfState, parameters)
         }
         let rows = try await translating { () throws(PostgresError) in try await pool.read(query) }
         var accounts: [MessageAccount] = []
@@ -75,8 +84,18 @@ extension MessageStore {
                 expiresAt: try rows.instant(row, 3), finishedAt: try rows.instantOrNil(row, 4),
                 audience: try rows.int64OrNil(row, 5), outcomes: outcomes, pending: try rows.int64(row, 6),
                 reasons: isWhole ? try reasons(in: rows, row: row) : [],
-                providers: isWhole ? try providers(in: rows, row: row) : [])
+                providers: isWhole ? try providers(in: rows, row: row) : [], form: try form(in: rows, row: row))
         } catch { throw StoreFault(error) }
+    }
+
+    /// Nothing where a newer program's push type stands.
+    private static func form(in rows: ResultSet, row: Int) throws(PostgresError) -> MessageForm? {
+        let first = rows.columnCount - 3
+        guard let pushType = try rows.int16OrNil(row, first).flatMap(PushType.init),
+            let asked = try rows.textBytesOrNil(row, first + 2)
+        else { return nil }
+        return MessageForm(
+            pushType: pushType, isDryRun: try rows.bool(row, first + 1), asked: JSONText(bytes: asked))
     }
 
     private static func reasons(in rows: ResultSet, row: Int) throws(PostgresError) -> [EndingTotal] {

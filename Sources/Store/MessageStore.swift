@@ -61,6 +61,9 @@ package struct MessageStore: Sendable {
         parameters.bool(message.readsLocale)
         parameters.int16(max(message.format, AudienceText.format(of: message.audience)))
         parameters.bool(message.audience.isInline)
+        parameters.int16(message.pushType.rawValue)
+        parameters.bool(message.isDryRun)
+        parameters.textBytes(AudienceText.summary(of: message.audience))
         guard let once = message.idempotency else { return [Query(MessageSQL.accept, parameters)] }
         parameters.text(once.claim.operation)
         parameters.text(once.claim.key)
@@ -87,12 +90,14 @@ package struct NewMessage: Equatable, Sendable {
     package var audience: Audience
     /// It has words that depend on a member's locale.
     package var readsLocale: Bool
+    package var pushType: PushType
+    package var isDryRun: Bool
     package var idempotency: IdempotentAnswer?
 
     package init(
         id: MessageID, app: AppID, format: Int16, urgency: MessageUrgency, kind: TokenKind, badge: BadgeChange,
         lifetime: Duration, content: [UInt8], audience: Audience, readsLocale: Bool = false,
-        idempotency: IdempotentAnswer? = nil
+        pushType: PushType = .alert, isDryRun: Bool = false, idempotency: IdempotentAnswer? = nil
     ) {
         self.id = id
         self.app = app
@@ -104,6 +109,8 @@ package struct NewMessage: Equatable, Sendable {
         self.content = content
         self.audience = audience
         self.readsLocale = readsLocale
+        self.pushType = pushType
+        self.isDryRun = isDryRun
         self.idempotency = idempotency
     }
 }

@@ -32,13 +32,16 @@ struct AnswerTests {
             id: Self.id, state: .finished, acceptedAt: noon, expiresAt: noon + .seconds(60), finishedAt: noon,
             audience: 1_000, outcomes: [980, 0, 20, 0, 0, 0, 0], pending: 0,
             reasons: [EndingTotal(ending: Ending(.unregistered, "Unregistered"), count: 20)],
-            providers: [ProviderAccount(provider: .apns, outcomes: [900, 0, 20, 0, 0, 0, 0], pending: 0)])
+            providers: [ProviderAccount(provider: .apns, outcomes: [900, 0, 20, 0, 0, 0, 0], pending: 0)],
+            form: MessageForm(
+                pushType: .liveActivity, isDryRun: true, asked: JSONText(bytes: Array(#"{"users":3}"#.utf8))))
         #expect(
             Self.text(MessageAnswer.body(account))
                 == #"{"id":"01923456-789a-7bcd-8123-456789abcdef","state":"finished","audience":1000,"outcomes":"#
                 + #"{"accepted":980,"rejected":0,"unregistered":20,"expired":0,"suppressed":0,"cancelled":0,"#
                 + #""gave_up":0},"pending":0,"accepted_at":"2026-12-01T12:00:00.000Z","#
                 + #""expires_at":"2026-12-01T12:01:00.000Z","finished_at":"2026-12-01T12:00:00.000Z","#
+                + #""push_type":"liveactivity","dry_run":true,"asked":{"users":3},"#
                 + #""reasons":[{"outcome":"unregistered","reason":"Unregistered","count":20}],"#
                 + #""providers":{"apns":{"audience":920,"outcomes":{"accepted":900,"rejected":0,"unregistered":20,"#
                 + #""expired":0,"suppressed":0,"cancelled":0,"gave_up":0},"pending":0}}}"#)

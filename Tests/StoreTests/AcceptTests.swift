@@ -53,6 +53,59 @@ struct AcceptTests {
         }
     }
 
+    @Test("is listed by its state, those that are over and those that are not")
+    func listedByState() async throws {
+        try await withStores { world in
+            for number in 1...6 as ClosedRange<UInt64> {
+                _ = try await world.stores.messages.accept(world.newMessage(number), now: dawn)
+            }
+            // Nobody is there: each ends when it is planned.
+            for _ in 1...3 { _ = try await world.stores.messages.planSlice(knownFormats: [1], now: dawn) }
+            try await world.pool.script(
+                "UPDATE messages SET state = 7 WHERE id = '\(StoreWorld.message(5).value.text)'")
+            func listed(_ state: MessageState, before: UInt64? = nil, limit: Int = 10) async throws -> [MessageID] {
+                try await world.stores.messages.list(
+                    app: world.app, before: before.map(StoreWorld.message), limit: limit, state: state
+                ).map(\.id)
+            }
+            #expect(try await listed(.finished) == [3, 2, 1].map(StoreWorld.message))
+            #expect(try await listed(.finished, before: 3, limit: 1) == [StoreWorld.message(2)])
+            #expect(try await listed(.accepted) == [6, 4].map(StoreWorld.message))
+            #expect(try await listed(.accepted, before: 6) == [StoreWorld.message(4)])
+            #expect(try await listed(.cancelled) == [StoreWorld.message(5)])
+            #expect(try await listed(.sending).isEmpty)
+        }
+    }
+
+    @Test("tells what it was asked to be, in lists too: no name, no token", arguments: 0..<forms.count)
+    func form(place: Int) async throws {
+        try await withStores { world in
+            var message = world.newMessage(audience: Self.forms[place].0)
+            message.pushType = .background
+            message.isDryRun = true
+            _ = try await world.stores.messages.accept(message, now: dawn)
+            let form = try #require(try await world.account().form)
+            #expect(form.pushType == .background && form.isDryRun)
+            #expect(String(decoding: form.asked.bytes, as: UTF8.self) == Self.forms[place].1)
+            #expect(try await world.stores.messages.list(app: world.app, limit: 1).first?.form == form)
+        }
+    }
+
+    static let forms: [(Audience, String)] = [
+        (.all, #"{"all":true}"#),
+        (Audience(.installations(["a", "b"]), kind: .voip), #"{"installations":2,"kind":"voip"}"#),
+        (.users(["a"]), #"{"users":1}"#),
+        (
+            Audience(.tags(TagExpression(any: ["b", "a"], none: ["c"])), providers: [.apns, .fcm]),
+            #"{"tags":{"any":["a","b"],"none":["c"]},"providers":["apns","fcm"]}"#
+        ),
+        (
+            .tokens([
+                InlineTarget(provider: .apns, environment: .sandbox, topic: "t", token: DeviceToken(bytes: [1, 2]))
+            ]), #"{"tokens":1}"#
+        ),
+    ]
+
     @Test("counts against its app's backlog until it is over")
     func backlog() async throws {
         try await withStores { world in

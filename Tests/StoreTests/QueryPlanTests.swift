@@ -148,7 +148,9 @@ struct QueryPlanTests {
         _ = try await world.account()
         _ = try await world.stores.messages.failures(app: world.app, id: StoreWorld.message(1), limit: 10)
         _ = try await world.stores.messages.story(app: world.app, id: StoreWorld.message(1), installation: "i1")
-        _ = try await world.stores.messages.list(app: world.app, limit: 10)
+        for state in [nil, MessageState.finished, .sending] {
+            _ = try await world.stores.messages.list(app: world.app, limit: 10, state: state)
+        }
         _ = try await world.stores.messages.content(StoreWorld.message(1))
         _ = try await world.stores.messages.openMessages(of: world.app, atMost: 10)
     }
@@ -206,6 +208,9 @@ struct QueryPlanTests {
                 ("plan_tag_counts", "Index Only Scan using registration_tags_by_tag"),
                 ("plan_tagged", "Index Only Scan using registration_tags_by_tag"),
                 ("plan_tagged", "Index Only Scan using registration_tags_pkey"),
+                ("message_list", "using messages_of_app on messages"),
+                ("message_list_finished", "using messages_of_app on messages"),
+                ("message_list_of_state", "using messages_by_state on messages"),
                 ("plan_inline", "registrations_live_token"),
                 ("parcel_read_inline", "using inline_targets_pkey on inline_targets"),
                 ("sweep_inline_targets", "using inline_targets_of_message on inline_targets"),

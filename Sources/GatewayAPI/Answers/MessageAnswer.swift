@@ -47,11 +47,19 @@ package enum MessageAnswer {
         writer.time("accepted_at", account.acceptedAt)
         writer.time("expires_at", account.expiresAt)
         writer.optionalTime("finished_at", account.finishedAt)
+        if let form = account.form { write(form, to: &writer) }
         if isWhole {
             writeReasons(account.reasons, to: &writer)
             writeProviders(account, to: &writer)
         }
         writer.endObject()
+    }
+
+    private static func write(_ form: MessageForm, to writer: inout JSONWriter) {
+        writer.member("push_type", form.pushType.name)
+        writer.member("dry_run", form.isDryRun)
+        writer.name("asked")
+        writer.raw(form.asked.bytes)
     }
 
     private static func writeOutcomes(to writer: inout JSONWriter, _ count: (TerminalState) -> Int64) {

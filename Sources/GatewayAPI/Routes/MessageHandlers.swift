@@ -22,7 +22,7 @@ struct MessageHandlers: Sendable {
                 request.content, audience: request.audience, app: app.id, idempotency: claim,
                 answer: MessageAnswer.accepted)
         } catch {
-            throw Problem(error, claim == nil ? .mayDouble : .isKeyed)
+            throw refusal(error, isKeyed: claim != nil)
         }
         switch reply {
         case .accepted(let id): return accepted(MessageAnswer.accepted(id), in: app)
@@ -38,6 +38,13 @@ struct MessageHandlers: Sendable {
                 "This app has as many unfinished messages as it may have. Wait until some have finished, and join "
                     + "receivers of the same message in one audience.", retryAfterSeconds: RetryHint.backlogFull)
         }
+    }
+
+    /// A message's topics stand in its tokens.
+    private func refusal(_ fault: StoreFault, isKeyed: Bool) -> Problem {
+        let problem = Problem(fault, isKeyed ? .isKeyed : .mayDouble)
+        guard problem.code == .tooManyTopics else { return problem }
+        return Problem(problem.code, problem.detail, at: .root / "audience" / "tokens")
     }
 
     private func accepted(_ body: [UInt8], in app: AppRecord) -> Answer {
@@ -66,9 +73,16 @@ struct MessageHandlers: Sendable {
             guard let id = UniversalID(text: text) else { throw Problem.invalidCursor }
             return MessageID(id)
         }
+        let state = try call.query["state"].map { (text) throws(Problem) in
+            guard let state = MessageState(name: text) else {
+                let names = MessageState.allCases.map(\.name).joined(separator: ", ")
+                throw Problem(.invalidQuery, "state must be one of \(names).")
+            }
+            return state
+        }
         let app = try await apps.app(of: call)
         let accounts: [MessageAccount]
-        do { accounts = try await desk.list(app: app.id, before: before, limit: limit) } catch {
+        do { accounts = try await desk.list(app: app.id, before: before, limit: limit, state: state) } catch {
             throw Problem(error, .reads)
         }
         let next = accounts.count == limit ? accounts.last.map(\.id.value.text) : nil

@@ -113,7 +113,8 @@ extension Route {
     /// The query parameters that it knows.
     package var queryNames: [String] {
         switch self {
-        case .listApps, .listMessages: ["cursor", "limit"]
+        case .listApps: ["cursor", "limit"]
+        case .listMessages: ["state", "cursor", "limit"]
         case .listFailures: ["cursor", "limit", "state", "reason"]
         case .readFeedback: ["after", "limit"]
         case .listDevices: ["user", "tag", "provider", "state", "kind", "stale", "cursor", "limit"]

@@ -3,14 +3,15 @@ import Postgres
 /// Messages: accepting and reading them.
 enum MessageSQL {
     // $1 id, $2 app, $3 format, $4 priority, $5 kind, $6 badge change, $7 badge value, $8 lifetime in microseconds,
-    // $9 content, $10 audience, $11 now, $12 does it read locales, $13 format of its plan, $14 has it inline targets
+    // $9 content, $10 audience, $11 now, $12 does it read locales, $13 format of its plan, $14 has it inline targets,
+    // $15 push type, $16 is it a dry run, $17 what was asked
     private static func writing(from source: String) -> String {
         """
         written AS (
             INSERT INTO messages (id, app_id, format, priority, kind, badge_change, badge_value, horizon, accepted_at,
-                expires_at, reads_locale, has_inline)
+                expires_at, reads_locale, has_inline, push_type, is_dry_run, asked)
             SELECT $1, $2, $3, $4, $5, $6, $7, (SELECT coalesce(max(id), 0) FROM registrations), clock.now,
-                clock.now + $8 * interval '1 microsecond', $12, $14
+                clock.now + $8 * interval '1 microsecond', $12, $14, $15, $16, $17
             FROM \(source)(SELECT coalesce($11, clock_timestamp()) AS now) AS clock
             RETURNING id
         ), plan AS (
@@ -24,12 +25,12 @@ enum MessageSQL {
 
     static let accept = Statement("message_accept", "WITH " + writing(from: ""))
 
-    /// $15 operation, $16 key, $17 SHA-256 of the body, $18 answer. A simultaneous twin waits at the key.
+    /// $18 operation, $19 key, $20 SHA-256 of the body, $21 answer. A simultaneous twin waits at the key.
     static let acceptOnce = Statement(
         "message_accept_once",
         """
         WITH claim AS (
-            INSERT INTO idempotency_keys (app_id, operation, key, body_sha256, answer) VALUES ($2, $15, $16, $17, $18)
+            INSERT INTO idempotency_keys (app_id, operation, key, body_sha256, answer) VALUES ($2, $18, $19, $20, $21)
             ON CONFLICT DO NOTHING RETURNING 1
         ), 
         """ + writing(from: "claim, "))
@@ -43,21 +44,32 @@ enum MessageSQL {
             ARRAY(SELECT reason FROM message_reasons r WHERE r.message_id = m.id ORDER BY r.state, r.reason COLLATE "C"),
             ARRAY(SELECT count FROM message_reasons r WHERE r.message_id = m.id ORDER BY r.state, r.reason COLLATE "C"),
             by.providers, by.pending, by.accepted, by.rejected, by.unregistered, by.expired, by.suppressed,
-            by.cancelled, by.gave_up
+            by.cancelled, by.gave_up, \(formColumns)
         FROM messages m \(openParcels) \(byProvider) WHERE m.app_id = $1 AND m.id = $2
         """)
 
     /// $1 app, $2 below which id (null: from the newest on), $3 how many.
-    static let list = Statement(
-        "message_list",
-        """
-        SELECT \(accountColumns)
-        FROM (
-            SELECT * FROM messages
-            WHERE app_id = $1 AND id < coalesce($2, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid)
-            ORDER BY id DESC LIMIT $3
-        ) AS m \(openParcels) ORDER BY m.id DESC
-        """)
+    static let list = list("message_list", where: "true")
+    /// The same, $4 of which state, which is not that of finished ones.
+    static let listOfState = list("message_list_of_state", where: "state = $4 AND state <> 6")
+    /// The same for finished ones, which nearly all are.
+    static let listFinished = list("message_list_finished", where: "state = 6")
+
+    private static func list(_ name: String, where which: String) -> Statement {
+        Statement(
+            name,
+            """
+            SELECT \(accountColumns), \(formColumns)
+            FROM (
+                SELECT * FROM messages
+                WHERE app_id = $1 AND id < coalesce($2, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid) AND \(which)
+                ORDER BY id DESC LIMIT $3
+            ) AS m \(openParcels) ORDER BY m.id DESC
+            """)
+    }
+
+    // The last three columns of each.
+    private static let formColumns = "m.push_type, m.is_dry_run, m.asked"
 
     /// In the order of `AccountReader`.
     private static let accountColumns = """
