@@ -95,8 +95,8 @@ let package = Package(
         .target(
             name: "GatewayAPI",
             dependencies: [
-                "PushModel", "JSON", "Encodings", "Calendar", "APNs", "FCM", "Signing", "Store", "Delivery", "Registry",
-                "CredentialKeeping",
+                "PushModel", "JSON", "Encodings", "Calendar", "DeliveryRules", "APNs", "FCM", "Signing", "Store",
+                "Delivery", "Registry", "CredentialKeeping",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),

@@ -20,18 +20,26 @@ struct MessageRequestTests {
     func most() throws {
         let read = try Self.read(
             #"""
-            {"audience": {"installations": ["a", "b/ö", "a"]},
-             "notification": {"title": "Carillon", "subtitle": "", "body": "Twelve\no'clock"},
+            {"audience": {"installations": ["a", "b/ö", "a"], "providers": ["fcm", "apns", "fcm"], "kind": "voip"},
+             "notification": {"title": "Carillon", "subtitle": "", "body": "Twelve\no'clock",
+                              "localizations": {"fr": {"body": "Midi"}, "zh-Hant_TW": {"title": null}, "de-AT": {}}},
              "badge": 7, "sound": "bell.caf", "data": {"article": "42", "deep": {"a": [1, null, 1.0]}, "nothing": null},
              "options": {"priority": "normal", "ttl_seconds": 0, "collapse_id": "noon", "push_type": "background",
-                         "device_local_time": false, "dry_run": false},
+                         "device_local_time": false, "dry_run": true},
+             "fcm": {"android": {"notification": {"channel_id": "news"}}},
              "apns": {"aps": {"interruption-level": "time-sensitive", "new-key": 1}, "own": true}}
             """#)
-        #expect(read.audience == .installations(["a", "b/ö"]))
+        #expect(
+            read.audience == Audience(.installations(["a", "b/ö"]), providers: [.fcm, .apns], kind: .voip))
         #expect(
             read.content
                 == MessageContent(
                     notification: NotificationText(title: "Carillon", subtitle: "", body: "Twelve\no'clock"),
+                    localizations: [
+                        Localization(locale: "fr", text: NotificationText(body: "Midi")),
+                        Localization(locale: "zh-Hant_TW", text: NotificationText()),
+                        Localization(locale: "de-AT", text: NotificationText()),
+                    ],
                     badge: .value(7), sound: "bell.caf",
                     data: [
                         DataMember(name: "article", json: JSONText("42")),
@@ -39,11 +47,47 @@ struct MessageRequestTests {
                         DataMember(name: "nothing", json: JSONText(.null)),
                     ],
                     options: MessageOptions(
-                        priority: .normal, ttlSeconds: 0, collapseID: "noon", pushType: .background),
+                        priority: .normal, ttlSeconds: 0, collapseID: "noon", pushType: .background, isDryRun: true),
                     apns: JSONText(
                         bytes: Array(
-                            #"{"aps":{"interruption-level":"time-sensitive","new-key":1},"own":true}"#.utf8))))
+                            #"{"aps":{"interruption-level":"time-sensitive","new-key":1},"own":true}"#.utf8)),
+                    fcm: JSONText(bytes: Array(#"{"android":{"notification":{"channel_id":"news"}}}"#.utf8))))
     }
+
+    @Test("may be for users, for tags and for tokens", arguments: 0..<selections.count)
+    func selection(place: Int) throws {
+        let (text, expected) = Self.selections[place]
+        #expect(try Self.read(#"{"audience": \#(text)}"#).audience == Audience(expected))
+    }
+
+    private static let selections: [(String, Audience.Selection)] = [
+        (#"{"users": ["ann", "b/ö", "ann"], "all": null}"#, .users(["ann", "b/ö"])),
+        (#"{"users": []}"#, .users([])),
+        (#"{"tags": {"any": ["a", "b", "a"]}}"#, .tags(TagExpression(any: ["a", "b"]))),
+        (
+            #"{"tags": {"any": [], "all": ["c"], "none": ["d", "e"]}}"#,
+            .tags(TagExpression(all: ["c"], none: ["d", "e"]))
+        ),
+        (#"{"tags": {"none": ["d"]}}"#, .tags(TagExpression(none: ["d"]))),
+        (#"{"tokens": []}"#, .tokens([])),
+        (
+            #"{"tokens": [{"provider": "apns", "token": "00fF"}, {"provider": "fcm", "token": "c:x-_!"}]}"#,
+            .tokens([
+                InlineTarget(
+                    provider: .apns, environment: .production, topic: "", token: DeviceToken(bytes: [0, 255])),
+                InlineTarget(
+                    provider: .fcm, environment: .production, topic: "", token: DeviceToken(bytes: Array("c:x-_!".utf8))
+                ),
+            ])
+        ),
+        (
+            #"{"tokens": [{"provider": "apns", "environment": "sandbox", "topic": "com.example.app.voip", "token": "ab"}]}"#,
+            .tokens([
+                InlineTarget(
+                    provider: .apns, environment: .sandbox, topic: "com.example.app", token: DeviceToken(bytes: [0xab]))
+            ])
+        ),
+    ]
 
     @Test("takes null for absence")
     func nullIsAbsence() throws {
@@ -86,7 +130,9 @@ struct MessageRequestTests {
         Refusal(#"{"audience": \#(audience)}"#, code, pointer)
     }
 
-    static let refusals: [Refusal] = audiences + notifications + badges + members + options + others
+    static let refusals: [Refusal] =
+        audiences + selections(of: "users", 256, 10_000) + tags + tokens + notifications + badges + members + options
+        + others
 
     private static let audiences = [
         Refusal("{}", .missingMember, "/audience"), Refusal("", .malformedJSON), Refusal("[{}]", .wrongType, ""),
@@ -108,26 +154,102 @@ struct MessageRequestTests {
             #"{"installations": [\#((0...10_000).map { "\"\($0)\"" }.joined(separator: ","))]}"#, .valueTooLong,
             "/audience/installations"),
         to(#"{"installations": ["a\u0000"]}"#, .nulCharacter),
-        to(#"{"tokens": []}"#, .notSupported, "/audience/tokens"),
-        to(#"{"users": ["u"]}"#, .notSupported, "/audience/users"),
-        to(#"{"tags": {"any": []}}"#, .notSupported, "/audience/tags"),
         to(#"{"filter": "true"}"#, .notSupported, "/audience/filter"),
-        to(#"{"all": true, "providers": ["apns"]}"#, .notSupported, "/audience/providers"),
-        to(#"{"all": true, "kind": "alert"}"#, .notSupported, "/audience/kind"),
+        to(#"{"all": true, "filter": "true"}"#, .notSupported, "/audience/filter"),
+        to(#"{"users": ["u"], "tags": {"any": ["t"]}}"#, .invalidValue, "/audience"),
+        to(#"{"providers": ["apns"]}"#, .invalidValue, "/audience"),
+        to(#"{"all": true, "providers": []}"#, .invalidValue, "/audience/providers"),
+        to(#"{"all": true, "providers": "apns"}"#, .wrongType, "/audience/providers"),
+        to(#"{"all": true, "providers": ["apns", "gcm"]}"#, .invalidValue, "/audience/providers/1"),
+        to(#"{"all": true, "providers": [1]}"#, .wrongType, "/audience/providers/0"),
+        to(
+            #"{"all": true, "providers": ["apns", "apns", "apns", "apns", "apns"]}"#, .valueTooLong,
+            "/audience/providers"),
+        to(#"{"all": true, "kind": "Alert"}"#, .invalidValue, "/audience/kind"),
+        to(#"{"all": true, "kind": 1}"#, .wrongType, "/audience/kind"),
         to(#"{"everyone": true}"#, .unknownMember, "/audience/everyone"),
         to(#"{"all": true, "all": true}"#, .duplicateMember),
     ]
 
+    private static func selections(of name: String, _ bytesMax: Int, _ countMax: Int) -> [Refusal] {
+        [
+            to(#"{"\#(name)": "x"}"#, .wrongType, "/audience/\(name)"),
+            to(#"{"\#(name)": ["x", null]}"#, .wrongType, "/audience/\(name)/1"),
+            to(#"{"\#(name)": [""]}"#, .invalidValue, "/audience/\(name)/0"),
+            to(
+                #"{"\#(name)": ["\#(String(repeating: "x", count: bytesMax + 1))"]}"#, .valueTooLong,
+                "/audience/\(name)/0"),
+            to(
+                #"{"\#(name)": [\#((0...countMax).map { "\"\($0)\"" }.joined(separator: ","))]}"#, .valueTooLong,
+                "/audience/\(name)"),
+        ]
+    }
+
+    private static let tags = [
+        to(#"{"tags": ["t"]}"#, .wrongType, "/audience/tags"),
+        to(#"{"tags": {}}"#, .invalidValue, "/audience/tags"),
+        to(#"{"tags": {"any": [], "all": [], "none": []}}"#, .invalidValue, "/audience/tags"),
+        to(#"{"tags": {"some": ["t"]}}"#, .unknownMember, "/audience/tags/some"),
+        to(#"{"tags": {"any": "t"}}"#, .wrongType, "/audience/tags/any"),
+        to(#"{"tags": {"all": ["t", 1]}}"#, .wrongType, "/audience/tags/all/1"),
+        to(#"{"tags": {"none": [""]}}"#, .invalidValue, "/audience/tags/none/0"),
+        to(
+            #"{"tags": {"any": ["\#(String(repeating: "x", count: 129))"]}}"#, .valueTooLong, "/audience/tags/any/0"),
+        to(
+            #"{"tags": {"any": [\#((0...32).map { "\"\($0)\"" }.joined(separator: ","))]}}"#, .valueTooLong,
+            "/audience/tags/any"),
+    ]
+
+    private static func token(_ members: String, _ code: ProblemCode, _ member: String = "") -> Refusal {
+        to(#"{"tokens": [{"provider": "fcm", "token": "x"}, {\#(members)}]}"#, code, "/audience/tokens/1" + member)
+    }
+
+    private static let tokens = [
+        to(#"{"tokens": {}}"#, .wrongType, "/audience/tokens"),
+        to(#"{"tokens": ["ab"]}"#, .wrongType, "/audience/tokens/0"),
+        to(
+            #"{"tokens": [\#((0...1_000).map { _ in "{}" }.joined(separator: ","))]}"#, .valueTooLong,
+            "/audience/tokens"),
+        token(#""token": "ab""#, .missingMember, "/provider"),
+        token(#""provider": "apns""#, .missingMember, "/token"),
+        token(#""provider": "gcm", "token": "ab""#, .invalidValue, "/provider"),
+        token(#""provider": "hms", "token": "ab""#, .notSupported, "/provider"),
+        token(#""provider": "webpush", "token": "ab""#, .notSupported, "/provider"),
+        token(#""provider": "apns", "token": 1"#, .wrongType, "/token"),
+        token(#""provider": "apns", "token": """#, .invalidToken, "/token"),
+        token(#""provider": "apns", "token": "abc""#, .invalidToken, "/token"),
+        token(#""provider": "apns", "token": "<ab cd>""#, .invalidToken, "/token"),
+        token(#""provider": "apns", "token": "\#(String(repeating: "a", count: 4_098))""#, .invalidToken, "/token"),
+        token(#""provider": "fcm", "token": "a b""#, .invalidToken, "/token"),
+        token(#""provider": "fcm", "token": "ö""#, .invalidToken, "/token"),
+        token(#""provider": "fcm", "token": "\#(String(repeating: "a", count: 4_097))""#, .invalidToken, "/token"),
+        token(#""provider": "fcm", "token": "x", "topic": "com.example""#, .invalidValue, "/topic"),
+        token(#""provider": "fcm", "token": "x", "environment": "sandbox""#, .invalidValue, "/environment"),
+        token(#""provider": "apns", "token": "ab", "environment": "test""#, .invalidValue, "/environment"),
+        token(#""provider": "apns", "token": "ab", "topic": "a b""#, .invalidValue, "/topic"),
+        token(#""provider": "apns", "token": "ab", "kind": "alert""#, .unknownMember, "/kind"),
+    ]
+
+    private static func localized(_ locales: String, _ code: ProblemCode, _ member: String = "") -> Refusal {
+        with(
+            #""notification": {"localizations": \#(locales)}"#, code, "/notification/localizations" + member)
+    }
+
     private static let notifications = [
+        localized("[]", .wrongType), localized(#"{"fr": "Midi"}"#, .wrongType, "/fr"),
+        localized(#"{"fr": {"body": 1}}"#, .wrongType, "/fr/body"),
+        localized(#"{"fr": {"text": "x"}}"#, .unknownMember, "/fr/text"),
+        localized(#"{"": {}}"#, .invalidValue), localized(#"{"french!": {}}"#, .invalidValue),
+        localized(#"{"fr": {}, "iw": {}, "he": {}}"#, .invalidValue, "/he"),
+        localized(#"{"zh-TW": {}, "zh-Hant_TW": {}}"#, .invalidValue, "/zh-Hant_TW"),
+        localized(
+            "{\((0...64).map { "\"fr-\(1_000 + $0)\": {}" }.joined(separator: ","))}", .valueTooLong),
         with(#""notification": "Hello""#, .wrongType, "/notification"),
         with(#""notification": []"#, .wrongType, "/notification"),
         with(#""notification": {"title": 1}"#, .wrongType, "/notification/title"),
         with(#""notification": {"body": ["x"]}"#, .wrongType, "/notification/body"),
         with(#""notification": {"subtitle": false}"#, .wrongType, "/notification/subtitle"),
         with(#""notification": {"text": "x"}"#, .unknownMember, "/notification/text"),
-        with(
-            #""notification": {"body": "x", "localizations": {"fr": {}}}"#, .notSupported,
-            "/notification/localizations"),
         with(#""notification": {"body": "\ud83d"}"#, .malformedJSON),
     ]
 
@@ -171,14 +293,13 @@ struct MessageRequestTests {
         with(#""options": {"send_at": "2026-12-01T12:00:00Z"}"#, .notSupported, "/options/send_at"),
         with(#""options": {"rate_per_second": 5}"#, .notSupported, "/options/rate_per_second"),
         with(#""options": {"device_local_time": true}"#, .notSupported, "/options/device_local_time"),
-        with(#""options": {"dry_run": true}"#, .notSupported, "/options/dry_run"),
         with(#""options": {"dry_run": "no"}"#, .wrongType, "/options/dry_run"),
         with(#""options": {"ttl": 5}"#, .unknownMember, "/options/ttl"),
     ]
 
     private static let others = [
         with(#""apns": "x""#, .wrongType, "/apns"), with(#""apns": []"#, .wrongType, "/apns"),
-        with(#""fcm": {}"#, .notSupported, "/fcm"), with(#""hms": {}"#, .notSupported, "/hms"),
+        with(#""fcm": "x""#, .wrongType, "/fcm"), with(#""hms": {}"#, .notSupported, "/hms"),
         with(#""webpush": {}"#, .notSupported, "/webpush"), with(#""to": "x""#, .unknownMember, "/to"),
         with(#""audience": {"all": true}"#, .duplicateMember),
         with(#""apns": "# + String(repeating: #"{"a":"#, count: 33), .jsonTooComplex),

@@ -28,6 +28,52 @@ struct ServedMessageTests {
         }
     }
 
+    @Test("tell whom they were for, and are found by their state")
+    func asked() async throws {
+        try await withGateway { world in
+            let path = try await world.makeApp() + "/messages"
+            let audiences = [
+                #"{"users":["ann","bob"]}"#, #"{"tags":{"any":["news"]},"providers":["apns"]}"#,
+                #"{"tokens":[{"provider":"apns","topic":"com.example.app","token":"00ff"}],"kind":"alert"}"#,
+            ]
+            let asked = [
+                #"{"users":2}"#, #"{"tags":{"any":["news"]},"providers":["apns"]}"#, #"{"tokens":1,"kind":"alert"}"#,
+            ]
+            for (audience, expected) in zip(audiences, asked) {
+                let sent = try await world.expect(
+                    202, "POST", path, #"{"audience": \#(audience), "notification": {"body": "Noon"}}"#)
+                let id = try #require(try sent.member("id")?.string)
+                let reply = try await world.expect(200, "GET", "\(path)/\(id)")
+                #expect(reply.text.contains(#""push_type":"alert","dry_run":false,"asked":\#(expected)"#))
+                #expect(!reply.text.contains("00ff") && !reply.text.contains("ann"))
+            }
+            let open = try await world.expect(200, "GET", path + "?state=accepted&limit=2")
+            #expect(try open.member("items")?.array?.count == 2)
+            let next = try #require(try open.member("next")?.string)
+            let rest = try await world.expect(200, "GET", path + "?state=accepted&limit=2&cursor=\(next)")
+            #expect(try rest.member("items")?.array?.count == 1)
+            #expect(try await world.expect(200, "GET", path + "?state=finished").member("items")?.array?.count == 0)
+            try await world.refuse(.invalidQuery, "GET", path + "?state=done")
+        }
+    }
+
+    @Test("that name one topic too many are refused")
+    func tooManyTopics() async throws {
+        try await withGateway { world in
+            let path = try await world.makeApp() + "/messages"
+            let crowd = Statement(
+                unprepared: """
+                    INSERT INTO routes (app_id, provider, environment, topic, number)
+                    SELECT id, 1, 1, 't' || n, n FROM apps, generate_series(1, 1000) AS n
+                    """)
+            _ = try await world.pool.run(Query(crowd))
+            try await world.refuse(
+                .tooManyTopics, "POST", path,
+                #"{"audience": {"tokens": [{"provider": "apns", "topic": "new", "token": "00"}]}, "sound": "x"}"#,
+                pointer: "/audience/tokens")
+        }
+    }
+
     @Test("tell the step when the client has its answer, and not before the commit")
     func answeredStep() async throws {
         try await withGateway { world in

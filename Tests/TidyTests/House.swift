@@ -85,8 +85,9 @@ enum House {
         Room(
             "GatewayAPI", .api,
             [
-                "PushModel", "JSON", "Encodings", "Calendar", "APNs", "FCM", "Signing", "Store", "Delivery", "Registry",
-                "CredentialKeeping", "Logging", "Hummingbird", "HummingbirdCore", "HTTPTypes", "NIOCore",
+                "PushModel", "JSON", "Encodings", "Calendar", "DeliveryRules", "APNs", "FCM", "Signing", "Store",
+                "Delivery", "Registry", "CredentialKeeping", "Logging", "Hummingbird", "HummingbirdCore", "HTTPTypes",
+                "NIOCore",
                 "Synchronization",
             ]),
 

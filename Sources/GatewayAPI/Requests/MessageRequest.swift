@@ -1,9 +1,11 @@
+import DeliveryRules
 import JSON
 import PushModel
 
 /// How much one message may say, before its provider's own limits.
 package enum MessageLimits {
-    package static let installationsMax = 10_000
+    /// Of `localizations`: each is compiled, and checked, for every provider.
+    package static let localizationsMax = 64
     /// Longer could not fit any provider's payload.
     static let textBytesMax = 5_120
     static let collapseIDBytesMax = 1_024
@@ -17,50 +19,61 @@ package struct MessageRequest: Equatable, Sendable {
     /// From the bytes of `POST .../messages`. What a provider would refuse of it is found later, when it is compiled.
     package static func read(_ body: [UInt8]) throws(Problem) -> MessageRequest {
         var reader = try EnvelopeReader(body: body)
-        let audience = try readAudience(&reader)
-        for provider in ["fcm", "hms", "webpush"] { try reader.notYet(provider) }
+        let audience = try AudienceRequest.read(&reader)
+        for provider in ["hms", "webpush"] { try reader.notYet(provider) }
+        let (text, localizations) = try readNotification(&reader)
         let content = MessageContent(
-            notification: try readNotification(&reader), badge: try readBadge(&reader),
+            notification: text, localizations: localizations, badge: try readBadge(&reader),
             sound: try reader.string("sound", bytesMax: MessageLimits.textBytesMax), data: try readMembers(&reader),
-            options: try readOptions(&reader), apns: try readAPNs(&reader))
+            options: try readOptions(&reader), apns: try readOverrides("apns", &reader),
+            fcm: try readOverrides("fcm", &reader))
         try reader.end()
         return MessageRequest(content: content, audience: audience)
     }
 
-    private static func readAudience(_ message: inout EnvelopeReader) throws(Problem) -> Audience {
-        let meaning = "who is to get the message: {\"all\": true} or {\"installations\": [...]}"
-        var reader = try EnvelopeReader(try message.required("audience", meaning), at: message.pointer / "audience")
-        for name in ["tokens", "users", "tags", "filter", "providers", "kind"] { try reader.notYet(name) }
-        let everyone = try reader.bool("all")
-        let installations = try reader.array("installations", countMax: MessageLimits.installationsMax)
-        try reader.end()
-        switch (everyone, installations) {
-        case (true?, nil): return .all
-        case (nil, let elements?): return .installations(try names(elements, at: reader.pointer / "installations"))
-        case (false?, _):
-            throw Problem(.invalidValue, "all can only be true; leave it out otherwise.", at: reader.pointer / "all")
-        case (true?, _?), (nil, nil):
-            throw Problem(
-                .invalidValue, "An audience names exactly one of all and installations.", at: reader.pointer)
-        }
+    private static func readNotification(
+        _ message: inout EnvelopeReader
+    ) throws(Problem) -> (NotificationText?, [Localization]) {
+        guard var reader = try message.object("notification") else { return (nil, []) }
+        let localizations = try readLocalizations(&reader)
+        let text = try readText(&reader)
+        return (text, localizations)
     }
 
-    private static func names(_ elements: [JSONValue], at pointer: JSONPointer) throws(Problem) -> [String] {
-        var names = DistinctTexts()
-        for (place, element) in elements.enumerated() {
-            names.add(try element.text(bytesMax: RegistrationLimits.installationBytesMax, at: pointer / place))
-        }
-        return names.texts
-    }
-
-    private static func readNotification(_ message: inout EnvelopeReader) throws(Problem) -> NotificationText? {
-        guard var reader = try message.object("notification") else { return nil }
-        try reader.notYet("localizations")
+    private static func readText(_ reader: inout EnvelopeReader) throws(Problem) -> NotificationText {
         let text = NotificationText(
             title: try reader.shownText("title"), subtitle: try reader.shownText("subtitle"),
             body: try reader.shownText("body"))
         try reader.end()
         return text
+    }
+
+    private static func readLocalizations(_ notification: inout EnvelopeReader) throws(Problem) -> [Localization] {
+        guard let value = notification.take("localizations") else { return [] }
+        let pointer = notification.pointer / "localizations"
+        guard let object = value.object else { throw .wrongType(value, "an object", at: pointer) }
+        guard object.count <= MessageLimits.localizationsMax else {
+            throw Problem(
+                .valueTooLong,
+                "This has \(object.count) locales; at most \(MessageLimits.localizationsMax) are taken.", at: pointer)
+        }
+        var localizations: [Localization] = []
+        for member in object.members {
+            guard LocaleTable.isLocale(member.name) else {
+                throw Problem(
+                    .invalidValue,
+                    "A locale is a tag such as fr, fr-CA or zh-Hant-TW, each part of 1 to 8 letters or "
+                        + "digits.", at: pointer)
+            }
+            var reader = try EnvelopeReader(member.value, at: pointer / member.name)
+            localizations.append(Localization(locale: member.name, text: try readText(&reader)))
+        }
+        if let twins = LocaleTable.twins(in: localizations.map(\.locale)) {
+            throw Problem(
+                .invalidValue, "\(localizations[twins.first].locale) is the same locale; name it once.",
+                at: pointer / localizations[twins.second].locale)
+        }
+        return localizations
     }
 
     private static func readBadge(_ reader: inout EnvelopeReader) throws(Problem) -> BadgeChange {
@@ -103,23 +116,27 @@ package struct MessageRequest: Equatable, Sendable {
         try reader.notYet("send_at")
         try reader.notYet("rate_per_second")
         // false asks for what is done anyway.
-        for name in ["device_local_time", "dry_run"] where try reader.bool(name) == true {
+        if try reader.bool("device_local_time") == true {
             throw Problem(
-                .notSupported, "\(name) is not offered by this version. Leave it out.", at: reader.pointer / name)
+                .notSupported, "device_local_time is not offered by this version. Leave it out.",
+                at: reader.pointer / "device_local_time")
         }
         let options = MessageOptions(
             priority: try reader.word("priority", PushPriority.allCases.map(\.name), PushPriority.init(name:)),
             ttlSeconds: try reader.integer("ttl_seconds", 0...MessageOptions.ttlSecondsMax),
             collapseID: try reader.string("collapse_id", bytesMax: MessageLimits.collapseIDBytesMax),
-            pushType: try reader.word("push_type", PushType.allCases.map(\.name), PushType.init(name:)) ?? .alert)
+            pushType: try reader.word("push_type", PushType.allCases.map(\.name), PushType.init(name:)) ?? .alert,
+            isDryRun: try reader.bool("dry_run") ?? false)
         try reader.end()
         return options
     }
 
-    /// Passed through as it is; room APNs knows what is inside.
-    private static func readAPNs(_ reader: inout EnvelopeReader) throws(Problem) -> JSONText? {
-        guard let value = reader.take("apns") else { return nil }
-        guard value.object != nil else { throw .wrongType(value, "an object", at: reader.pointer / "apns") }
+    /// Passed through as it is; the provider's room knows what is inside.
+    private static func readOverrides(
+        _ provider: String, _ reader: inout EnvelopeReader
+    ) throws(Problem) -> JSONText? {
+        guard let value = reader.take(provider) else { return nil }
+        guard value.object != nil else { throw .wrongType(value, "an object", at: reader.pointer / provider) }
         return JSONText(value)
     }
 }
