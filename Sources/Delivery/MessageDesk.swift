@@ -45,7 +45,7 @@ package struct MessageDesk: Sendable {
         steps?.reached(.messageRead)
         let id = MessageID(UUIDv7.make(at: Clocks.wallNow(), random: (Entropy.uint64(), Entropy.uint64())))
         let compiled: CompiledMessage
-        do { compiled = try CompiledMessage.compile(content, message: id, providers: audience.providers) } catch {
+        do { compiled = try CompiledMessage.compile(content, message: id, providers: audience.providersAsked) } catch {
             return .refused(error)
         }
         let message = NewMessage(

@@ -34,6 +34,12 @@ package struct Audience: Equatable, Sendable {
     package static func tags(_ expression: TagExpression) -> Audience { Audience(.tags(expression)) }
     package static func tokens(_ targets: [InlineTarget]) -> Audience { Audience(.tokens(targets)) }
 
+    /// Who may have to deliver it; nil: all of them.
+    package var providersAsked: [Provider]? {
+        guard providers == nil, case .tokens(let targets) = selection, !targets.isEmpty else { return providers }
+        return Provider.allCases.filter { provider in targets.contains { $0.provider == provider } }
+    }
+
     /// How many were named one by one; nil where that is not how they were selected.
     package var namedCount: Int? {
         switch selection {

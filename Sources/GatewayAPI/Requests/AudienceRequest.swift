@@ -1,5 +1,4 @@
 import APNs
-import Encodings
 import JSON
 import PushModel
 
@@ -11,8 +10,6 @@ package enum AudienceLimits {
     package static let tokensMax = 1_000
     /// Of `any`, `all` and `none` each.
     package static let tagsMax = 32
-    /// In bytes of UTF-8. Of any length that a provider has given out, and then some.
-    static let fcmTokenBytesMax = 4_096
 }
 
 /// From the member `audience` of a message to the audience, or to what is wrong with it.
@@ -138,7 +135,7 @@ extension AudienceRequest {
         case .apns:
             return InlineTarget(
                 provider: .apns, environment: environment ?? .production, topic: try bundleID(topic, at: pointer),
-                token: try apnsToken(text, at: pointer / "token"))
+                token: try TokenText.read(text, of: .apns, at: pointer / "token"))
         case .fcm:
             guard topic == nil, environment != .sandbox else {
                 throw Problem(
@@ -146,7 +143,8 @@ extension AudienceRequest {
                     at: pointer / (topic == nil ? "environment" : "topic"))
             }
             return InlineTarget(
-                provider: .fcm, environment: .production, topic: "", token: try fcmToken(text, at: pointer / "token"))
+                provider: .fcm, environment: .production, topic: "",
+                token: try TokenText.read(text, of: .fcm, at: pointer / "token"))
         case .hms, .webpush:
             throw Problem(
                 .notSupported, "\(provider.name) is not offered by this version. Leave it out.",
@@ -161,35 +159,5 @@ extension AudienceRequest {
                 .invalidValue, "A topic is a bundle id such as com.example.app, without blanks.", at: pointer / "topic")
         }
         return APNsPushTypes.bundleID(ofTopic: topic)
-    }
-
-    /// Hexadecimal of any length. Nothing of it is ever quoted.
-    private static func apnsToken(_ value: JSONValue, at pointer: JSONPointer) throws(Problem) -> DeviceToken {
-        let text = try tokenText(value, bytesMax: 2 * APNsLimits.tokenBytesMax, at: pointer)
-        guard let bytes = Hexadecimal.decode(text) else {
-            throw Problem(
-                .invalidToken, "An APNs token is an even number of hexadecimal digits, without blanks or brackets.",
-                at: pointer)
-        }
-        return DeviceToken(bytes: bytes)
-    }
-
-    private static func fcmToken(_ value: JSONValue, at pointer: JSONPointer) throws(Problem) -> DeviceToken {
-        let text = try tokenText(value, bytesMax: AudienceLimits.fcmTokenBytesMax, at: pointer)
-        guard RegistrationRequest.isWord(text) else {
-            throw Problem(.invalidToken, "An FCM token is visible ASCII characters, without blanks.", at: pointer)
-        }
-        return DeviceToken(bytes: Array(text.utf8))
-    }
-
-    private static func tokenText(
-        _ value: JSONValue, bytesMax: Int, at pointer: JSONPointer
-    ) throws(Problem) -> String {
-        guard let text = value.string else { throw .wrongType(value, "a string", at: pointer) }
-        guard (1...bytesMax).contains(text.utf8.count) else {
-            throw Problem(
-                .invalidToken, "The token has \(text.utf8.count) characters; 1 to \(bytesMax) are taken.", at: pointer)
-        }
-        return text
     }
 }
