@@ -10,5 +10,6 @@ package enum EmbeddedMigrations {
         ("0006_registry_at_large", PackageResources._006_registry_at_large_sql),
         ("0007_messages_at_large", PackageResources._007_messages_at_large_sql),
         ("0008_push_history", PackageResources._008_push_history_sql),
+        ("0009_messages_in_turn", PackageResources._009_messages_in_turn_sql),
     ]
 }

@@ -27,37 +27,35 @@ package struct MessageDesk: Sendable {
 
     /// What the door found wrong with a message, or that it is in.
     package enum Reply: Sendable, Equatable {
-        case accepted(MessageID)
+        /// One for each content, in order.
+        case accepted([MessageID])
         /// The same request came before: its answer, byte for byte.
         case replayed([UInt8])
         case mismatch
-        case refused(ContentFault)
+        /// Which content is at fault, by its place.
+        case refused(ContentFault, Int)
         case backlogFull
     }
 
-    /// Committed when this returns `.accepted` (P1).
+    /// Committed when this returns `.accepted` (P1): a message for each content, all or none, sent one after the other.
     ///
     /// `answer` makes the bytes that a repetition of the request will get.
     package func accept(
-        _ content: MessageContent, audience: Audience, app: AppID, idempotency: IdempotencyClaim?,
-        answer: @Sendable (MessageID) -> [UInt8]
+        _ contents: [MessageContent], audience: Audience, app: AppID, idempotency: IdempotencyClaim?,
+        answer: @Sendable ([MessageID]) -> [UInt8]
     ) async throws(StoreFault) -> Reply {
         steps?.reached(.messageRead)
-        let id = MessageID(UUIDv7.make(at: Clocks.wallNow(), random: (Entropy.uint64(), Entropy.uint64())))
-        let compiled: CompiledMessage
-        do { compiled = try CompiledMessage.compile(content, message: id, providers: audience.providersAsked) } catch {
-            return .refused(error)
+        var messages: [NewMessage] = []
+        for (place, content) in contents.enumerated() {
+            switch compile(content, audience: audience, app: app) {
+            case .success(let message): messages.append(message)
+            case .failure(let fault): return .refused(fault, place)
+            }
         }
-        let message = NewMessage(
-            id: id, app: app, format: StoredContent.format(of: content), urgency: urgency(of: audience),
-            kind: audience.kind ?? compiled.tokenKind, badge: content.options.isDryRun ? .none : content.badge,
-            lifetime: content.options.lifetime,
-            content: StoredContent.encode(content), audience: audience,
-            readsLocale: !content.localizations.isEmpty, pushType: content.options.pushType,
-            isDryRun: content.options.isDryRun,
-            idempotency: idempotency.map { IdempotentAnswer(claim: $0, answer: answer(id)) })
+        let ids = messages.map(\.id)
+        messages[0].idempotency = idempotency.map { IdempotentAnswer(claim: $0, answer: answer(ids)) }
         let outcome: AcceptReply
-        if try await store.openMessages(of: app, atMost: backlogMax) >= backlogMax {
+        if try await store.openMessages(of: app, atMost: backlogMax) + messages.count > backlogMax {
             // A repetition adds nothing to the backlog: it gets its first answer all the same (P10). Asked only here, so
             // that a backlog with room costs no further look.
             guard let idempotency, let earlier = try await store.earlier(idempotency, app: app) else {
@@ -65,16 +63,33 @@ package struct MessageDesk: Sendable {
             }
             outcome = earlier
         } else {
-            outcome = try await store.accept(message)
+            outcome = try await store.accept(messages)
         }
         switch outcome {
         case .accepted:
             steps?.reached(.messageCommitted)
             accepted()
-            return .accepted(id)
+            return .accepted(ids)
         case .replayed(let bytes): return .replayed(bytes)
         case .mismatch: return .mismatch
         }
+    }
+
+    private func compile(
+        _ content: MessageContent, audience: Audience, app: AppID
+    ) -> Result<NewMessage, ContentFault> {
+        let id = MessageID(UUIDv7.make(at: Clocks.wallNow(), random: (Entropy.uint64(), Entropy.uint64())))
+        let compiled: CompiledMessage
+        do { compiled = try CompiledMessage.compile(content, message: id, providers: audience.providersAsked) } catch {
+            return .failure(error)
+        }
+        return .success(
+            NewMessage(
+                id: id, app: app, format: StoredContent.format(of: content), urgency: urgency(of: audience),
+                kind: audience.kind ?? compiled.tokenKind, badge: content.options.isDryRun ? .none : content.badge,
+                lifetime: content.options.lifetime, content: StoredContent.encode(content), audience: audience,
+                readsLocale: !content.localizations.isEmpty, pushType: content.options.pushType,
+                isDryRun: content.options.isDryRun))
     }
 
     package func account(_ id: MessageID, app: AppID) async throws(StoreFault) -> MessageAccount? {

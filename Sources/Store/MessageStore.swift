@@ -18,7 +18,19 @@ package struct MessageStore: Sendable {
     /// It reaches the registrations that exist by then. A repeated request with its idempotency key gets the first
     /// answer; a simultaneous twin waits for it.
     package func accept(_ message: NewMessage, now: WallInstant? = nil) async throws(StoreFault) -> AcceptReply {
-        let queries = Self.acceptQueries(message, now: now)
+        try await accept([message], now: now)
+    }
+
+    /// The same for messages of one request: all of them or none, each sent after the one before it. Their audience is
+    /// one, and the first carries the request's idempotency key.
+    package func accept(_ messages: [NewMessage], now: WallInstant? = nil) async throws(StoreFault) -> AcceptReply {
+        guard let message = messages.first else { return .accepted }
+        precondition(messages.dropFirst().allSatisfy { $0.idempotency == nil && $0.audience == message.audience })
+        var queries = Self.acceptQueries(message, after: nil, now: now)
+        for (before, next) in zip(messages, messages.dropFirst()) {
+            queries += Self.acceptQueries(next, after: before.id, now: now)
+        }
+        let written = queries
         let routes = message.audience.namedRoutes.map { Query.addRoute($0, app: message.app) }
         let (pool, steps) = (pool, steps)
         // Before and not with it: routes are for everybody, and hold nobody up while the message is written.
@@ -27,11 +39,11 @@ package struct MessageStore: Sendable {
         }
         let answers = try await translating { () throws(PostgresError) in
             try await pool.transaction { transaction throws(PostgresError) in
-                try await transaction.conclude(queries, announcing: .messageWritten, to: steps)
+                try await transaction.conclude(written, announcing: .messageWritten, to: steps)
             }
         }
-        let written = try await translating { () throws(PostgresError) in try answers[0].int64(0, 0) }
-        guard written == 0, let once = message.idempotency else {
+        let isWritten = try await translating { () throws(PostgresError) in try answers[0].int64(0, 0) > 0 }
+        guard !isWritten, let once = message.idempotency else {
             bell.ring(.plan)
             return .accepted
         }
@@ -45,7 +57,7 @@ package struct MessageStore: Sendable {
             .map(AcceptReply.init)
     }
 
-    private static func acceptQueries(_ message: NewMessage, now: WallInstant?) -> [Query] {
+    private static func acceptQueries(_ message: NewMessage, after: MessageID?, now: WallInstant?) -> [Query] {
         var parameters = Parameters()
         parameters.uuid(message.id.value)
         parameters.int64(message.app.value)
@@ -59,11 +71,14 @@ package struct MessageStore: Sendable {
         parameters.bytes(AudienceText.encode(message.audience))
         parameters.instant(now)
         parameters.bool(message.readsLocale)
-        parameters.int16(max(message.format, AudienceText.format(of: message.audience)))
+        let format = max(message.format, AudienceText.format(of: message.audience))
+        parameters.int16(after == nil ? format : max(format, Self.formatOfFollowers))
         parameters.bool(message.audience.isInline)
         parameters.int16(message.pushType.rawValue)
         parameters.bool(message.isDryRun)
         parameters.textBytes(AudienceText.summary(of: message.audience))
+        parameters.uuid(after?.value)
+        guard after == nil else { return [Query(MessageSQL.acceptAfter, parameters)] }
         guard let once = message.idempotency else { return [Query(MessageSQL.accept, parameters)] }
         parameters.text(once.claim.operation)
         parameters.text(once.claim.key)
@@ -71,6 +86,11 @@ package struct MessageStore: Sendable {
         parameters.bytes(once.answer)
         return [Query(MessageSQL.acceptOnce, parameters), once.claim.lookUp(app: message.app)]
     }
+}
+
+extension MessageStore {
+    /// Of a plan that waits for another message: the program before it would plan it at once.
+    fileprivate static let formatOfFollowers: Int16 = 2
 }
 
 /// A message as it is handed in.

@@ -16,7 +16,7 @@ struct AnswerTests {
 
     @Test("to a message names it, and promises nothing yet")
     func accepted() {
-        let body = MessageAnswer.accepted(Self.id)
+        let body = MessageAnswer.accepted([Self.id])
         #expect(
             Self.text(body)
                 == #"{"id":"01923456-789a-7bcd-8123-456789abcdef","state":"accepted","audience":null,"outcomes":"#

@@ -13,7 +13,33 @@ struct MessageRequestTests {
     func least() throws {
         let read = try Self.read(#"{"audience": {"all": true}}"#)
         #expect(read.audience == .all)
-        #expect(read.content == MessageContent())
+        #expect(read.contents[0] == MessageContent())
+    }
+
+    @Test("with a list of records is a message for each, which share the rest")
+    func records() throws {
+        let read = try Self.read(
+            #"""
+            {"audience": {"all": true}, "data": {"a": 1},
+             "apns": [{"aps": {"alert": "My first push"}}, {"aps": {"alert": {"title": "Push"}}, "new_ids": ["XV234"]}]}
+            """#)
+        #expect(read.contents.count == 2)
+        #expect(read.contents.map(\.data).allSatisfy { $0 == [DataMember(name: "a", json: JSONText(1))] })
+        #expect(read.contents[0].apns == JSONText(["aps": ["alert": "My first push"]]))
+        #expect(read.contents[1].apns == JSONText(["aps": ["alert": ["title": "Push"]], "new_ids": ["XV234"]]))
+    }
+
+    @Test(
+        "is refused where a list of records is none",
+        arguments: [
+            ("[]", "/apns"), (#"[{}, 1]"#, "/apns/1"), (#"["aps"]"#, "/apns/0"),
+            ("[" + Array(repeating: "{}", count: 17).joined(separator: ",") + "]", "/apns"),
+        ])
+    func badRecords(list: String, pointer: String) {
+        let problem = #expect(throws: Problem.self) {
+            try Self.read(#"{"audience": {"all": true}, "apns": \#(list)}"#)
+        }
+        #expect(problem?.pointer?.description == pointer)
     }
 
     @Test("says everything it can")
@@ -32,7 +58,7 @@ struct MessageRequestTests {
         #expect(
             read.audience == Audience(.installations(["a", "b/ö"]), providers: [.fcm, .apns], kind: .voip))
         #expect(
-            read.content
+            read.contents[0]
                 == MessageContent(
                     notification: NotificationText(title: "Carillon", subtitle: "", body: "Twelve\no'clock"),
                     localizations: [
@@ -113,7 +139,7 @@ struct MessageRequestTests {
 
     @Test("raises the badge by a word")
     func increment() throws {
-        #expect(try Self.read(#"{"audience": {"all": true}, "badge": "increment"}"#).content.badge == .increment)
+        #expect(try Self.read(#"{"audience": {"all": true}, "badge": "increment"}"#).contents[0].badge == .increment)
     }
 
     @Test("is told what is wrong with it", arguments: refusals)

@@ -4,11 +4,18 @@ import PushModel
 
 /// Messages as the API shows them.
 package enum MessageAnswer {
-    /// A message that was just accepted: what the client, and every repetition of its request, gets.
-    package static func accepted(_ id: MessageID) -> [UInt8] {
+    /// Messages that were just accepted, one but for a list of records: what the client, and every repetition of its
+    /// request, gets. What is said of it is said of the first.
+    package static func accepted(_ ids: [MessageID]) -> [UInt8] {
         var writer = JSONWriter()
         writer.beginObject()
-        writer.member("id", id.value.text)
+        writer.member("id", ids[0].value.text)
+        if ids.count > 1 {
+            writer.name("messages")
+            writer.beginArray()
+            for id in ids { writer.string(id.value.text) }
+            writer.endArray()
+        }
         writer.member("state", MessageState.accepted.name)
         writer.name("audience")
         writer.null()

@@ -34,6 +34,9 @@ struct EnvelopeReader {
         return members[place].value
     }
 
+    /// Without taking it.
+    func peek(_ name: String) -> JSONValue? { members.first { $0.name.hasSameBytes(as: name) }?.value }
+
     mutating func take(_ name: String) -> JSONValue? {
         guard let value = takeAny(name), !value.isNull else { return nil }
         return value

@@ -9,11 +9,14 @@ package enum MessageLimits {
     /// Longer could not fit any provider's payload.
     static let textBytesMax = 5_120
     static let collapseIDBytesMax = 1_024
+    /// Of `apns`, as a list: each is a message of its own.
+    package static let recordsMax = 16
 }
 
 /// A message as it was asked for: what to say, and to whom.
 package struct MessageRequest: Equatable, Sendable {
-    package let content: MessageContent
+    /// One, or one for each record where `apns` is a list of them: one push each, in order.
+    package let contents: [MessageContent]
     package let audience: Audience
 
     /// From the bytes of `POST .../messages`. What a provider would refuse of it is found later, when it is compiled.
@@ -22,13 +25,19 @@ package struct MessageRequest: Equatable, Sendable {
         let audience = try AudienceRequest.read(&reader)
         for provider in ["hms", "webpush"] { try reader.notYet(provider) }
         let (text, localizations) = try readNotification(&reader)
-        let content = MessageContent(
+        var content = MessageContent(
             notification: text, localizations: localizations, badge: try readBadge(&reader),
             sound: try reader.string("sound", bytesMax: MessageLimits.textBytesMax), data: try readMembers(&reader),
-            options: try readOptions(&reader), apns: try readOverrides("apns", &reader),
-            fcm: try readOverrides("fcm", &reader))
+            options: try readOptions(&reader), fcm: try readOverrides("fcm", &reader))
+        let records = try readRecords(&reader)
+        if records == nil { content.apns = try readOverrides("apns", &reader) }
         try reader.end()
-        return MessageRequest(content: content, audience: audience)
+        let contents = records?.map { record in
+            var own = content
+            own.apns = record
+            return own
+        }
+        return MessageRequest(contents: contents ?? [content], audience: audience)
     }
 
     private static func readNotification(
@@ -129,6 +138,23 @@ package struct MessageRequest: Equatable, Sendable {
             isDryRun: try reader.bool("dry_run") ?? false)
         try reader.end()
         return options
+    }
+
+    /// A list of records in APNs' form; nil where `apns` is none.
+    private static func readRecords(_ reader: inout EnvelopeReader) throws(Problem) -> [JSONText]? {
+        guard let values = reader.peek("apns")?.array else { return nil }
+        _ = reader.take("apns")
+        let pointer = reader.pointer / "apns"
+        guard !values.isEmpty, values.count <= MessageLimits.recordsMax else {
+            throw Problem(
+                .invalidValue, "A list of records has 1 to \(MessageLimits.recordsMax) of them.", at: pointer)
+        }
+        var records: [JSONText] = []
+        for (place, value) in values.enumerated() {
+            guard value.object != nil else { throw .wrongType(value, "an object", at: pointer / place) }
+            records.append(JSONText(value))
+        }
+        return records
     }
 
     /// Passed through as it is; the provider's room knows what is inside.

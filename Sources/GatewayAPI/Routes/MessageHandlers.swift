@@ -1,6 +1,7 @@
 import Delivery
 import Encodings
 import HTTPTypes
+import JSON
 import PushModel
 import Signing
 import Store
@@ -19,19 +20,19 @@ struct MessageHandlers: Sendable {
         let reply: MessageDesk.Reply
         do {
             reply = try await desk.accept(
-                request.content, audience: request.audience, app: app.id, idempotency: claim,
+                request.contents, audience: request.audience, app: app.id, idempotency: claim,
                 answer: MessageAnswer.accepted)
         } catch {
             throw refusal(error, isKeyed: claim != nil)
         }
         switch reply {
-        case .accepted(let id): return accepted(MessageAnswer.accepted(id), in: app)
+        case .accepted(let ids): return accepted(MessageAnswer.accepted(ids), in: app)
         case .replayed(let bytes):
             var answer = accepted(bytes, in: app)
             answer.headers.append(Answer.replayedHeader)
             return answer
         case .mismatch: throw .idempotencyMismatch
-        case .refused(let fault): throw Problem(fault)
+        case .refused(let fault, let place): throw Problem(fault).inRecord(request.contents.count > 1 ? place : nil)
         case .backlogFull:
             throw Problem(
                 .backlogFull,
@@ -91,6 +92,12 @@ struct MessageHandlers: Sendable {
 }
 
 extension Problem {
+    /// The same, of one record in a list of them.
+    fileprivate func inRecord(_ place: Int?) -> Problem {
+        guard let place, let pointer, pointer.tokens.first == "apns" else { return self }
+        return Problem(code, detail, at: JSONPointer(tokens: ["apns", String(place)] + pointer.tokens.dropFirst()))
+    }
+
     static let unknownMessage = Problem(
         .unknownMessage, "This app has no message of this id. The answer to POST .../messages names it.")
 }

@@ -4,7 +4,7 @@ import Postgres
 enum MessageSQL {
     // $1 id, $2 app, $3 format, $4 priority, $5 kind, $6 badge change, $7 badge value, $8 lifetime in microseconds,
     // $9 content, $10 audience, $11 now, $12 does it read locales, $13 format of its plan, $14 has it inline targets,
-    // $15 push type, $16 is it a dry run, $17 what was asked
+    // $15 push type, $16 is it a dry run, $17 what was asked, $18 the message before it (null: none)
     private static func writing(from source: String) -> String {
         """
         written AS (
@@ -15,7 +15,7 @@ enum MessageSQL {
             FROM \(source)(SELECT coalesce($11, clock_timestamp()) AS now) AS clock
             RETURNING id
         ), plan AS (
-            INSERT INTO plans (message_id, format, priority) SELECT id, $13, $4 FROM written
+            INSERT INTO plans (message_id, format, priority, after_message) SELECT id, $13, $4, $18 FROM written
         ), content AS (
             INSERT INTO message_contents (message_id, content, audience) SELECT id, $9, $10 FROM written
         )
@@ -25,12 +25,17 @@ enum MessageSQL {
 
     static let accept = Statement("message_accept", "WITH " + writing(from: ""))
 
-    /// $18 operation, $19 key, $20 SHA-256 of the body, $21 answer. A simultaneous twin waits at the key.
+    /// Written only where the one before it was.
+    static let acceptAfter = Statement(
+        "message_accept_after",
+        "WITH " + writing(from: "(SELECT 1 FROM messages WHERE id = $18) AS before, "))
+
+    /// $19 operation, $20 key, $21 SHA-256 of the body, $22 answer. A simultaneous twin waits at the key.
     static let acceptOnce = Statement(
         "message_accept_once",
         """
         WITH claim AS (
-            INSERT INTO idempotency_keys (app_id, operation, key, body_sha256, answer) VALUES ($2, $18, $19, $20, $21)
+            INSERT INTO idempotency_keys (app_id, operation, key, body_sha256, answer) VALUES ($2, $19, $20, $21, $22)
             ON CONFLICT DO NOTHING RETURNING 1
         ), 
         """ + writing(from: "claim, "))

@@ -2,7 +2,8 @@ import Postgres
 
 /// The planner's statements: one slice is one transaction of three round trips, under `PlannerSQL.throughKeys`.
 enum PlanSQL {
-    /// $1 known formats, $2 now. Transactional first, then whoever waited longest; who was put aside waits for its time.
+    /// $1 known formats, $2 now. Transactional first, then whoever waited longest; who was put aside waits for its time,
+    /// and who follows another message until that one's pushes have all had their first attempt.
     ///
     /// Every column that changes comes from the locked row itself: a look at plans by its key beside it would see the
     /// statement's snapshot, and plan a slice twice.
@@ -12,6 +13,9 @@ enum PlanSQL {
         WITH turn AS MATERIALIZED (
             SELECT message_id, planned_through FROM plans
             WHERE format = ANY ($1) AND (planned_at <= coalesce($2, clock_timestamp())) IS NOT FALSE
+                AND (after_message IS NULL OR (
+                    NOT EXISTS (SELECT 1 FROM plans before WHERE before.message_id = plans.after_message)
+                    AND NOT EXISTS (SELECT 1 FROM parcels p WHERE p.message_id = plans.after_message AND p.attempt = 0)))
             ORDER BY priority, planned_at NULLS FIRST, message_id LIMIT 1 FOR UPDATE SKIP LOCKED
         )
         SELECT turn.message_id, turn.planned_through, m.app_id, m.format, m.priority, m.kind, m.horizon, m.expires_at,
