@@ -58,6 +58,12 @@ struct SimulateCommand: AsyncParsableCommand {
     @Option(help: "After so many BadDeviceToken APNs sends a connection away.")
     var badDeviceTokensMax: Int?
 
+    @Option(help: "Two provider tokens of one key are issued at least so far apart, in seconds; 0 allows any.")
+    var tokenChangeSeconds = 1_200
+
+    @Flag(help: "An expired provider token spoils its request only, not its connection.")
+    var forgiving = false
+
     @Flag(help: "Answers 200 to every push, unread and unrecorded: for measuring a sender.")
     var sink = false
 
@@ -77,6 +83,9 @@ struct SimulateCommand: AsyncParsableCommand {
         }
         guard (1...86_400).contains(accessTokenSeconds) else {
             throw ValidationError("--access-token-seconds takes 1 to 86400.")
+        }
+        guard (0...3_600).contains(tokenChangeSeconds) else {
+            throw ValidationError("--token-change-seconds takes 0 to 3600.")
         }
         guard (refusalsUntilLimitDrops ?? 1) > 0, (badDeviceTokensMax ?? 1) > 0 else {
             throw ValidationError("--refusals-until-limit-drops and --bad-device-tokens-max take 1 and more.")
@@ -142,6 +151,8 @@ struct SimulateCommand: AsyncParsableCommand {
         settings.mode = sink ? .sink : .validating
         settings.topics = topic.isEmpty ? nil : topic
         settings.startsWithOneStream = !openStreams
+        settings.providerTokenChangeInterval = .seconds(tokenChangeSeconds)
+        settings.expiredTokenSpoilsConnection = !forgiving
         settings.refusalsUntilLimitDrops = refusalsUntilLimitDrops
         settings.badDeviceTokensMax = badDeviceTokensMax
         if checkKeys { settings.keys = .registered([try identities.registeredKey()]) }
