@@ -78,6 +78,7 @@ struct ScriptReader {
             .goAway(ScriptedGoAway(reason: try members.text("reason") ?? "BadCertificate"))
         case "reset": .reset(try code(&members) ?? .internalError)
         case "stream_limit": .streamLimit(try limit(&members))
+        case "slow": .slow(try delay(&members))
         case "silence": .silence
         case "stall": .stall
         case "close": .close
@@ -88,8 +89,8 @@ struct ScriptReader {
         default:
             throw members.fault(
                 "kind",
-                "answer, goaway, refuse_certificate, reset, stream_limit, silence, stall, close, drop, garbage, "
-                    + "half_frame or huge_header")
+                "answer, goaway, refuse_certificate, reset, stream_limit, slow, silence, stall, close, drop, "
+                    + "garbage, half_frame or huge_header")
         }
     }
 
@@ -131,6 +132,13 @@ struct ScriptReader {
         default: throw members.fault("close", "never, when_answered or at_once")
         }
         return goAway
+    }
+
+    private static func delay(_ members: inout Members) throws(Fault) -> Duration {
+        guard let milliseconds = try members.integer("ms", 1...millisecondsMax) else {
+            throw members.fault("ms", "a number of milliseconds")
+        }
+        return .milliseconds(milliseconds)
     }
 
     private static func limit(_ members: inout Members) throws(Fault) -> UInt32 {

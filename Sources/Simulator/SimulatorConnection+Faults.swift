@@ -19,7 +19,7 @@ extension SimulatorConnection {
         case .goAway(let goAway): sayGoAway(goAway, lastStreamID: max(0, streamID - 2))
         case .reset(let code): if streamID > 0 { resetStream(streamID, code) }
         case .streamLimit(let limit): change(limit: limit)
-        case .refuse, .answer, .silence: break
+        case .refuse, .answer, .slow, .silence: break
         case .stall: willStall = true
         case .close:
             // What was answered before is still said.

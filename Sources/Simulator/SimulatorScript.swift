@@ -47,6 +47,8 @@ package struct ScriptedFault: Sendable {
         case refuse(APNsRefusal)
         /// This answer instead of a judgement.
         case answer(ScriptedAnswer)
+        /// Processed, and answered so late.
+        case slow(Duration)
         /// Processed and kept, but never answered.
         case silence
         /// Neither reads nor answers from now on; the connection stays open.

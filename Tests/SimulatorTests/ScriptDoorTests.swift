@@ -150,6 +150,27 @@ struct ScriptDoorTests {
         #expect(try client.send(message, authorization: standIn.authorization(client)).status == 200)
     }
 
+    @Test("answers late at one door only, where that is asked for")
+    func slow() async throws {
+        let standIn = try await GoogleStandIn()
+        let client = try standIn.connect()
+        let door = try standIn.connectByHTTP1()
+        let script = #"{"faults":[{"kind":"slow","ms":60,"endpoint":"access_token"},{"kind":"slow","ms":90}]}"#
+        #expect(try tell(door, script).status == 200)
+        let start = ContinuousClock.now
+        let authorization = try standIn.authorization(client)
+        let granted = ContinuousClock.now
+        #expect(granted - start >= .milliseconds(60))
+        #expect(try client.send(#"{"message":{"token":"phone"}}"#, authorization: authorization).status == 200)
+        #expect(ContinuousClock.now - granted >= .milliseconds(90))
+        let (_, provider, apple, bearer) = try await open()
+        #expect(try tell(apple, #"{"faults":[{"kind":"slow","ms":40,"next":2}]}"#).status == 200)
+        let before = ContinuousClock.now
+        #expect(try provider.ask(Push(authorization: bearer)).status == 200)
+        #expect(try provider.ask(Push(token: "dead0100", authorization: bearer)).status == 410)
+        #expect(ContinuousClock.now - before >= .milliseconds(80))
+    }
+
     static let wrong: [(script: String, place: String)] = [
         ("", "ends early"), ("[]", "an object"), (#"{"delay":1}"#, "delay: "),
         (#"{"latency_ms":-1}"#, "latency_ms: "),
@@ -168,6 +189,7 @@ struct ScriptDoorTests {
         (#"{"faults":[{"kind":"answer","status":400,"headers":[]}]}"#, "faults[0].headers: "),
         (#"{"faults":[{"kind":"reset","code":"NO"}]}"#, "faults[0].code: "),
         (#"{"faults":[{"kind":"stream_limit"}]}"#, "faults[0].limit: "),
+        (#"{"faults":[{"kind":"slow"}]}"#, "faults[0].ms: "),
         (#"{"faults":[{"kind":"goaway","close":"later"}]}"#, "faults[0].close: "),
         (#"{"faults":[{"kind":"close","next":0}]}"#, "faults[0].next: "),
         (#"{"faults":[{"kind":"close","endpoint":"push2"}]}"#, "faults[0].endpoint: "),

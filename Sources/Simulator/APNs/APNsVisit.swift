@@ -13,9 +13,12 @@ final class APNsVisit: ProviderVisit {
     private var refusalsInARow = 0
     private var badDeviceTokens = 0
     private var limitIsDropped: Bool
+    /// Of the request at hand, beside the script's.
+    private var extraDelay: Duration = .zero
 
     private var settings: APNsSimulatorSettings { desk.settings }
     private var world: SimulatorWorld { connection.world }
+    private var answerDelay: Duration { world.script.answerDelay + extraDelay }
 
     /// A payload of any size allowed, or a script.
     static let keptBodyBytes = 65_536
@@ -98,6 +101,10 @@ final class APNsVisit: ProviderVisit {
         case .streamLimit(let limit):
             connection.change(limit: limit)
             judge(push, streamID, isAnswered: true)
+        case .slow(let delay):
+            extraDelay = delay
+            judge(push, streamID, isAnswered: true)
+            extraDelay = .zero
         case .silence: judge(push, streamID, isAnswered: false)
         case .refuse(let refusal): refuse(push, refusal, streamID, token: Self.token(of: push))
         case .answer(let scripted): answer(scripted, push, streamID)
@@ -176,7 +183,7 @@ extension APNsVisit {
             world.summary.unanswered += 1
             return
         }
-        say(accepted: Array(push.apnsID.utf8), streamID, after: delay + world.script.answerDelay)
+        say(accepted: Array(push.apnsID.utf8), streamID, after: delay + answerDelay)
     }
 
     /// The header list of a success is reused, where the answer goes out at once.
@@ -189,7 +196,7 @@ extension APNsVisit {
         world.summary.countRefusal(refusal.status, refusal.reason)
         keep(push, token, refusal.status, reason: refusal.reason)
         let headers = AnswerSheet.refusal(refusal, Array(push.apnsID.utf8))
-        connection.answer(headers, body: body(refusal), streamID: streamID, after: world.script.answerDelay)
+        connection.answer(headers, body: body(refusal), streamID: streamID, after: answerDelay)
         punish(refusal)
     }
 

@@ -88,7 +88,9 @@ struct AccessTokens {
             verifier.verifies(signed, signature: signature)
         else { throw .invalidGrant("Invalid JWT Signature.") }
         let audience = claims["aud"]?.string
-        guard audience == url || audience == AccessTokens.audienceOfGoogle else { throw .invalidGrant("Invalid JWT: Failed audience check.") }
+        guard audience == url || audience == AccessTokens.audienceOfGoogle else {
+            throw .invalidGrant("Invalid JWT: Failed audience check.")
+        }
         try checkTimes(claims, now)
         let scopes = (claims["scope"]?.string ?? "").split(separator: " ").map(String.init)
         guard !scopes.isEmpty, scopes.allSatisfy({ $0.hasPrefix(Self.scopePrefix) || $0 == "openid" || $0 == "email" })

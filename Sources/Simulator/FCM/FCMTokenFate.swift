@@ -8,7 +8,7 @@ package enum FCMTokenFate: Equatable, Sendable {
     case page(status: Int, html: Bool)
     /// RST_STREAM, or over HTTP/1.1 the connection's reset; not processed.
     case reset
-    /// REFUSED_STREAM, or over HTTP/1.1 the connection's end; not processed.
+    /// REFUSED_STREAM, or over HTTP/1.1 the connection's reset; not processed.
     case refuseStream
     /// Never answered, not processed.
     case silence
@@ -163,7 +163,7 @@ extension FCMTokenFate {
         Entry("RESET", .reset, "RST_STREAM INTERNAL_ERROR, over HTTP/1.1 the connection's reset; not processed"),
         Entry(
             "REFUSED_STREAM", .refuseStream,
-            "RST_STREAM REFUSED_STREAM, over HTTP/1.1 the connection's end; not processed"),
+            "RST_STREAM REFUSED_STREAM, over HTTP/1.1 the connection's reset; not processed"),
         Entry("SILENT", .silence, "no answer; not processed"),
         Entry("LOST_ANSWER", .loseAnswer, "accepted, the answer is lost"),
         Entry("RESET_AFTERWARDS", .resetAfterwards, "accepted, reset instead of an answer"),

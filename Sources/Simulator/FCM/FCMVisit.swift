@@ -7,6 +7,8 @@ import Reactor
 final class FCMVisit: ProviderVisit {
     private unowned let connection: SimulatorConnection
     private let desk: FCMDesk
+    /// Of the request at hand, beside the script's.
+    private var extraDelay: Duration = .zero
 
     private var world: SimulatorWorld { connection.world }
     private static let connectionWindowBytes: Int32 = 16 << 20
@@ -40,6 +42,10 @@ final class FCMVisit: ProviderVisit {
         case .streamLimit(let limit):
             connection.change(limit: limit)
             judge(request, endpoint, isAnswered: true)
+        case .slow(let delay):
+            extraDelay = delay
+            judge(request, endpoint, isAnswered: true)
+            extraDelay = .zero
         case .silence: judge(request, endpoint, isAnswered: false)
         case .refuse(let refusal):
             answer(ScriptedAnswer(status: refusal.status, reason: refusal.reason), request, endpoint)
@@ -126,9 +132,7 @@ extension FCMVisit {
             keep(request, target, status, reason: "", isDryRun: message.isDryRun)
             say(html ? .page(status) : .empty(status), request)
         case .reset: connection.resetStream(request.streamID, .internalError)
-        case .refuseStream:
-            if request.push.version == .http1 { return connection.close() }
-            connection.resetStream(request.streamID, .refusedStream)
+        case .refuseStream: connection.resetStream(request.streamID, .refusedStream)
         case .silence: world.summary.unanswered += 1
         case .slow: accept(message, request, target, isAnswered: isAnswered, after: desk.settings.slowAnswer)
         case .loseAnswer: accept(message, request, target, isAnswered: false)
@@ -180,7 +184,8 @@ extension FCMVisit {
 
     private func say(_ answer: FCMAnswer, _ request: FCMRequest, after delay: Duration = .zero) {
         connection.answer(
-            answer.headers, body: answer.body, streamID: request.streamID, after: delay + world.script.answerDelay)
+            answer.headers, body: answer.body, streamID: request.streamID,
+            after: delay + extraDelay + world.script.answerDelay)
     }
 
     private func keep(
