@@ -17,6 +17,9 @@ package struct ReceivedPush: Equatable, Sendable {
     /// Only checked (`validate_only`), as asked.
     package var isDryRun = false
 
+    /// A topic call has no id, and a dry run no id of its own.
+    var isProcessed: Bool { reason == nil && !isDryRun && !apnsID.isEmpty }
+
     package func header(_ name: String) -> String? { headers.first { $0.name == name }?.value }
 }
 
@@ -74,7 +77,7 @@ struct ReceivedPushes {
             forgottenCount += 1
             return
         }
-        if push.reason == nil && wasAccepted(push.apnsID, place) { repeatCount += 1 }
+        if push.isProcessed && wasAccepted(push.apnsID, place) { repeatCount += 1 }
         let isShared = push.headers == lastHeaders
         if !isShared { lastHeaders = push.headers }
         let stored = ReceivedPush(
@@ -120,7 +123,7 @@ struct ReceivedPushes {
     private func wasAccepted(_ apnsID: String, _ place: Int) -> Bool {
         entries[place].pushes.suffix(ReceivedPushes.repeatsSoughtMax).contains { ordinal in
             let index = ordinal - firstOrdinal
-            return index >= head && kept[index].push.reason == nil && kept[index].push.apnsID == apnsID
+            return index >= head && kept[index].push.isProcessed && kept[index].push.apnsID == apnsID
         }
     }
 

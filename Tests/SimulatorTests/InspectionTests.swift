@@ -99,6 +99,21 @@ struct InspectionTests {
         #expect(try client.get("/simulator/received/" + token).body.contains(#""dry_run":true"#))
     }
 
+    @Test("calls nothing repeated that only looks alike: dry runs have one name, and topic calls none")
+    func repeated() async throws {
+        let standIn = try await GoogleStandIn()
+        let client = try standIn.connect()
+        let authorization = try standIn.authorization(client)
+        let call = [("authorization", authorization), ("access_token_auth", "true")]
+        for _ in 0..<2 {
+            let message = #"{"validate_only":true,"message":{"token":"phone"}}"#
+            #expect(try client.send(message, authorization: authorization).status == 200)
+            let tokens = Array(#"{"to":"/topics/news","registration_tokens":["phone"]}"#.utf8)
+            #expect(try client.post("/iid/v1:batchAdd", call, body: tokens).status == 200)
+        }
+        #expect(await standIn.simulator.summary().repeated == 0)
+    }
+
     @Test(
         "includes every fate that a token may choose, as docs/simulator.md has them",
         arguments: [false, true])
