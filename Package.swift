@@ -148,7 +148,12 @@ let package = Package(
         suite("StoreTests", ["DeliveryRules", "Encodings", "Postgres", "PushModel", "Reactor", "Store"]),
         suite("SimulationTests", ["DeliveryRules", "Encodings", "Postgres", "PushModel", "Reactor", "Store"]),
         suite("DeliveryTests", ["APNs", "Delivery", "DeliveryRules", "HTTP2", "PushModel", "Transport"]),
-        suite("CredentialKeepingTests", ["APNs", "CredentialKeeping", "PushModel", "Signing", "TLS"]),
+        suite(
+            "CredentialKeepingTests",
+            [
+                "APNs", "CredentialKeeping", "FCM", "PushModel", "Signing", "TLS", "Transport",
+                .product(name: "Logging", package: "swift-log"),
+            ]),
         suite(
             "SimulatorTests", ["Encodings", "HTTP2", "JSON", "PushModel", "Reactor", "Signing", "Simulator", "TLS"]),
         suite(

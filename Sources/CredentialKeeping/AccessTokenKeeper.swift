@@ -25,7 +25,7 @@ package final class AccessTokenKeeper: AuthorizationSource, Sendable {
         var generation: UInt64 = 0
     }
 
-    init(account: FCMServiceAccount, key: RS256Key, endpoint: any TokenEndpoint, log: Logger) {
+    package init(account: FCMServiceAccount, key: RS256Key, endpoint: any TokenEndpoint, log: Logger) {
         self.account = account
         self.key = key
         self.endpoint = endpoint

@@ -63,13 +63,13 @@ struct OutboundHTTP: TokenEndpoint {
         configuration.tlsConfiguration = tls
         if let proxy {
             // The proxy looks names up; a literal address it would be told as it is.
-            if let literal = SocketAddress(literal: host, port: 443), !literal.isPublic, !allowsPrivateTargets {
+            if let literal = Reactor.SocketAddress(literal: host, port: 443), !literal.isPublic, !allowsPrivateTargets {
                 throw .privateTarget
             }
             configuration.proxy = proxy.forHTTPClient
             return
         }
-        let addresses: [SocketAddress]
+        let addresses: [Reactor.SocketAddress]
         do { addresses = try await NameResolver.resolve(host: host, port: 443) } catch {
             throw .unreachable("the name \(host) is not resolved")
         }

@@ -95,7 +95,8 @@ struct CredentialMaterialTests {
     func nothingSecretIsShown() throws {
         let key = try ES256Key.generate().privatePEM()
         let submission = CredentialSubmission(
-            form: .token(keyID: "ABCDE12345", teamID: "TEAMID1234", p8: key), environments: [.production], topics: [],
+            provider: .apns, form: .token(keyID: "ABCDE12345", teamID: "TEAMID1234", p8: key),
+            environments: [.production], topics: [],
             activate: true)
         let text = String(decoding: key, as: UTF8.self)
         let secretLine = try #require(text.split(separator: "\n").dropFirst().first)

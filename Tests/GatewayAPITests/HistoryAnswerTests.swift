@@ -3,7 +3,6 @@ import JSON
 import PushModel
 import Testing
 
-private let noon = WallInstant(secondsSince1970: 1_796_126_400)
 private let id = MessageID(UniversalID(high: 0x0192_3456_789a_7bcd, low: 0x8123_4567_89ab_cdef))
 private let leg = PushLeg(provider: .apns, environment: .sandbox, topic: "com.example.app")
 

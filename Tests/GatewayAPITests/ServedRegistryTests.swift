@@ -116,7 +116,7 @@ struct ServedRegistryTests {
             let app = try await world.makeApp()
             #expect(
                 try await world.expect(200, "GET", app).member("settings")
-                    == .object(["stale_after_days": .object(["apns": .null, "fcm": 270])]))
+                    == ["stale_after_days": ["apns": .null, "fcm": 270]])
             try await world.expect(201, "PUT", app + "/devices/i1", GatewayWorld.registration(1))
             try await world.expect(201, "PUT", app + "/devices/a1", Self.fcm())
             try await world.pool.script(

@@ -43,6 +43,7 @@ struct MessagesInTurnTests {
     @Test("are written all or none: a repetition of the first brings none of the others again")
     func allOrNone() async throws {
         try await withStores { world in
+            try await world.register(1...3)
             let claim = IdempotencyClaim(operation: "messages.create", key: "k", bodySHA256: [1])
             let once = IdempotentAnswer(claim: claim, answer: [42])
             let messages = [world.newMessage(1, idempotency: once), world.newMessage(2)]

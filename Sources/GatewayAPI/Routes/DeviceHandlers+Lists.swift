@@ -1,5 +1,6 @@
 import Encodings
 import HTTPTypes
+import JSON
 import PushModel
 import Registry
 import Signing

@@ -1,0 +1,108 @@
+import CredentialKeeping
+import FCM
+import Logging
+import PushModel
+import Signing
+import Synchronization
+import Testing
+import Transport
+
+@Suite("A service account's access token")
+struct AccessTokenKeeperTests {
+    /// Answers in turn; the last answer stands for all that follow. Counts who asked.
+    private final class Endpoint: TokenEndpoint {
+        private let answers: Mutex<[Result<TokenEndpointAnswer, TokenEndpointFault>]>
+        let asked = Mutex<[(form: String, url: String)]>([])
+
+        init(_ answers: [Result<TokenEndpointAnswer, TokenEndpointFault>]) { self.answers = Mutex(answers) }
+
+        func post(form: [UInt8], to url: String) async throws(TokenEndpointFault) -> TokenEndpointAnswer {
+            asked.withLock { $0.append((String(decoding: form, as: UTF8.self), url)) }
+            let answer = answers.withLock { $0.count > 1 ? $0.removeFirst() : $0[0] }
+            return try answer.get()
+        }
+
+        var count: Int { asked.withLock { $0.count } }
+    }
+
+    private static func granted(_ token: String) -> Result<TokenEndpointAnswer, TokenEndpointFault> {
+        let body = #"{"access_token":"\#(token)","expires_in":3599,"token_type":"Bearer"}"#
+        return .success(TokenEndpointAnswer(status: 200, body: Array(body.utf8)))
+    }
+
+    private static func keeper(_ endpoint: Endpoint) throws -> AccessTokenKeeper {
+        let key = try RS256Key.generate()
+        let pem = String(decoding: try key.privatePEM(), as: UTF8.self).replacing("\n", with: "\\n")
+        let file = """
+            {"type": "service_account", "project_id": "tower-1", "private_key_id": "k1", "private_key": "\(pem)",
+             "client_email": "push@tower-1.iam.gserviceaccount.com", "token_uri": "https://oauth2.googleapis.com/token"}
+            """
+        var log = Logger(label: "access-token-test")
+        log.logLevel = .critical
+        let account = try FCMServiceAccount(json: Array(file.utf8))
+        return AccessTokenKeeper(account: account, key: key, endpoint: endpoint, log: log)
+    }
+
+    /// Waits for the fetch that `freshen` or `refused` begins to end well.
+    private func arrival(_ begin: (@escaping @Sendable () async -> Void) -> Void) async {
+        let (arrivals, bell) = AsyncStream.makeStream(of: Void.self)
+        begin { bell.yield() }
+        for await _ in arrivals { return }
+    }
+
+    private func text(_ keeper: AccessTokenKeeper) -> String? {
+        keeper.current.map { String(decoding: $0.value, as: UTF8.self) }
+    }
+
+    @Test("is asked for once, however many want it meanwhile, and then used")
+    func singleFlight() async throws {
+        let endpoint = Endpoint([Self.granted("ya29.first")])
+        let keeper = try Self.keeper(endpoint)
+        #expect(keeper.current == nil)
+        await arrival { arrived in
+            #expect(keeper.freshen(arrived: arrived) == .fetching)
+            for _ in 0..<50 { #expect(keeper.freshen(arrived: {}) != .refused) }
+        }
+        #expect(text(keeper) == "Bearer ya29.first")
+        #expect(keeper.freshen(arrived: {}) == .ready)
+        #expect(endpoint.count == 1)
+        let asked = endpoint.asked.withLock { $0[0] }
+        #expect(asked.url == "https://oauth2.googleapis.com/token")
+        #expect(asked.form.hasPrefix("grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&assertion=ey"))
+    }
+
+    @Test("is not used again once it is refused, and a late refusal of the one before costs nothing")
+    func refused() async throws {
+        let endpoint = Endpoint([Self.granted("ya29.first"), Self.granted("ya29.second")])
+        let keeper = try Self.keeper(endpoint)
+        await arrival { _ = keeper.freshen(arrived: $0) }
+        let first = try #require(keeper.current)
+        await arrival { keeper.refused(first.generation, arrived: $0) }
+        let second = try #require(keeper.current)
+        #expect(text(keeper) == "Bearer ya29.second")
+        #expect(second.generation > first.generation)
+        keeper.refused(first.generation, arrived: {})
+        #expect(keeper.current?.generation == second.generation)
+        #expect(endpoint.count == 2)
+    }
+
+    @Test("that Google refuses for good is not asked for again at once")
+    func refusedForGood() async throws {
+        let body = Array(#"{"error":"invalid_grant","error_description":"Invalid JWT Signature."}"#.utf8)
+        let endpoint = Endpoint([.success(TokenEndpointAnswer(status: 400, body: body))])
+        let keeper = try Self.keeper(endpoint)
+        _ = keeper.freshen(arrived: { Issue.record("nothing arrives") })
+        while keeper.freshen(arrived: {}) == .fetching { await Task.yield() }
+        #expect(keeper.freshen(arrived: {}) == .refused)
+        #expect(keeper.current == nil && endpoint.count == 1)
+    }
+
+    @Test("that could not be fetched leaves nothing that a lane would use")
+    func unreachable() async throws {
+        let endpoint = Endpoint([.failure(.unreachable("no route")), Self.granted("ya29.late")])
+        let keeper = try Self.keeper(endpoint)
+        _ = keeper.freshen(arrived: {})
+        while keeper.freshen(arrived: {}) == .fetching { await Task.yield() }
+        #expect(keeper.current == nil && endpoint.count == 1)
+    }
+}
