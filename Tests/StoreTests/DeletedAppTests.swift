@@ -40,13 +40,25 @@ struct DeletedAppTests {
         INSERT INTO feedback (app_id, registration_id, generation, installation, kind, provider, verdict, reason)
             SELECT app_id, id, 1, installation, 1, 1, 1, 'Unregistered' FROM registrations;
         INSERT INTO idempotency_keys (app_id, operation, key, body_sha256, answer)
-            SELECT id, 'POST', 'k' || n, sha256(''), '' FROM apps, generate_series(1, 3) AS n
+            SELECT id, 'POST', 'k' || n, sha256(''), '' FROM apps, generate_series(1, 3) AS n;
+        INSERT INTO message_providers SELECT id, 1, 0, 0, 0, 0, 0, 0, 0 FROM messages;
+        INSERT INTO inline_targets SELECT 1000000 + row_number() OVER (), id, 1, '\\x01' FROM messages;
+        INSERT INTO push_history (message_id, parcel_id, settle, place, route_id, state, reason, attempts, at,
+                first_member, last_member, member_count, members)
+            SELECT message_id, id, 1, 1, route_id, 1, 'accepted', 1, now(), 1, 1, 1, '\\x0001' FROM parcels
         """
 
     private static let tables = [
         "registrations", "registration_pulse", "registration_tags", "routes", "messages", "message_contents", "plans",
-        "parcels", "feedback", "credentials", "lane_blocks", "suspicions", "route_minutes", "idempotency_keys", "apps",
+        "parcels", "feedback", "credentials", "lane_blocks", "suspicions", "route_minutes", "idempotency_keys",
+        "message_providers", "inline_targets", "push_history", "apps",
     ]
+
+    /// Of a message that retention leaves alone, in the world's day.
+    private static func message(_ number: UInt64) -> MessageID {
+        let milliseconds = UInt64(dawn.secondsSince1970) * 1_000
+        return MessageID(UniversalID(high: milliseconds << 16 | 0x7000 | number, low: 1 << 63))
+    }
 
     private func fill(_ world: StoreWorld, _ app: AppID, message: UInt64) async throws {
         let tagged = (1...40).map { number in
@@ -57,7 +69,7 @@ struct DeletedAppTests {
         for answer in await world.stores.registry.register(tagged, app: app, now: dawn) { _ = try answer.get() }
         for number in [message, message + 1] {
             let made = NewMessage(
-                id: StoreWorld.message(number), app: app, format: 1, urgency: .bulk, kind: .alert, badge: .none,
+                id: Self.message(number), app: app, format: 1, urgency: .bulk, kind: .alert, badge: .none,
                 lifetime: .seconds(60), content: Array("{}".utf8), audience: .all, idempotency: nil)
             #expect(try await world.stores.messages.accept(made, now: dawn) == .accepted)
             // The second one's planning has not ended.
@@ -79,7 +91,7 @@ struct DeletedAppTests {
             var census: [String: Int] = [:]
             for table in Self.tables {
                 // Everything is there twice, but what planning took in turn.
-                let isPlanned = table == "plans" || table == "parcels"
+                let isPlanned = ["plans", "parcels", "push_history"].contains(table)
                 let own = "(SELECT id FROM messages WHERE app_id = \(world.app.value))"
                 let others = isPlanned ? "count(*) FILTER (WHERE message_id NOT IN \(own))" : "count(*) / 2"
                 census[table] = try await world.number("SELECT \(others) FROM \(table)")

@@ -23,12 +23,14 @@ enum AppRemovalSQL {
             WHERE m.app_id = $1 AND m.state < 6 LIMIT $2))
         """)
 
+    /// A hundred messages at once: what they said, whom they named and their history go with them.
     private static let messages = Statement(
         "app_removal_messages",
         """
         WITH gone AS MATERIALIZED (
-            SELECT id FROM messages WHERE app_id BETWEEN $1 AND $1 ORDER BY app_id, id DESC LIMIT $2),
-        contents AS (DELETE FROM message_contents WHERE message_id = ANY (ARRAY(SELECT id FROM gone)))
+            SELECT id FROM messages WHERE app_id BETWEEN $1 AND $1 ORDER BY app_id, id DESC LIMIT least($2, 100)),
+        contents AS (DELETE FROM message_contents WHERE message_id = ANY (ARRAY(SELECT id FROM gone))),
+        history AS (DELETE FROM push_history WHERE message_id = ANY (ARRAY(SELECT id FROM gone)))
         DELETE FROM messages WHERE id = ANY (ARRAY(SELECT id FROM gone))
         """)
 
