@@ -1,0 +1,42 @@
+"""Fixtures, and one line of JSON a case for whoever counts."""
+
+import json
+import os
+
+import pytest
+
+from support import StandIn
+
+REPORT = os.environ.get("CARILLON_INTEROP_REPORT")
+
+
+@pytest.fixture(scope="module")
+def stand_in_of_module():
+    stand_in = StandIn("--sandbox-port", "0", "--open-streams")
+    yield stand_in
+    stand_in.stop()
+
+
+@pytest.fixture
+def stand_in(stand_in_of_module):
+    """A stand-in that remembers nothing of the case before."""
+    stand_in_of_module.reset()
+    return stand_in_of_module
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    result = yield
+    report = result.get_result()
+    decides = report.when == "call" or (report.when == "setup" and not report.passed) or (
+        report.when == "teardown" and report.failed)
+    if not REPORT or not decides:
+        return
+    reason = ""
+    if report.skipped:
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    elif report.failed:
+        reason = report.longreprtext[-2000:]
+    line = {"name": item.nodeid, "outcome": report.outcome, "reason": reason, "seconds": round(call.duration, 2)}
+    with open(REPORT, "a", encoding="utf-8") as out:
+        out.write(json.dumps(line) + "\n")
