@@ -38,5 +38,6 @@ def pytest_runtest_makereport(item, call):
     elif report.failed:
         reason = report.longreprtext[-2000:]
     line = {"name": item.nodeid, "outcome": report.outcome, "reason": reason, "seconds": round(call.duration, 2)}
+    line.update(item.user_properties)
     with open(REPORT, "a", encoding="utf-8") as out:
         out.write(json.dumps(line) + "\n")
