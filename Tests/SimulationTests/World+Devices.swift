@@ -48,10 +48,17 @@ extension SimulatedWorld {
         }
         store.register(
             DeviceRegistration(
-                installation: phone.installation, provider: .apns, environment: phone.environment, token: phone.token),
-            app: phone.app, now: wall)
+                installation: phone.installation, provider: .apns, environment: phone.environment, token: phone.token,
+                user: .set(user(of: device)), tags: .set(tags(of: device))), app: phone.app, now: wall)
         devices[device].isRegistered = true
         if let holder { ledger.disturb(holder.id) }
+    }
+
+    /// Three phones a person.
+    private func user(of device: Int) -> String { "user-\(device / 3)" }
+
+    private func tags(of device: Int) -> [String] {
+        [(2, "half"), (3, "third")].filter { device.isMultiple(of: $0.0) }.map(\.1)
     }
 
     mutating func scheduleDeviceEvent() {
@@ -118,16 +125,14 @@ extension SimulatedWorld {
     mutating func scheduleMessages() {
         for number in 0..<plan.messages {
             let app = AppID(Int64(random.within(1...plan.apps)))
-            let names = devices.filter { $0.app == app }.map(\.installation)
             let isNamed = random.happens(perMille: plan.named)
-            let chosen = isNamed ? choose(names) + ["nobody-\(number)"] : []
             let isShort = random.happens(perMille: plan.shortLived)
             let message = SimulatedMessage(
                 id: MessageID(UniversalID(high: UInt64(number + 1), low: plan.seed)), app: app,
                 urgency: isNamed ? .transactional : .bulk,
                 badge: random.pick([.none, .increment, .increment, .value(7)]),
                 lifetime: .seconds(isShort ? random.pick([30, 90]) : 86_400),
-                audience: isNamed ? .installations(chosen) : .all)
+                audience: isNamed ? drawNamed(number, app) : drawBroadcast())
             if random.happens(perMille: plan.notRepeatable) { unrepeatable.insert(message.id) }
             messages.append(message)
             let latest = SimulatedTime(nanoseconds: plan.faultsEnd.nanoseconds * 3 / 4)
@@ -135,10 +140,28 @@ extension SimulatedWorld {
         }
     }
 
-    private mutating func choose(_ names: [String]) -> [String] {
-        var chosen: [String] = []
-        for name in names where random.happens(perMille: 500) { chosen.append(name) }
-        return chosen
+    private mutating func drawBroadcast() -> Audience {
+        random.pick([
+            .all, .all, .tags(TagExpression(any: ["half", "third"])), .tags(TagExpression(all: ["half", "third"])),
+            .tags(TagExpression(any: ["half"], none: ["third"])),
+        ])
+    }
+
+    /// Some phones, or some people, or some tokens; one of them is nobody's.
+    private mutating func drawNamed(_ number: Int, _ app: AppID) -> Audience {
+        let chosen = devices.indices.filter { devices[$0].app == app && random.happens(perMille: 500) }
+        switch random.below(3) {
+        case 0: return .installations(chosen.map { devices[$0].installation } + ["nobody-\(number)"])
+        case 1: return .users(chosen.map(user(of:)) + ["nobody-\(number)"])
+        default:
+            var targets = chosen.map { target(devices[$0].token, devices[$0].environment) }
+            targets.append(target(apple.issueToken(environment: .production), .production))
+            return .tokens(targets)
+        }
+    }
+
+    private func target(_ token: DeviceToken, _ environment: PushEnvironment) -> InlineTarget {
+        InlineTarget(provider: .apns, environment: environment, topic: "", token: token)
     }
 
     mutating func send(_ number: Int) {

@@ -17,7 +17,10 @@ extension SimulatedWorld {
         guard let account = store.account(message.id) else { return }
         let frozen = ledger.pairs.filter { $0.message == message.id }
         let ended = account.outcomes.reduce(0, +)
-        let unknown = message.reasons.first { $0.ending.reason == EndingReason.unknownDevice }?.count ?? 0
+        let nobodys = message.reasons.filter {
+            [EndingReason.unknownDevice, EndingReason.unknownUser].contains($0.ending.reason)
+        }
+        let unknown = nobodys.reduce(0) { $0 + $1.count }
         let retired = Int64(ended) - unknown - Int64(frozen.count)
         if account.audience != ended || account.pending != 0 || retired < 0 {
             fail("P2", "audience \(account.audience ?? -1), ended \(ended), owed \(frozen.count)")

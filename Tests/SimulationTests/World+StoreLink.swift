@@ -64,7 +64,7 @@ extension SimulatedWorld {
 
     private mutating func applyLease(_ request: LeaseRequest, _ owner: ProcessID) -> StoreReply {
         let parcel = store.lease(
-            route: request.route, owner: owner, leaseFor: plan.settings.leaseLength, knownFormats: [1],
+            route: request.route, owner: owner, leaseFor: plan.settings.leaseLength, knownFormats: [1, 2],
             scope: request.scope, now: wall)
         let number = ledger.noteLease()
         if let parcel { book(parcel) }
@@ -92,7 +92,7 @@ extension SimulatedWorld {
     private mutating func applyPlan() -> SimulatedSlice? {
         let lastParcel = store.lastParcel
         let slice = store.planSlice(
-            idsMax: plan.idsMax, parcelMembersMax: plan.parcelMembersMax, knownFormats: [1], now: wall)
+            idsMax: plan.idsMax, parcelMembersMax: plan.parcelMembersMax, knownFormats: [1, 2], now: wall)
         for parcel in store.parcels where parcel.id.value > lastParcel { bookNew(parcel) }
         return slice
     }
