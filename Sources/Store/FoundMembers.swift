@@ -23,11 +23,12 @@ struct FoundMembers: Sendable {
     /// An id range of which some fit.
     init(looked rows: ResultSet, idsMax: Int, horizon: Int64) throws(PostgresError) {
         isLast = rows.rowCount < idsMax
-        plannedThrough = rows.rowCount > 0 ? try rows.int64(rows.rowCount - 1, 0) : horizon
+        plannedThrough = try rows.int64Column(0).max() ?? horizon
+        var members: [(id: Int64, route: Int64)] = []
         for row in 0..<rows.rowCount where try rows.bool(row, 2) {
-            ids.append(try rows.int64(row, 0))
-            routes.append(try rows.int64(row, 1))
+            members.append((try rows.int64(row, 0), try rows.int64(row, 1)))
         }
+        take(members)
     }
 
     /// One row for each named installation.
@@ -49,9 +50,7 @@ struct FoundMembers: Sendable {
                 live.append((id, try rows.int64(row, 1)))
             }
         }
-        live.sort { $0.id < $1.id }
-        ids = live.map(\.id)
-        routes = live.map(\.route)
+        take(live)
         end(unknown, Ending(.rejected, EndingReason.unknownDevice))
         end(retired, Ending(.unregistered, EndingReason.retired))
     }
@@ -62,9 +61,13 @@ struct FoundMembers: Sendable {
         isLast = true
         var members: [(id: Int64, route: Int64)] = []
         for row in 0..<rows.rowCount { members.append((try rows.int64(row, 0), try rows.int64(row, 1))) }
-        members.sort { $0.id < $1.id }
-        ids = members.map(\.id)
-        routes = members.map(\.route)
+        take(members)
+    }
+
+    private mutating func take(_ members: [(id: Int64, route: Int64)]) {
+        let rising = members.sorted { $0.id < $1.id }
+        ids = rising.map(\.id)
+        routes = rising.map(\.route)
     }
 
     /// - Precondition: after those that it comes after.
