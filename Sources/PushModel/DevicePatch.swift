@@ -18,8 +18,8 @@ package struct DevicePatch: Equatable, Sendable {
     /// The tags after it, each once, in their order, new ones last. Names are the same where their bytes are.
     package func patched(_ stored: [String]) -> [String] {
         var kept: [String] = []
-        var known: Set<[UInt8]> = []
-        let removed = Set(tagsRemoved.map { Array($0.utf8) })
+        var known: Set<[UInt8]> = []  // lookup only
+        let removed = Set(tagsRemoved.map { Array($0.utf8) })  // lookup only
         let base =
             switch tags {
             case .keep: stored

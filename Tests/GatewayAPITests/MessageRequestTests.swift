@@ -324,7 +324,7 @@ struct MessageRequestTests {
     ]
 
     private static let others = [
-        with(#""apns": "x""#, .wrongType, "/apns"), with(#""apns": []"#, .wrongType, "/apns"),
+        with(#""apns": "x""#, .wrongType, "/apns"), with(#""apns": []"#, .invalidValue, "/apns"),
         with(#""fcm": "x""#, .wrongType, "/fcm"), with(#""hms": {}"#, .notSupported, "/hms"),
         with(#""webpush": {}"#, .notSupported, "/webpush"), with(#""to": "x""#, .unknownMember, "/to"),
         with(#""audience": {"all": true}"#, .duplicateMember),

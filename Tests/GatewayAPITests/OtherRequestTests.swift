@@ -124,7 +124,10 @@ struct CredentialRequestTests {
 
     static let refusals: [Refusal] = [
         Refusal("{}", .missingMember, "/provider"),
-        Refusal(#"{"provider": "fcm", "kind": "service_account"}"#, .notSupported, "/provider"),
+        Refusal(#"{"provider": "hms", "kind": "client"}"#, .notSupported, "/provider"),
+        Refusal(#"{"provider": "fcm", "kind": "service_account"}"#, .missingMember, "/service_account"),
+        Refusal(#"{"provider": "fcm", "kind": "token"}"#, .invalidValue, "/kind"),
+        Refusal(#"{"provider": "fcm"}"#, .missingMember, "/kind"),
         Refusal(#"{"provider": "apple"}"#, .invalidValue, "/provider"),
         Refusal(#"{"provider": "apns"}"#, .missingMember, "/environment"),
         Refusal(#"{"provider": "apns", "environment": "both"}"#, .missingMember, "/kind"),

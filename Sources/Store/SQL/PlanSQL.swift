@@ -14,7 +14,7 @@ enum PlanSQL {
             SELECT message_id, planned_through FROM plans
             WHERE format = ANY ($1) AND (planned_at <= coalesce($2, clock_timestamp())) IS NOT FALSE
                 AND (after_message IS NULL OR (
-                    NOT EXISTS (SELECT 1 FROM plans before WHERE before.message_id = plans.after_message)
+                    (SELECT before.message_id FROM plans before WHERE before.message_id = plans.after_message) IS NULL
                     AND NOT EXISTS (SELECT 1 FROM parcels p WHERE p.message_id = plans.after_message AND p.attempt = 0)))
             ORDER BY priority, planned_at NULLS FIRST, message_id LIMIT 1 FOR UPDATE SKIP LOCKED
         )
