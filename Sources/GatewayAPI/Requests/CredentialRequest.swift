@@ -39,11 +39,9 @@ package enum CredentialRequest {
 
     /// FCM knows neither environments nor topics of this kind: a project has its tokens, and that is all.
     private static func readFCM(_ reader: inout EnvelopeReader) throws(Problem) -> CredentialSubmission {
-        if let environment = try reader.word("environment", ["production"], { $0 }), environment != "production" {
-            throw Problem(.invalidValue, "FCM has one environment, production.", at: reader.pointer / "environment")
-        }
+        _ = try reader.word("environment", ["production"]) { $0 == "production" ? $0 : nil }
         let activate = try reader.bool("activate") ?? false
-        guard try reader.word("kind", ["service_account"], { $0 }) != nil else {
+        guard try reader.word("kind", ["service_account"], { $0 == "service_account" ? $0 : nil }) != nil else {
             throw Problem(
                 .missingMember, "kind is missing: service_account, the only one of FCM.", at: reader.pointer / "kind")
         }
