@@ -95,8 +95,8 @@ package final class AccessTokenKeeper: AuthorizationSource, Sendable {
                 state.token = token
                 if isNew { state.generation += 1 }
                 // The very one that was refused stays unused.
-                if case .use = state.cache.next(now: Clocks.monotonicNow()) {
-                    state.authorization = Authorization(value: token.authorization, generation: state.generation)
+                state.authorization = state.cache.serving.map {
+                    Authorization(value: $0.authorization, generation: state.generation)
                 }
             }
             return true

@@ -86,6 +86,28 @@ struct AccessTokenKeeperTests {
         #expect(endpoint.count == 2)
     }
 
+    @Test("stays unused where the next one is the very one that was refused")
+    func sameAgain() async throws {
+        let endpoint = Endpoint([Self.granted("ya29.only")])
+        let keeper = try Self.keeper(endpoint)
+        await arrival { _ = keeper.freshen(arrived: $0) }
+        let only = try #require(keeper.current)
+        await arrival { keeper.refused(only.generation, arrived: $0) }
+        #expect(keeper.current == nil)
+        #expect(keeper.freshen(arrived: {}) == .refused && endpoint.count == 2)
+    }
+
+    @Test("that took longer to fetch than it lasts serves, and is asked for again")
+    func slowAndShort() async throws {
+        var cache = FCMAccessTokenCache()
+        let start = MonotonicInstant(nanoseconds: 0)
+        #expect(cache.next(now: start) == .renew)
+        let token = FCMAccessToken(text: [65], askedAt: start, lifetime: .seconds(10))
+        cache.adopt(token, entropy: 0)
+        #expect(cache.serving == token)
+        #expect(cache.next(now: start + .seconds(8)) == .useAndRenew(token))
+    }
+
     @Test("that Google refuses for good is not asked for again at once")
     func refusedForGood() async throws {
         let body = Array(#"{"error":"invalid_grant","error_description":"Invalid JWT Signature."}"#.utf8)

@@ -56,6 +56,9 @@ package struct FCMAccessTokenCache: Equatable, Sendable {
         return renewal(now, elseUse: token)
     }
 
+    /// What requests may carry until `next` says otherwise; nil while the only one is refused.
+    package var serving: FCMAccessToken? { isRefused ? nil : current }
+
     private mutating func renewal(_ now: MonotonicInstant, elseUse token: FCMAccessToken?) -> Next {
         if isRenewing { return token.map { .use($0) } ?? .wait(until: nil) }
         if let pausedUntil, now < pausedUntil { return token.map { .use($0) } ?? .wait(until: pausedUntil) }
