@@ -77,9 +77,10 @@ private struct Backend {
         return (said, take(said) ? .done : .stale)
     }
 
-    /// What the door would have refused.
+    /// What the door would have refused. Never stale: what is stale is not written, and nobody hears that it was bad.
     private mutating func spoilt(_ said: DeviceRegistration) -> DeviceRegistration {
         var said = said
+        said.asOf = nil
         switch dice.below(3) {
         case 0: said.user = .set("a\0b")
         case 1: said.token = DeviceToken(bytes: [])
