@@ -90,6 +90,8 @@ struct ServedHistoryTests {
                 try await world.refuse(.unknownMessage, "GET", "\(path)/\(id.dropLast())0/\(end)")
                 try await world.refuse(.unknownMessage, "GET", "\(path)/17/\(end)")
             }
+            let long = String(repeating: "i", count: 257)
+            try await world.refuse(.valueTooLong, "GET", "\(path)/\(id)/devices/\(long)")
         }
     }
 }

@@ -44,7 +44,8 @@ struct MessagesInTurnTests {
     func allOrNone() async throws {
         try await withStores { world in
             try await world.register(1...3)
-            let claim = IdempotencyClaim(operation: "messages.create", key: "k", bodySHA256: Array(repeating: 1, count: 32))
+            let claim = IdempotencyClaim(
+                operation: "messages.create", key: "k", bodySHA256: Array(repeating: 1, count: 32))
             let once = IdempotentAnswer(claim: claim, answer: [42])
             let messages = [world.newMessage(1, idempotency: once), world.newMessage(2)]
             #expect(try await world.stores.messages.accept(messages, now: dawn) == .accepted)

@@ -48,15 +48,18 @@ struct DeviceHandlers: Sendable {
         return .done
     }
 
-    func installation(of call: Call) throws(Problem) -> String {
-        let bytes = call.subject.utf8.count
+    func installation(of call: Call) throws(Problem) -> String { try Self.installation(call.subject) }
+
+    /// A name of the path, where one could be.
+    static func installation(_ name: String) throws(Problem) -> String {
+        let bytes = name.utf8.count
         guard bytes <= RegistrationLimits.installationBytesMax else {
             throw Problem(
                 .valueTooLong,
                 "The installation's name has \(bytes) bytes; at most \(RegistrationLimits.installationBytesMax) are kept."
             )
         }
-        return call.subject
+        return name
     }
 }
 

@@ -22,9 +22,10 @@ extension MessageHandlers {
 
     func story(_ call: Call) async throws(Problem) -> Answer {
         let id = try messageID(call)
+        let installation = try DeviceHandlers.installation(call.detail)
         let app = try await apps.app(of: call)
         let story: PushStory?
-        do { story = try await desk.story(id, app: app.id, installation: call.detail) } catch {
+        do { story = try await desk.story(id, app: app.id, installation: installation) } catch {
             throw Problem(error, .reads)
         }
         guard let story else { throw .unknownMessage }
