@@ -149,7 +149,7 @@ func failure<Answer>(_ work: () async throws(PostgresError) -> Answer) async -> 
 
 /// Asks until it holds, and gives up after a generous while.
 func eventually(
-    _ sentence: Comment, most: Duration = .seconds(30), _ holds: () async throws -> Bool
+    _ sentence: Comment, most: Duration = .seconds(120), _ holds: () async throws -> Bool
 ) async throws {
     let limit = Clocks.monotonicNow() + most
     while Clocks.monotonicNow() < limit {
