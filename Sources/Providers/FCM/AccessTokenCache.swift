@@ -12,9 +12,9 @@ package struct FCMAccessTokenCache: Equatable, Sendable {
     package static let failurePause: Duration = .seconds(1)
     package static let failurePauseMax: Duration = .seconds(300)
     /// After a refusal that only a person can mend. A new key file is a new cache; this is for what is mended at Google.
-    package static let refusalPause: Duration = .seconds(600)
+    package static let refusalPause: Duration = .seconds(60)
     /// A token that replaced a refused one and is refused at this age or younger was not too old.
-    package static let provingTime: Duration = .seconds(300)
+    package static let provingTime: Duration = .seconds(10)
 
     package enum Next: Equatable, Sendable {
         case use(FCMAccessToken)
@@ -90,7 +90,7 @@ package struct FCMAccessTokenCache: Equatable, Sendable {
         var pause = Self.failurePause
         for _ in 0..<min(failures, 16) { pause = min(pause * 2, Self.failurePauseMax) }
         failures += 1
-        pause = max(pause, min(after ?? .zero, Self.refusalPause))
+        pause = max(pause, min(after ?? .zero, Self.failurePauseMax))
         pausedUntil = now + pause + Self.spread(pause / 4, entropy)
     }
 
