@@ -87,7 +87,7 @@ struct ServedHistoryTests {
             try await world.refuse(.invalidQuery, "GET", failures + "?limit=0")
             try await world.refuse(.invalidCursor, "GET", failures + "?cursor=1")
             for end in ["failures", "devices/phone"] {
-                try await world.refuse(.unknownMessage, "GET", "\(path)/\(id.dropLast())0/\(end)")
+                try await world.refuse(.unknownMessage, "GET", "\(path)/01920000-0000-7000-8000-000000000000/\(end)")
                 try await world.refuse(.unknownMessage, "GET", "\(path)/17/\(end)")
             }
             let long = String(repeating: "i", count: 257)

@@ -153,7 +153,7 @@ struct ServedDoorTests {
     @Test("hangs up on a client that goes on sending what nobody reads", arguments: ["/v1/apps", "/nowhere"])
     func endlessBody(path: String) async throws {
         var limits = GatewayLimits()
-        limits.lingerTime = .milliseconds(50)
+        limits.lingerTime = .seconds(3)
         try await withGateway(limits: limits) { world in
             let wire = try Wire(port: world.port)
             let head = GatewayWorld.request("POST", path, key: nil, headers: ["Transfer-Encoding: chunked"])

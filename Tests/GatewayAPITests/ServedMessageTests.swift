@@ -21,7 +21,7 @@ struct ServedMessageTests {
             let read = try await world.expect(200, "GET", "\(path)/\(id)").json()
             #expect(read["id"]?.string == id)
             #expect(read["outcomes"]?.object?.count == 7)
-            try await world.refuse(.unknownMessage, "GET", "\(path)/\(id.dropLast())0")
+            try await world.refuse(.unknownMessage, "GET", "\(path)/01920000-0000-7000-8000-000000000000")
             try await world.refuse(.unknownMessage, "GET", "\(path)/17")
             try await world.makeApp("other")
             try await world.refuse(.unknownMessage, "GET", "/v1/apps/other/messages/\(id)")
