@@ -164,7 +164,7 @@ let package = Package(
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
             ]),
-        suite("GatewayTests", ["Gateway", "Transport"]),
+        suite("GatewayTests", ["Gateway", "PushModel", "Transport"]),
         suite("ThreadTests", ["PushModel", "Encodings", "Postgres", "Reactor", "Signing", "TLS"]),
         suite(
             "JourneyTests", ["Encodings", "JSON", "Postgres", "PushModel", "Reactor", "Signing", "Simulator", "TLS"]),

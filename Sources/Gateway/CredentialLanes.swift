@@ -43,25 +43,16 @@ package struct LaneTemplate: Sendable {
 /// Answers from memory; what it knows is read anew when credentials change, and every few seconds in case a
 /// notification was lost.
 package actor CredentialLanes: LaneCredentials {
-    private static let rememberedFor: Duration = .seconds(5)
-    /// Routes remembered at once; above it, the stale ones are forgotten.
-    private static let rememberedMax = 16_384
-
     private let store: CredentialStore
     private let keeper: CredentialKeeper
     private let template: LaneTemplate
     private let log: Logger
     private var opened: [CredentialID: OpenedCredential] = [:]
-    private var remembered: [RouteID: Remembered] = [:]
+    private var memory = RouteMemory<CredentialRecord>()
     private var blocked: [LaneBlock] = []
     private var blocksReadAt: MonotonicInstant?
     /// Told when routes may lead somewhere that they did not lead to a moment ago.
     private var routesChanged: (@Sendable () async -> Void)?
-
-    private struct Remembered {
-        let record: CredentialRecord?
-        let readAt: MonotonicInstant
-    }
 
     private struct OpenedCredential {
         let settings: LaneSettings
@@ -92,7 +83,7 @@ package actor CredentialLanes: LaneCredentials {
 
     /// Credentials or blocks changed somewhere: everything is read anew.
     package func forget() {
-        remembered = [:]
+        memory.forget()
         blocksReadAt = nil
     }
 
@@ -148,8 +139,7 @@ package actor CredentialLanes: LaneCredentials {
     }
 
     package func isActive(_ credential: CredentialID) async -> Bool {
-        let isInUse = remembered.values.contains { $0.record?.id == credential }
-        guard !isInUse else { return true }
+        guard !memory.holds(now: Clocks.monotonicNow(), where: { $0.id == credential }) else { return true }
         // Not seen lately: ask, before a warm lane is closed for nothing.
         do {
             let isActive = try await store.isActive(credential)
@@ -162,13 +152,11 @@ package actor CredentialLanes: LaneCredentials {
 
     private func activeRecord(for route: ReadyRoute) async throws(StoreFault) -> CredentialRecord? {
         let now = Clocks.monotonicNow()
-        if let known = remembered[route.route], now - known.readAt < Self.rememberedFor { return known.record }
+        if let known = memory.record(of: route.route, now: now) { return known }
+        let ticket = memory.ticket(now: now)
         let record = try await store.active(
             app: route.app, provider: route.provider, environment: route.environment, topic: route.topic)
-        if remembered.count >= Self.rememberedMax {
-            remembered = remembered.filter { now - $0.value.readAt < Self.rememberedFor }
-        }
-        remembered[route.route] = Remembered(record: record, readAt: now)
+        memory.keep(record, of: route.route, ticket)
         return record
     }
 

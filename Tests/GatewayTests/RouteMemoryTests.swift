@@ -1,0 +1,41 @@
+import Gateway
+import PushModel
+import Testing
+
+@Suite("What is remembered of routes' credentials")
+struct RouteMemoryTests {
+    private static let now = MonotonicInstant(nanoseconds: 1_000_000_000_000)
+    private static let route = RouteID(7)
+
+    @Test("is used for a few seconds, one that there is none included")
+    func remembered() {
+        var memory = RouteMemory<Int>()
+        memory.keep(4, of: Self.route, memory.ticket(now: Self.now))
+        memory.keep(nil, of: RouteID(8), memory.ticket(now: Self.now))
+        let soon = Self.now + .seconds(4)
+        #expect(memory.record(of: Self.route, now: soon) == .some(4))
+        #expect(memory.record(of: RouteID(8), now: soon) == .some(nil))
+        #expect(memory.record(of: RouteID(9), now: soon) == nil)
+        #expect(memory.record(of: Self.route, now: Self.now + .seconds(5)) == nil)
+    }
+
+    @Test("is not what was read while credentials changed: an app that was deleted would go on sending")
+    func changedMeanwhile() {
+        var memory = RouteMemory<Int>()
+        let ticket = memory.ticket(now: Self.now)
+        memory.forget()
+        memory.keep(4, of: Self.route, ticket)
+        #expect(memory.record(of: Self.route, now: Self.now) == nil)
+        memory.keep(nil, of: Self.route, memory.ticket(now: Self.now))
+        #expect(memory.record(of: Self.route, now: Self.now) == .some(nil))
+    }
+
+    @Test("keeps no lane open once it is old")
+    func oldIsNoProof() {
+        var memory = RouteMemory<Int>()
+        memory.keep(4, of: Self.route, memory.ticket(now: Self.now))
+        #expect(memory.holds(now: Self.now) { $0 == 4 })
+        #expect(!memory.holds(now: Self.now) { $0 == 5 })
+        #expect(!memory.holds(now: Self.now + .seconds(5)) { $0 == 4 })
+    }
+}
