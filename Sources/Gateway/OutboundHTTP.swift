@@ -43,7 +43,9 @@ struct OutboundHTTP: TokenEndpoint {
             let response = try await client.execute(request, timeout: .nanoseconds(Self.deadline.wholeNanoseconds))
             let body = try await response.body.collect(upTo: Self.bodyBytesMax)
             result = .success(
-                TokenEndpointAnswer(status: Int(response.status.code), body: Array(body.readableBytesView)))
+                TokenEndpointAnswer(
+                    status: Int(response.status.code), body: Array(body.readableBytesView),
+                    retryAfter: Array((response.headers.first(name: "retry-after") ?? "").utf8)))
         } catch {
             result = .failure(error)
         }
@@ -57,6 +59,8 @@ struct OutboundHTTP: TokenEndpoint {
     {
         configuration.redirectConfiguration = .disallow
         configuration.timeout.connect = .nanoseconds(Self.connectDeadline.wholeNanoseconds)
+        // The body, too: the deadline of a request ends with its head.
+        configuration.timeout.read = .nanoseconds(Self.deadline.wholeNanoseconds)
         configuration.httpVersion = .http1Only
         var tls = TLSConfiguration.makeClientConfiguration()
         if !authorities.isEmpty { tls.additionalTrustRoots = [.certificates(authorities)] }
