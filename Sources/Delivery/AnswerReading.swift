@@ -30,11 +30,17 @@ package struct AnswerReading {
 
     private let provider: Provider
     private let now: WallInstant
+    private let laneIsProven: Bool
+    /// FCM does not know what these asked for: the project, or something of the push.
+    private var notFound: [(tag: Int32, verdict: ProviderVerdict, origin: AnswerOrigin?)] = []
 
-    /// - Parameter provider: whose words the answers are in.
-    package init(of provider: Provider, now: WallInstant) {
+    /// - Parameters:
+    ///   - provider: whose words the answers are in.
+    ///   - laneIsProven: the lane's credential was taken not long ago (`LaneProofs`).
+    package init(of provider: Provider, now: WallInstant, laneIsProven: Bool = false) {
         self.provider = provider
         self.now = now
+        self.laneIsProven = laneIsProven
     }
 
     package mutating func read(_ batch: AnswerBatch, _ words: inout ReasonWords) {
@@ -46,6 +52,10 @@ package struct AnswerReading {
             case .response(let status, let retryAfter, let body):
                 let verdict = classify(
                     Int(status), batch.bytes.span.extracting(retryAfter.range), batch.bytes.span.extracting(body.range))
+                if provider == .fcm, status == 404, case .deferred(_, .credentialRefused) = verdict.outcome {
+                    notFound.append((answer.tag, verdict, answer.origin))
+                    continue
+                }
                 note(verdict, answer.origin)
                 let outcome = verdict.isDocumented ? verdict.outcome : words.bounded(verdict.outcome, status)
                 others.append(PositionedOutcome(position: answer.tag, outcome: outcome))
@@ -55,7 +65,27 @@ package struct AnswerReading {
                 others.append(PositionedOutcome(position: answer.tag, outcome: .unknown(fault)))
             }
         }
+        decideNotFound()
     }
+
+    /// A project that answers others is there: then it is this push that can't be found, whatever the reason. It waits at
+    /// its own cost, and stops nobody else.
+    private mutating func decideNotFound() {
+        let isProjectThere = laneIsProven || !accepted.isEmpty
+        for (tag, verdict, origin) in notFound {
+            guard isProjectThere else {
+                note(verdict, origin)
+                others.append(PositionedOutcome(position: tag, outcome: verdict.outcome))
+                continue
+            }
+            if let alarm = verdict.alarm { add(.alarm(alarm)) }
+            others.append(
+                PositionedOutcome(position: tag, outcome: .deferred(after: Self.notFoundPause, .providerBusy)))
+        }
+        notFound = []
+    }
+
+    private static let notFoundPause: Duration = .seconds(60)
 
     private func classify(_ status: Int, _ retryAfter: Span<UInt8>, _ body: Span<UInt8>) -> ProviderVerdict {
         switch provider {

@@ -71,8 +71,11 @@ extension DeliveryEngine {
         out.answersOutstanding -= delivery.batch.answers.count
         parcelsOut[delivery.name] = out
         if out.answersOutstanding <= 0 { steps?.reached(.lastAnswer) }
-        var reading = AnswerReading(of: out.provider ?? .apns, now: Clocks.wallNow())
+        let now = Clocks.monotonicNow()
+        var reading = AnswerReading(
+            of: out.provider ?? .apns, now: Clocks.wallNow(), laneIsProven: proofs.isProven(out.lane, now: now))
         reading.read(delivery.batch, &reasonWords)
+        if !reading.accepted.isEmpty { proofs.note(out.lane, now: now) }
         for consequence in reading.consequences { lanes.heed(consequence, on: out.lane, out.parcel.route) }
         take(.answers(delivery.name, accepted: reading.accepted, others: reading.others))
     }

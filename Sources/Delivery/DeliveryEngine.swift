@@ -23,6 +23,7 @@ package actor DeliveryEngine {
     var routesToResolve: [ReadyRoute] = []
     var routesQueued: Set<RouteID> = []
     var reasonWords = ReasonWords()
+    var proofs = LaneProofs()
     var isResolving = false
     private var wakeAt = MonotonicInstant(nanoseconds: .max)
     private var alarmClock: Task<Void, Never>?

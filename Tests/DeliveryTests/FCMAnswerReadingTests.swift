@@ -9,7 +9,10 @@ import Transport
 struct FCMAnswerReadingTests {
     private static let here = AnswerOrigin(connection: ConnectionID(7), authorization: 3)
 
-    private func reading(_ status: UInt16, _ body: String, retryAfter: String = "") -> AnswerReading {
+    private func reading(
+        _ status: UInt16, _ body: String, retryAfter: String = "", besideAccepted: Bool = false,
+        laneIsProven: Bool = false
+    ) -> AnswerReading {
         let bytes = Array(retryAfter.utf8) + Array(body.utf8)
         let wait = retryAfter.utf8.count
         let answer = Answer(
@@ -18,9 +21,14 @@ struct FCMAnswerReadingTests {
                 status: status, retryAfter: ByteRange(start: 0, count: wait),
                 body: ByteRange(start: wait, count: bytes.count - wait)),
             origin: Self.here)
-        var reading = AnswerReading(of: .fcm, now: WallInstant(secondsSince1970: 1_800_000_000))
+        // The neighbour's answer comes after it.
+        let neighbour = Answer(
+            tag: 1, kind: .response(status: 200, retryAfter: .empty, body: .empty), origin: Self.here)
+        let answers = besideAccepted ? [answer, neighbour] : [answer]
+        var reading = AnswerReading(
+            of: .fcm, now: WallInstant(secondsSince1970: 1_800_000_000), laneIsProven: laneIsProven)
         var words = ReasonWords()
-        reading.read(AnswerBatch(ticket: BatchTicket(1), answers: [answer], bytes: bytes), &words)
+        reading.read(AnswerBatch(ticket: BatchTicket(1), answers: answers, bytes: bytes), &words)
         return reading
     }
 
@@ -53,6 +61,17 @@ struct FCMAnswerReadingTests {
                 continue
             }
         }
+    }
+
+    @Test("stop nobody by a bare 404 where others of the project are accepted", arguments: [true, false])
+    func oneIsNotFound(besideAccepted: Bool) {
+        let reading = reading(
+            404, Self.error("NOT_FOUND"), besideAccepted: besideAccepted, laneIsProven: !besideAccepted)
+        #expect(reading.consequences == [.alarm(.credential)])
+        #expect(reading.others.map(\.outcome) == [.deferred(after: .seconds(60), .providerBusy)])
+        // An account without rights is refused for all, whatever it was taken for a minute ago.
+        let refused = self.reading(403, Self.error("PERMISSION_DENIED"), laneIsProven: true)
+        #expect(refused.consequences.contains(.credentialRefused(reason: "PERMISSION_DENIED", ConnectionID(7))))
     }
 
     @Test("retire a token by UNREGISTERED, and shut nothing")
