@@ -1,3 +1,4 @@
+import FCM
 import Logging
 import PushModel
 import Transport
@@ -43,7 +44,7 @@ package struct Limits: Sendable {
     package var suspectSample = 50
     package var connectionsPerLane = 8
     /// What Google lets a project send, and each process keeps to, over HTTP v1.
-    package var fcmMessagesPerMinute = 600_000
+    package var fcmMessagesPerMinute = FCMLimits.messagesPerMinute
     package var parcelMembers = 5_000
     package var backlogMessages = 1_000
     package var historyDays = 30

@@ -156,7 +156,6 @@ struct ResponseTests {
             }
             let status = Int.random(in: 300...599, using: &generator)
             if status != 410 { #expect(fault(verdict(status, body)) != .tokenUnregistered) }
-            _ = APNsResponse.classifyGoAway(debugData: body.span)
         }
     }
 
@@ -167,26 +166,5 @@ struct ResponseTests {
             #expect(fault(verdict(400, Array(whole[..<count]))) == (count < whole.count - 1 ? .message : .tokenSuspect))
         }
         #expect(fault(verdict(400, whole)) == .tokenSuspect)
-    }
-}
-
-@Suite("The goodbye of a connection")
-struct GoAwayTests {
-    @Test(
-        "tells a refused credential from an ordinary end",
-        arguments: [
-            (
-                #"{"reason":"BadCertificateEnvironment"}"#,
-                APNsGoAway.credentialRefused(reason: "BadCertificateEnvironment")
-            ),
-            (#"{"reason":"BadCertificate","timestamp":1}"#, .credentialRefused(reason: "BadCertificate")),
-            (#"{"reason":"ExpiredProviderToken"}"#, .providerTokenExpired), (#"{"reason":"Shutdown"}"#, .ordinary),
-            // The token is good: to fetch another would break the rule of twenty minutes.
-            (#"{"reason":"UnrelatedKeyIdInToken"}"#, .ordinary),
-            (#"{"reason":"IdleTimeout"}"#, .ordinary), (#"{"reason":"BadDeviceToken"}"#, .ordinary), ("", .ordinary),
-            ("graceful shutdown", .ordinary), (#"{"reason":"#, .ordinary),
-        ])
-    func reasons(debugData: String, meaning: APNsGoAway) {
-        #expect(APNsResponse.classifyGoAway(debugData: Array(debugData.utf8).span) == meaning)
     }
 }

@@ -308,14 +308,6 @@ struct ResponseTests {
         #expect(after(verdict(429, body("-3s"))) == .seconds(60))
         #expect(after(verdict(429, body("30s"), retryAfter: "7")) == .seconds(7))
     }
-
-    @Test("counts against the project's quota unless it is a 429")
-    func countsAgainstQuota() {
-        for status in [200, 400, 401, 403, 404, 500, 503] {
-            #expect(FCMResponse.countsAgainstQuota(status: status), "\(status)")
-        }
-        #expect(!FCMResponse.countsAgainstQuota(status: 429))
-    }
 }
 
 @Suite("A body that is no answer of FCM's")

@@ -115,18 +115,6 @@ struct ServiceAccountTests {
             #expect(account.tokenURL.path.utf8.first == UInt8(ascii: "/"))
         }
     }
-
-    @Test(
-        "is of a project whose FCM may stand elsewhere",
-        arguments: [
-            ("https://fcm.googleapis.com", "fcm.googleapis.com", 443), ("https://localhost:8443/", "localhost", 8443),
-            ("https://[::1]:1", "::1", 1),
-        ] as [(String, String, UInt16)])
-    func endpoints(url: String, host: String, port: UInt16) {
-        #expect(FCMEndpoint(url: url) == FCMEndpoint(host: host, port: port))
-        #expect(FCMEndpoint(url: url + "/x") == nil)
-        #expect(FCMEndpoint(url: url.replacing("https", with: "http")) == nil)
-    }
 }
 
 @Suite("The question for an access token")

@@ -1,4 +1,4 @@
-/// APNs' own limits, and ours towards it. Source: "Sending notification requests", unless said.
+/// APNs' own limits, and ours towards it; what connections are held to stands in Transport. Source: "Sending notification requests", unless said.
 package enum APNsLimits {
     /// Of the JSON body, in UTF-8 bytes.
     package static let payloadBytesMax = 4_096
@@ -14,15 +14,6 @@ package enum APNsLimits {
     /// APNs announces 8,000 for a whole header list. The callers' own parts have limits of their own, below it.
     package static let topicBytesMax = 255
 
-    /// An answer that did not come by then is taken for lost. Requests without any answer happen in production.
-    package static let requestDeadline: Duration = .seconds(20)
-    /// APNs has stopped answering on connections that stayed idle without a PING since about May 2025.
-    package static let pingAfterIdle: Duration = .seconds(60)
-    package static let pingDeadline: Duration = .seconds(10)
-    /// A connection with token authentication takes one request until that one's token was found good.
-    package static let streamsBeforeSettingsWithToken = 1
-    /// What a connection with a certificate may take until SETTINGS say more (RFC 9113 asks for 100 at least).
-    package static let streamsBeforeSettingsWithCertificate = 100
     /// From this many pushes on, a batch's headers that differ from message to message are worth their place in the
     /// peer's small header table.
     package static let indexedBatchMin = 8

@@ -67,28 +67,6 @@ package enum APNsResponse {
     }
 }
 
-/// What a GOAWAY's debug data says about why APNs closes a connection. Never has to be there, never has to parse.
-package enum APNsGoAway: Equatable, Sendable {
-    case ordinary
-    case providerTokenExpired
-    /// Reconnecting at once would only be refused again.
-    case credentialRefused(reason: String)
-}
-
-extension APNsResponse {
-    package static func classifyGoAway(debugData: Span<UInt8>) -> APNsGoAway {
-        guard let range = APNsErrorBody(reading: debugData).reasonBytes,
-            let row = APNsRejections.rows.first(where: { $0.reason.isSpelled(debugData.extracting(range)) })
-        else { return .ordinary }
-        switch row.meaning {
-        case .deferred(.credentialRefused): return .credentialRefused(reason: row.reason)
-        // Where another key bound the connection, the token is good, and a new connection is all that it needs.
-        case .deferred(.providerTokenExpired): return row.alarm == .clock ? .providerTokenExpired : .ordinary
-        case .deferred, .rejected: return .ordinary
-        }
-    }
-}
-
 extension String {
     fileprivate func isSpelled(_ bytes: Span<UInt8>) -> Bool {
         guard utf8.count == bytes.count else { return false }

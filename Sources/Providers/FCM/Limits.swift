@@ -15,8 +15,6 @@ package enum FCMLimits {
     /// Registration tokens have no fixed length (140 to 170 characters these days): never check it, only bound it.
     package static let tokenBytesMax = 4_096
 
-    /// Google's advice is not less than 10 s.
-    package static let requestDeadline: Duration = .seconds(20)
     /// Messages a minute that a project may send unless Google granted it more; counted in a token bucket whose minutes
     /// are not the clock's.
     package static let messagesPerMinute = 600_000

@@ -82,10 +82,6 @@ package struct FCMMessage: Equatable, Sendable {
         variants[place(of: variant)].appendHole(token: token, badge: badge, to: &buffer)
     }
 
-    package func appendHole(token: [UInt8], badge: Int32?, variant: Int, to buffer: inout [UInt8]) {
-        appendHole(token: token.span, badge: badge, variant: variant, to: &buffer)
-    }
-
     /// A number that no localization has comes from rows that don't fit the message: the common text is always right.
     private func place(of variant: Int) -> Int { variants.indices.contains(variant) ? variant : 0 }
 }

@@ -29,12 +29,6 @@ package enum FCMResponse {
             connection: row.connection, alarm: row.alarm, reason: reason, isDocumented: known != nil)
     }
 
-    /// Whether Google counts the push against the project's quota: each message, refused ones too, but for a 429.
-    ///
-    /// It says nothing about 5xx; we count them, to be on the safe side. A push without an answer is counted by whoever
-    /// sent it. Source: "Throttling and quotas".
-    package static func countsAgainstQuota(status: Int) -> Bool { status != 429 }
-
     private static func knownRow(_ status: Int, _ error: FCMErrorBody) -> FCMErrorRow? {
         if let code = error.errorCode, code != unspecified {
             return FCMRejections.codes.first { $0.word == code && holds($0.condition, status, error) }

@@ -57,25 +57,6 @@ package struct FCMServiceURL: Hashable, Sendable {
     }
 }
 
-/// Where FCM is.
-package struct FCMEndpoint: Hashable, Sendable {
-    package let host: String
-    package let port: UInt16
-
-    package init(host: String, port: UInt16) {
-        self.host = host
-        self.port = port
-    }
-
-    package static let google = FCMEndpoint(host: "fcm.googleapis.com", port: 443)
-
-    /// From a setting: "https://host" or "https://host:port", IPv6 in brackets; nothing behind but a slash.
-    package init?(url: String) {
-        guard let address = FCMServiceURL(url), address.isSecure, address.path == "/" else { return nil }
-        self.init(host: address.host, port: address.port)
-    }
-}
-
 /// A Firebase project, by its id or its number: "my-project", "1234567890".
 package struct FCMProject: Hashable, Sendable {
     package let name: String
