@@ -10,18 +10,22 @@ package enum TokenLifecycle {
     /// - Parameters:
     ///   - existing: the row of the same installation and kind, if there is one.
     ///   - holder: another live row of the app that has the incoming token.
-    ///   - incoming: what the backend says, with the route that it names.
+    ///   - incoming: what the backend says, with the route that it names. Without a time it is of just now, whatever
+    ///     clock wrote what is stored. With one it is stale where its own row, or the holder of its token, is known from
+    ///     later: a backup that is imported undoes no registration of today.
     package static func register(
         existing: StoredRegistration?, holder: StoredRegistration?, incoming: IncomingRegistration
     ) -> RegistrationDecision {
+        if let learned = incoming.registration.asOf, let standing = existing ?? holder,
+            [existing, holder].contains(where: { $0?.asOf.map { learned < $0 } ?? false })
+        {
+            return RegistrationDecision(change: .stale, row: standing, isWideRowChanged: false, formerHolder: nil)
+        }
         guard let existing else {
             let row = StoredRegistration(creating: incoming)
             return RegistrationDecision(
                 change: holder == nil ? .created : .moved, row: row, isWideRowChanged: true,
                 formerHolder: holder?.robbed)
-        }
-        if let known = existing.asOf, let said = incoming.registration.asOf, said < known {
-            return RegistrationDecision(change: .stale, row: existing, isWideRowChanged: false, formerHolder: nil)
         }
         let row = existing.merged(with: incoming)
         return RegistrationDecision(
@@ -68,7 +72,8 @@ package struct StoredRegistration: Equatable, Sendable {
     package var timeZone: String?
     package var appVersion: String?
     package var tags: [String]
-    /// When the backend learned what is stored.
+    /// From when what is stored is known: when it was registered, or when the backend said to have learned it, whichever
+    /// is later. nil: not read, since nothing incoming has a time.
     package var asOf: WallInstant?
 
     package init(
@@ -145,7 +150,7 @@ package struct StoredRegistration: Equatable, Sendable {
 /// What is to be written for one registration.
 package struct RegistrationDecision: Equatable, Sendable {
     package let change: RegistrationChange
-    /// The row as it is to be; as it stands where stale.
+    /// The row as it is to be. Where stale, the row as it stands; the holder's where there is none.
     package let row: StoredRegistration
     /// Otherwise only the registration time is written (and that not where stale).
     package let isWideRowChanged: Bool

@@ -25,7 +25,8 @@ package struct DeviceRegistration: Equatable, Sendable {
     package var attributes: Change<[UInt8]>
     /// Counts at creation only.
     package var badge: Int32?
-    /// When the backend learned this; older than what is stored: stale, and ignored.
+    /// When the backend learned this; nil: just now. Older than what is stored of the installation, or of whoever holds
+    /// the token, which counts from its own time or else from when it was registered: stale, and ignored.
     package var asOf: WallInstant?
 
     package init(
@@ -63,7 +64,7 @@ package enum RegistrationChange: Equatable, Sendable {
     case moved
     /// Nothing but the registration time changed.
     case unchanged
-    /// Older than what is stored: nothing changed.
+    /// Older than what is stored, here or of the token's holder: nothing changed.
     case stale
 }
 

@@ -86,21 +86,29 @@ private struct AppQueue {
 
     /// The first ones that don't meet each other: at most one an installation and kind, and one a token. Whoever has a
     /// twin before it, taken or left, waits for the next batch, so that twins keep their order.
+    ///
+    /// What has a time is decided against the times of rows that others of its call may change, a token's holder among
+    /// them: it passes none of its call that is left, and none passes it. Those without a time may pass each other.
     mutating func takeBatch(atMost limit: Int) -> [Entry] {
         var taken: [Entry] = []
         var left: [Entry] = []
         var installations: Set<InstallationKey> = []
         var tokens: Set<TokenKey> = []
+        /// The calls of those left, and whether one of these has a time.
+        var leftOfCalls: [ObjectIdentifier: Bool] = [:]
         var place = 0
         // A queue of nothing but twins is not searched to its end for each.
         while place < entries.count, taken.count < limit, left.count < limit {
             let said = entries[place].registration
             let isNewInstallation = installations.insert(InstallationKey(said.installation, said.kind)).inserted
             let isNewToken = tokens.insert(TokenKey(said.provider, said.token)).inserted
-            if isNewInstallation && isNewToken {
+            let call = ObjectIdentifier(entries[place].caller)
+            let mayPass = leftOfCalls[call].map { isTimed in !isTimed && said.asOf == nil } ?? true
+            if isNewInstallation && isNewToken && mayPass {
                 taken.append(entries[place])
             } else {
                 left.append(entries[place])
+                leftOfCalls[call] = said.asOf != nil || leftOfCalls[call] ?? false
             }
             place += 1
         }

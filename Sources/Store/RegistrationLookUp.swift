@@ -19,8 +19,8 @@ struct RegistrationLookUp: Sendable {
     func run(
         in transaction: PostgresTransaction
     ) async throws(PostgresError) -> (incoming: [IncomingRegistration], stored: [StoredRegistration]) {
-        var queries = [Query(PlannerSQL.throughKeys), Query(RegistrationSQL.lock, lockParameters)]
-        if asksTimes { queries.append(Query(RegistrationSQL.asOf, names)) }
+        var queries = [Query(PlannerSQL.throughKeys), Query(RegistrationSQL.lock, namesAndTokens)]
+        if asksTimes { queries.append(Query(RegistrationSQL.asOf, namesAndTokens)) }
         if asksAttributes { queries.append(Query(RegistrationSQL.sameAttributes, attributeParameters)) }
         let answers = try await transaction.run(queries)
         var stored = try Self.rows(answers[1])
@@ -38,7 +38,7 @@ struct RegistrationLookUp: Sendable {
         return parameters
     }
 
-    private var lockParameters: Parameters {
+    private var namesAndTokens: Parameters {
         var parameters = names
         parameters.array(.int16, count: incoming.count) { $1.int16(incoming[$0].registration.provider.rawValue) }
         parameters.array(.bytes, count: incoming.count) { $1.bytes(incoming[$0].registration.token.bytes) }

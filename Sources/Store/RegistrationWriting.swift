@@ -27,15 +27,17 @@ struct RegistrationWriting: Sendable {
         return queries
     }
 
-    static func records(_ incoming: [IncomingRegistration], app: AppID) -> Query {
-        Query(RegistrationSQL.records) { parameters in
+    /// One row for each registration, in their order: its own, or the one that it was stale against.
+    var records: Query {
+        let decisions = batch.decisions
+        return Query(RegistrationSQL.records) { parameters in
             parameters.int64(app.value)
-            parameters.array(.text, count: incoming.count) { $1.text(incoming[$0].registration.installation) }
-            parameters.array(.int16, count: incoming.count) { $1.int16(incoming[$0].registration.kind.rawValue) }
+            parameters.array(.text, count: decisions.count) { $1.text(decisions[$0].row.installation) }
+            parameters.array(.int16, count: decisions.count) { $1.int16(decisions[$0].row.kind.rawValue) }
         }
     }
 
-    /// - Parameter rows: one row for each registration, in their order.
+    /// - Parameter rows: the answer to `records`.
     func devices(in rows: ResultSet) throws(PostgresError) -> [RegisteredDevice] {
         guard rows.rowCount == batch.decisions.count else {
             throw .unexpectedShape(statement: "registration_records", column: 0)

@@ -5,6 +5,7 @@ import PushModel
 /// What a registration came to.
 package struct RegisteredDevice: Equatable, Sendable {
     package let change: RegistrationChange
+    /// As it stands now. Where stale and unknown itself: whoever holds the token.
     package let record: DeviceRecord
     package init(change: RegistrationChange, record: DeviceRecord) {
         self.change = change
@@ -92,7 +93,7 @@ extension RegistryStore {
                 let found = try await RegistrationLookUp(named, app: app).run(in: transaction)
                 let writing = RegistrationWriting(RegistrationBatch(found.incoming, stored: found.stored), app: app)
                 let answers = try await transaction.runAndCommit(
-                    writing.queries(now: now) + [RegistrationWriting.records(named, app: app)])
+                    writing.queries(now: now) + [writing.records])
                 return try writing.devices(in: answers[answers.count - 1])
             }
         } catch {

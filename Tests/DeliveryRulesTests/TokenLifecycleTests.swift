@@ -124,6 +124,30 @@ struct RegistrationRuleTests {
         #expect(decision.formerHolder == nil)
     }
 
+    @Test("that is older than what the holder of its token said takes nothing, with a row of its own or without")
+    func olderThanHolder() {
+        let holder = stored("b", token: "T", id: 2, asOf: dawn)
+        let old = incoming(said("a", token: "T", asOf: dawn + .seconds(-1)))
+        let alone = TokenLifecycle.register(existing: nil, holder: holder, incoming: old)
+        #expect(alone.change == .stale)
+        #expect(alone.row == holder)
+        #expect(alone.formerHolder == nil)
+        let row = stored("a", token: "S", asOf: dawn + .seconds(-2))
+        let decision = TokenLifecycle.register(existing: row, holder: holder, incoming: old)
+        #expect(decision.change == .stale)
+        #expect(decision.row == row)
+        #expect(decision.formerHolder == nil)
+    }
+
+    @Test("of just now is never stale, whatever time is stored")
+    func justNow() {
+        let future = dawn + .seconds(300)
+        let decision = TokenLifecycle.register(
+            existing: stored("a", token: "S", asOf: future), holder: stored("b", token: "T", id: 2, asOf: future),
+            incoming: incoming(said("a", token: "T")))
+        #expect(decision.change == .moved)
+    }
+
     @Test("of the same moment as what is stored is not stale")
     func sameMoment() {
         let decision = TokenLifecycle.register(

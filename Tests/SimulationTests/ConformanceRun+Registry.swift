@@ -16,12 +16,15 @@ extension ConformanceRun {
             topic: random.pick(["", "com.example.app"]), token: DeviceToken(bytes: [UInt8(random.below(12)), 7, 7, 7]),
             user: random.pick([.keep, .clear, .set("ann"), .set("bob"), .set("cid")]),
             tags: random.pick([.keep, .keep, .clear, .set(some(of: Self.tags)), .set(some(of: Self.tags))]),
-            badge: random.pick([nil, 3]), asOf: random.pick([nil, nil, now, now + .seconds(-60)]))
+            badge: random.pick([nil, 3]),
+            asOf: random.pick([nil, nil, now, now + .seconds(-60), now + .seconds(-1_800)]))
         story.append("register \(said.installation) \(said.kind) \(said.environment) at \(now.microseconds)")
         let real = try await stores.registry.register([said], app: app, now: now)[0].get()
         let change = simulated.register(said, app: app, now: now)
-        let row = simulated.placeOfDevice(app: app, installation: said.installation, kind: said.kind)
-            .map { simulated.registrations[$0] }
+        let place =
+            simulated.placeOfDevice(app: app, installation: said.installation, kind: said.kind)
+            ?? simulated.placeOfHolder(app: app, of: said)
+        let row = place.map { simulated.registrations[$0] }
         return differ("register", real.change, change) ?? differ(
             "register", real.record.id, row?.id ?? RegistrationID(0))
             ?? differ("register", real.record.badge, row?.badge ?? -1)

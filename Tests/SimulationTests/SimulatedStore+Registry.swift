@@ -21,12 +21,10 @@ extension SimulatedStore {
         let route = routeOf(
             app: app, provider: said.provider, environment: said.environment, topic: said.topic)
         let place = placeOfDevice(app: app, installation: said.installation, kind: said.kind)
-        let holderPlace = registrations.firstIndex {
-            $0.app == app && $0.isLive && $0.stored.provider == said.provider && $0.stored.token == said.token
-                && !($0.stored.installation == said.installation && $0.stored.kind == said.kind)
-        }
+        let holderPlace = placeOfHolder(app: app, of: said)
         let decision = TokenLifecycle.register(
-            existing: place.map { registrations[$0].stored }, holder: holderPlace.map { registrations[$0].stored },
+            existing: place.map { registrations[$0].standingRow },
+            holder: holderPlace.map { registrations[$0].standingRow },
             incoming: IncomingRegistration(registration: said, route: route))
         guard decision.change != .stale else { return .stale }
         if let holderPlace, let robbed = decision.formerHolder {
@@ -48,13 +46,22 @@ extension SimulatedStore {
             registrations.append(
                 RegistrationRow(
                     id: RegistrationID(lastRegistration), app: app, stored: row, badge: max(said.badge ?? 0, 0),
-                    registeredAt: said.learned(at: now), createdAt: now))
+                    registeredAt: said.learned(at: now), createdAt: now, asOf: said.asOf))
             return
         }
         if decision.replacedGeneration != nil { tell(.replaced, "replaced", of: registrations[place], now) }
         if decision.liftsSuspicion { forgetSuspicion(registrations[place].id) }
         registrations[place].stored = decision.row
+        registrations[place].asOf = said.asOf ?? registrations[place].asOf
         registrations[place].registeredAt = max(registrations[place].registeredAt, said.learned(at: now))
+    }
+
+    /// Whoever else has the token.
+    func placeOfHolder(app: AppID, of said: DeviceRegistration) -> Int? {
+        registrations.firstIndex {
+            $0.app == app && $0.isLive && $0.stored.provider == said.provider && $0.stored.token == said.token
+                && !($0.stored.installation == said.installation && $0.stored.kind == said.kind)
+        }
     }
 
     func placeOfDevice(app: AppID, installation: String, kind: TokenKind) -> Int? {

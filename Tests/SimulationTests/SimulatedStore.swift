@@ -46,7 +46,15 @@ struct RegistrationRow: Equatable, Sendable {
     var badge: Int32
     var registeredAt: WallInstant
     let createdAt: WallInstant
+    /// When the backend said to have learned what is stored.
+    var asOf: WallInstant?
 
+    /// As a registration is decided against it.
+    var standingRow: StoredRegistration {
+        var row = stored
+        row.asOf = max(registeredAt, asOf ?? registeredAt)
+        return row
+    }
     var isLive: Bool { stored.state != .retired }
     var standing: TokenStanding {
         TokenStanding(state: stored.state, generation: stored.generation, registeredAt: registeredAt)

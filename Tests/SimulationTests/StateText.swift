@@ -117,7 +117,7 @@ extension RegistrationRow {
             "registration", id.value, app.value, stored.route.value, stored.provider.rawValue, stored.kind.rawValue,
             stored.state.rawValue, stored.generation.value, stored.installation, Hexadecimal.text(stored.token.bytes),
             stored.user ?? "-", stored.tags.isEmpty ? "-" : stored.tags.joined(separator: ","), badge,
-            registeredAt.microseconds, stored.asOf.cell,
+            registeredAt.microseconds, asOf.cell,
         ]
     }
 }

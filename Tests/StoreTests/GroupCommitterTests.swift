@@ -42,6 +42,21 @@ struct GroupCommitterTests {
         }
     }
 
+    @Test("lets none of a call pass another whose time is held against what it changes")
+    func timed() async throws {
+        try await withStores { world in
+            try await world.register(StoreWorld.registration("i2", token: 9))
+            let committer = GroupCommitter(registry: world.stores.registry)
+            var said = [
+                StoreWorld.registration("i1", token: 1), StoreWorld.registration("i1", token: 9),
+                StoreWorld.registration("i2", token: 5),
+            ]
+            for place in 0...1 { said[place].asOf = StoreWorld.dawn + .seconds(-1) }
+            let changes = try await committer.register(said, app: world.app).map { try $0.get().change }
+            #expect(changes == [.created, .stale, .replaced], "the second one waits for its twin, and i2 for it")
+        }
+    }
+
     @Test("turns away what its queue can't hold")
     func bounded() async throws {
         try await withStores { world in

@@ -3,7 +3,10 @@ import PushModel
 import Store
 import Testing
 
+/// Times before and after whenever the test runs; and any one between them.
 private let dawn = StoreWorld.dawn
+private let dusk = dawn + .seconds(80 * 365 * 86_400)
+private let noon = dawn + .seconds(40 * 365 * 86_400)
 
 /// A stream of numbers that its seed repeats.
 private struct Dice {
@@ -37,7 +40,11 @@ private struct Backend {
         var user: String?
         var tags: [String]
         var asOf: WallInstant?
+        var registeredAt = dawn
         let badge: Int32
+
+        var name: TokenName { TokenName(provider: provider, token: token) }
+        var knownFrom: WallInstant { max(asOf ?? dawn, registeredAt) }
     }
 
     enum Expected { case done, stale, refused }
@@ -53,7 +60,7 @@ private struct Backend {
     }
 
     func isLive(_ key: Key) -> Bool {
-        devices[key].map { lastClaim[TokenName(provider: $0.provider, token: $0.token)] == key } ?? false
+        devices[key].map { lastClaim[$0.name] == key } ?? false
     }
 
     /// Few devices and few tokens: twins, swaps and moves in every batch.
@@ -71,7 +78,7 @@ private struct Backend {
         default: break
         }
         if dice.below(3) == 0 { said.tags = .set((0..<dice.below(4)).map { "t\($0)" }) }
-        if dice.below(3) == 0 { said.asOf = dawn + .seconds(Int64(dice.below(1_000))) }
+        if dice.below(3) > 0 { said.asOf = (dice.below(4) == 0 ? dusk : dawn) + .seconds(Int64(dice.below(1_000))) }
         if dice.below(2) == 0 { said.badge = Int32(dice.below(9)) }
         if dice.below(300) == 0 { return (spoilt(said), .refused) }
         return (said, take(said) ? .done : .stale)
@@ -91,12 +98,18 @@ private struct Backend {
 
     private mutating func take(_ said: DeviceRegistration) -> Bool {
         let key = Key(installation: said.installation, kind: said.kind)
+        let name = TokenName(provider: said.provider, token: said.token)
+        if let learned = said.asOf {
+            let holder = lastClaim[name].flatMap { devices[$0] }.flatMap { $0.name == name ? $0 : nil }
+            guard [devices[key], holder].allSatisfy({ $0.map { $0.knownFrom <= learned } ?? true }) else {
+                return false
+            }
+        }
         var device =
             devices[key]
             ?? Device(
                 provider: said.provider, token: said.token, environment: said.environment, tags: [],
                 badge: said.badge ?? 0)
-        if let known = device.asOf, let learned = said.asOf, learned < known { return false }
         (device.provider, device.token, device.environment) = (said.provider, said.token, said.environment)
         switch said.user {
         case .keep: break
@@ -105,8 +118,9 @@ private struct Backend {
         }
         if case .set(let tags) = said.tags { device.tags = tags }
         device.asOf = said.asOf ?? device.asOf
+        device.registeredAt = max(device.registeredAt, min(said.asOf ?? noon, noon))
         devices[key] = device
-        lastClaim[TokenName(provider: said.provider, token: said.token)] = key
+        lastClaim[name] = key
         return true
     }
 }

@@ -46,12 +46,17 @@ enum RegistrationSQL {
         ORDER BY r.id FOR NO KEY UPDATE
         """)
 
-    /// $1 app, $2 installations, $3 kinds. After the lock: what it waited for is seen here.
+    /// $1 app; $2 installations and $3 kinds that are named; $4 providers and $5 tokens that are claimed.
+    ///
+    /// From when the rows of `lock` are known. After it: what it waited for is seen here.
     static let asOf = Statement(
         "registration_as_of",
         """
-        SELECT p.registration_id, p.as_of FROM unnest($2, $3) AS said (installation, kind) \(named) \(pulse)
-        WHERE p.as_of IS NOT NULL
+        SELECT p.registration_id, greatest(p.registered_at, p.as_of)
+        FROM unnest($2, $3) AS said (installation, kind) \(named) \(pulse)
+        UNION ALL
+        SELECT p.registration_id, greatest(p.registered_at, p.as_of)
+        FROM unnest($4, $5) AS said (provider, token) \(holding) \(pulse)
         """)
 
     /// $1 app, $2 installations, $3 kinds, $4 attributes. The rows that have just these already: only the database
@@ -139,7 +144,7 @@ enum RegistrationSQL {
             p.registered_at, r.created_at, r.user_id, r.locale, r.time_zone, r.app_version, r.tags, r.attributes
         """
 
-    /// $1 app, $2 installations, $3 kinds: one row for each, in this order.
+    /// $1 app, $2 installations, $3 kinds, which all exist: one row for each, in this order.
     static let records = Statement(
         "registration_records",
         """
