@@ -106,21 +106,23 @@ package enum CredentialMaterial: Sendable {
 }
 
 extension CredentialMaterial {
-    /// The topics that it can serve, checked against what was asked for.
+    /// The apps that it can serve, by their bundle ids, checked against what was asked for.
     ///
-    /// Apple's topic list, where a certificate has one, is complete; without one its UID is the only topic. Where none is
-    /// asked for, the slot is the base topic, if it may be used: `.voip`, `.complication` and the like are derived when
-    /// sending.
+    /// Apple's topic list, where a certificate has one, is complete; without one its UID is the only topic. A universal
+    /// certificate lists its app several times (`.voip`, `.complication`), a VoIP certificate under that topic alone:
+    /// registrations name the app, and the suffix is derived when sending. Where none is asked for, the slot is the app
+    /// of the UID, if that is listed.
+    /// - Parameter asked: bundle ids.
     package func topics(asked: [String]) throws(CredentialFault) -> [String] {
         guard case .certificate(let identity) = self else { return asked.sorted() }
         let certificate = identity.certificate
         let usable = APNsTopicList.usableTopics(
             extension: certificate.appleTopicList, subjectUID: certificate.userID)
-        guard let usable, let base = usable.first(where: { $0 == certificate.userID }) ?? usable.first else {
-            throw .certificateNamesNoTopic
-        }
+        let apps = usable.map(APNsTopicList.bundleIDs(usable:)) ?? []
+        let own = certificate.userID.map { APNsPushTypes.bundleID(ofTopic: $0) }
+        guard let base = apps.first(where: { $0 == own }) ?? apps.first else { throw .certificateNamesNoTopic }
         guard !asked.isEmpty else { return [base] }
-        for topic in asked where !usable.contains(topic) { throw .topicNotCovered(topic) }
+        for topic in asked where !apps.contains(topic) { throw .topicNotCovered(topic) }
         return asked.sorted()
     }
 

@@ -185,9 +185,9 @@ package actor CredentialLanes: LaneCredentials {
             var settings = try laneSettings(endpoint.host, endpoint.port, identity: identity)
             // A certificate speaks for itself from the first stream; the peer's SETTINGS bound us.
             settings.streamsAtStart = Self.streamsBeforeSettings
+            let ownTopic = identity.certificate.userID.map { APNsPushTypes.bundleID(ofTopic: $0) }
             return OpenedCredential(
-                settings: settings, reach: .apns(onlyTopic: onlyTopic ?? identity.certificate.userID),
-                speaker: .certificate)
+                settings: settings, reach: .apns(onlyTopic: onlyTopic ?? ownTopic), speaker: .certificate)
         case .serviceAccount(let account, let key):
             let token = keeper.accessToken(account, key: key, log: log)
             var settings = try laneSettings(template.fcm.host, template.fcm.port, identity: nil)

@@ -20,7 +20,6 @@ struct TopicTests {
                 let fits = kinds.contains(kind)
                 let bundleID = APNsPushTypes.bundleID(ofTopic: app + suffix, kind: kind)
                 #expect(bundleID == (fits ? app : nil), "\(suffix) \(kind.name)")
-                #expect(APNsPushTypes.contradicts(topic: app + suffix, kind: kind) == !fits)
             }
             #expect(APNsPushTypes.bundleID(ofTopic: app + suffix) == app)
         }
@@ -43,35 +42,13 @@ struct TopicTests {
             #expect(APNsPushTypes.bundleID(ofTopic: topic, kind: .voip) == topic)
         }
         #expect(APNsPushTypes.bundleID(ofTopic: "com.example.voip.voip", kind: .voip) == "com.example.voip")
-        #expect(APNsPushTypes.contradicts(topic: "a.push-type.widgets", kind: .alert))
+        #expect(APNsPushTypes.bundleID(ofTopic: "a.push-type.widgets", kind: .alert) == nil)
     }
 }
 
 @Suite("A certificate's topics")
 struct CertificateCoverageTests {
     private let universal = [app, app + ".voip", app + ".complication"]
-
-    @Test("say which push types it can send")
-    func types() {
-        let covered = PushType.allCases.filter { APNsTopicList.covers($0, bundleID: app, usable: universal) }
-        // MDM has its certificate's own topic, which looks like any bundle id.
-        #expect(covered == [.alert, .background, .voip, .complication, .mdm])
-        #expect(!APNsTopicList.covers(.alert, bundleID: "com.example.other", usable: universal))
-        #expect(!APNsTopicList.covers(.alert, bundleID: app, usable: []))
-    }
-
-    @Test("never allow a location push, which needs a key")
-    func location() {
-        #expect(!APNsTopicList.covers(.location, bundleID: app, usable: [app + ".location-query"]))
-        #expect(APNsTopicList.covers(.fileProvider, bundleID: app, usable: [app + ".pushkit.fileprovider"]))
-    }
-
-    @Test("need not be named where there is one")
-    func unnamed() {
-        #expect(APNsTopicList.covers(.alert, bundleID: "", usable: [app]))
-        #expect(!APNsTopicList.covers(.voip, bundleID: "", usable: [app]))
-        #expect(!APNsTopicList.covers(.alert, bundleID: "", usable: universal))
-    }
 
     @Test("are of one app, however many there are")
     func bundleIDs() {

@@ -44,16 +44,25 @@ struct CredentialMaterialTests {
         let material = try certificate(
             apple: AppleExtensions(topics: ["com.example.app", "com.example.app.voip"]))
         #expect(try material.topics(asked: []) == ["com.example.app"])
-        #expect(try material.topics(asked: ["com.example.app.voip"]) == ["com.example.app.voip"])
         #expect(throws: CredentialFault.topicNotCovered("com.example.other")) {
             try material.topics(asked: ["com.example.other"])
         }
     }
 
+    @Test("serves the app whose topics of a kind Apple listed: registrations name the app, and pushes the kind")
+    func topicsOfAKind() throws {
+        for list in [["com.example.app.voip"], ["com.example.app.voip", "com.example.app.complication"]] {
+            let material = try certificate(userID: list[0], apple: AppleExtensions(topics: list))
+            #expect(try material.topics(asked: []) == ["com.example.app"])
+            #expect(try material.topics(asked: ["com.example.app"]) == ["com.example.app"])
+        }
+        #expect(try certificate(userID: "com.example.app.voip").topics(asked: []) == ["com.example.app"])
+    }
+
     @Test("never has its UID added to the topics that Apple listed")
     func userIDIsNotAdded() throws {
-        let material = try certificate(apple: AppleExtensions(topics: ["com.example.app.voip"]))
-        #expect(try material.topics(asked: []) == ["com.example.app.voip"])
+        let material = try certificate(apple: AppleExtensions(topics: ["com.example.other"]))
+        #expect(try material.topics(asked: []) == ["com.example.other"])
         #expect(throws: CredentialFault.topicNotCovered("com.example.app")) {
             try material.topics(asked: ["com.example.app"])
         }

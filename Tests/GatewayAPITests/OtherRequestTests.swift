@@ -78,7 +78,7 @@ struct CredentialRequestTests {
         let read = try Self.read(
             #"""
             {"provider": "apns", "kind": "token", "environment": "both", "key_id": "ABCDE12345",
-             "team_id": "TEAMID1234", "topics": ["com.example.app", "com.example.app"], "p8": "-----BEGIN",
+             "team_id": "TEAMID1234", "topics": ["com.example.app", "com.example.app.voip"], "p8": "-----BEGIN",
              "activate": true}
             """#)
         #expect(read.environments == [.production, .sandbox])

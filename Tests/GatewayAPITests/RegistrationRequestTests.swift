@@ -35,6 +35,28 @@ struct RegistrationRequestTests {
                     asOf: noon))
     }
 
+    @Test(
+        "names the app by its bundle id, also where it says the whole topic of its kind",
+        arguments: [
+            ("com.example.app", "voip"), ("com.example.app.voip", "voip"),
+            ("com.example.app.location-query", "location"),
+            ("com.example.app.push-type.liveactivity", "push-to-start"), ("com.example.app", "alert"),
+        ])
+    func wholeTopic(topic: String, kind: String) throws {
+        let read = try Self.read(
+            #"{"topic": "\#(topic)", "kind": "\#(kind)", "provider": "apns", "token": "00"}"#)
+        #expect(read.topic == "com.example.app")
+    }
+
+    @Test("is refused with a topic of another kind's tokens, and told the bundle id")
+    func topicOfAnotherKind() throws {
+        let problem = #expect(throws: Problem.self) {
+            try Self.read(#"{"provider": "apns", "token": "00", "topic": "com.example.app.voip"}"#)
+        }
+        #expect(problem?.code == .invalidValue && problem?.pointer == .root / "topic")
+        #expect(problem?.detail.contains("the bundle id com.example.app,") == true)
+    }
+
     @Test("clears with null what it may keep, and takes null for absence elsewhere")
     func nullClears() throws {
         let read = try Self.read(

@@ -52,9 +52,10 @@ package enum RegistrationRequest {
         _ reader: inout EnvelopeReader, installation: String, now: WallInstant
     ) throws(Problem) -> DeviceRegistration {
         let provider = try readProvider(&reader)
+        let kind = try readKind(&reader, of: provider)
         let registration = DeviceRegistration(
-            installation: installation, kind: try readKind(&reader, of: provider), provider: provider,
-            environment: try readEnvironment(&reader, of: provider), topic: try readTopic(&reader, of: provider),
+            installation: installation, kind: kind, provider: provider,
+            environment: try readEnvironment(&reader, of: provider), topic: try readTopic(&reader, of: provider, kind),
             token: try readToken(&reader, of: provider),
             user: try reader.change("user", bytesMax: RegistrationLimits.userBytesMax, isText),
             locale: try reader.change("locale", bytesMax: RegistrationLimits.localeBytesMax, isWord),
@@ -110,8 +111,9 @@ package enum RegistrationRequest {
         return try TokenText.read(value, of: provider, at: reader.pointer / "token")
     }
 
+    /// The bundle id; the suffix of a kind is added to it when sending, and so is taken off here.
     private static func readTopic(
-        _ reader: inout EnvelopeReader, of provider: Provider
+        _ reader: inout EnvelopeReader, of provider: Provider, _ kind: TokenKind
     ) throws(Problem) -> String {
         guard let topic = try reader.string("topic", bytesMax: APNsLimits.topicBytesMax) else { return "" }
         guard provider == .apns else {
@@ -123,7 +125,14 @@ package enum RegistrationRequest {
                 .invalidValue, "A topic is a bundle id such as com.example.app, without blanks.",
                 at: reader.pointer / "topic")
         }
-        return topic
+        guard let bundleID = APNsPushTypes.bundleID(ofTopic: topic, kind: kind) else {
+            throw Problem(
+                .invalidValue,
+                "This is the topic of another kind's tokens. Name the app by the bundle id "
+                    + "\(APNsPushTypes.bundleID(ofTopic: topic)), or the kind of the token if it is not \(kind.name).",
+                at: reader.pointer / "topic")
+        }
+        return bundleID
     }
 
     static func readTags(_ reader: inout EnvelopeReader) throws(Problem) -> DeviceRegistration.Change<[String]> {

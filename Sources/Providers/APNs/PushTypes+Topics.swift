@@ -17,11 +17,6 @@ extension APNsPushTypes {
     /// The same for a credential, which serves tokens of all kinds.
     package static func bundleID(ofTopic topic: String) -> String { splitSuffix(topic)?.bundleID ?? topic }
 
-    /// Whether a token of this kind can't belong to this topic.
-    package static func contradicts(topic: String, kind: TokenKind) -> Bool {
-        bundleID(ofTopic: topic, kind: kind) == nil
-    }
-
     private static func splitSuffix(_ topic: String) -> (bundleID: String, type: PushType)? {
         for type in PushType.allCases {
             let suffix = row(for: type).topicSuffix

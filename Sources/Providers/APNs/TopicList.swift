@@ -60,16 +60,6 @@ package enum APNsTopicList {
         }
         return found
     }
-
-    /// Whether pushes of this type can be sent to that app with a certificate of these usable topics. An empty bundle id
-    /// stands for a certificate's only topic.
-    package static func covers(_ type: PushType, bundleID: String, usable topics: [String]) -> Bool {
-        // Location pushes need a key, and no certificate's list has their topic. Source: "Creating a location push
-        // service extension".
-        guard type != .location else { return false }
-        guard !bundleID.isEmpty else { return topics.count == 1 && APNsPushTypes.row(for: type).topicSuffix.isEmpty }
-        return topics.contains(APNsPushTypes.topic(bundleID: bundleID, type: type))
-    }
 }
 
 /// Just enough DER: definite lengths, low tags.
