@@ -15,8 +15,8 @@ extension RegistryStore {
     static let eraseRoundsMax = 2_000
 
     /// Takes away every registration that names the user, and those of the same installations that name nobody; what
-    /// the feed keeps of them bears a name drawn by lot. Counts of messages stay; members of parcels that are on their
-    /// way end as `device_deleted`. Nothing of it can be undone; again does no harm.
+    /// the feed keeps of them bears a name drawn by lot. Counts of messages stay; members of parcels end as
+    /// `device_deleted` from the next lease on, and what is leased already may still be sent. Nothing of it can be undone; again does no harm.
     package func erase(user: String, app: AppID) async throws(StoreFault) -> ErasureReport {
         var report = ErasureReport()
         for _ in 0..<Self.eraseRoundsMax {
