@@ -167,6 +167,9 @@ let package = Package(
         suite("GatewayTests", ["Gateway", "PushModel", "Transport"]),
         suite("ThreadTests", ["PushModel", "Encodings", "Postgres", "Reactor", "Signing", "TLS"]),
         suite(
-            "JourneyTests", ["Encodings", "JSON", "Postgres", "PushModel", "Reactor", "Signing", "Simulator", "TLS"]),
+            "JourneyTests",
+            [
+                "APNs", "Encodings", "FCM", "JSON", "Postgres", "PushModel", "Reactor", "Signing", "Simulator", "TLS",
+            ]),
     ]
 )

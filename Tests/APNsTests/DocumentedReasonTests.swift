@@ -98,9 +98,11 @@ struct DocumentedReasonTests {
         #expect(verdict.isDocumented)
     }
 
-    @Test("stands in the table once")
+    @Test("stands in the table once, and in this one")
     func once() {
         #expect(Set(ReasonCase.all.map(\.reason)).count == ReasonCase.all.count)
+        let table = APNsResponse.documented.map { "\($0.status) \($0.reason)" }
+        #expect(ReasonCase.all.map(\.testDescription).sorted() == table.sorted())
     }
 
     @Test("retires a token in two cases only, and suspects it in two others")

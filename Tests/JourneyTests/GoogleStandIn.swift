@@ -34,6 +34,12 @@ struct GoogleStandIn: Sendable {
         return key.split(separator: "\n").filter { !$0.hasPrefix("---") }.map(String.init)
     }
 
+    /// All that named the token, in the order of arrival; also what a script answered, without a look at it.
+    func requests(to token: String) async -> [ReceivedPush] {
+        let scripted = await simulator.received("").filter { String(decoding: $0.body, as: UTF8.self).contains(token) }
+        return (scripted + (await simulator.received(token))).sorted { $0.arrivedAt < $1.arrivedAt }
+    }
+
     /// The messages that a token received, as JSON.
     func messages(to token: String) async throws -> [JSONObject] {
         try await simulator.received(token).filter { $0.reason == nil }.compactMap { push in

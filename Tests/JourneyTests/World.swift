@@ -138,26 +138,32 @@ final class World: Sendable {
     }
 
     /// - Parameter topics: nil: the app's one.
-    func activateToken(for app: App, topics: [String]? = nil, through gateway: Gateway) async throws {
+    /// - Parameter keyID: nil: the app's one.
+    func activateToken(
+        for app: App, topics: [String]? = nil, keyID: String? = nil, through gateway: Gateway
+    ) async throws {
         let topics = topics ?? [app.topic]
         let list = topics.map { #""\#($0)""# }.joined(separator: ", ")
         let p8 = String(decoding: try signingKey.privatePEM(), as: UTF8.self).replacing("\n", with: "\\n")
         try await gateway.api.expect(
             201, "POST", "/v1/apps/\(app)/credentials",
             """
-            {"provider": "apns", "kind": "token", "environment": "\(app.environment)", "key_id": "\(app.keyID)",
+            {"provider": "apns", "kind": "token", "environment": "\(app.environment)", "key_id": "\(keyID ?? app.keyID)",
              "team_id": "TEAMID1234", "topics": [\(list)], "p8": "\(p8)", "activate": true}
             """)
     }
 }
 
-enum App: String, Sendable, CustomStringConvertible {
-    case garden, forest
+struct App: Sendable, CustomStringConvertible {
+    static let garden = App(slug: "garden", keyID: "GARDEN1234")
+    static let forest = App(slug: "forest", environment: "sandbox", keyID: "FOREST1234")
 
-    var description: String { rawValue }
-    var environment: String { self == .garden ? "production" : "sandbox" }
-    var topic: String { "com.example.\(rawValue)" }
-    var keyID: String { self == .garden ? "GARDEN1234" : "FOREST1234" }
+    let slug: String
+    var environment = "production"
+    let keyID: String
+
+    var description: String { slug }
+    var topic: String { "com.example.\(slug)" }
 }
 
 /// A running gateway and its API.
@@ -225,8 +231,11 @@ struct Gateway: Sendable {
     }
 
     func state(of device: Device, _ app: App) async throws -> String {
-        try await api.expect(200, "GET", "/v1/apps/\(app)/devices/\(device.installation)").decoded(Registered.self)
-            .state
+        try await state(of: device.installation, app)
+    }
+
+    func state(of installation: String, _ app: App) async throws -> String {
+        try await api.expect(200, "GET", "/v1/apps/\(app)/devices/\(installation)").decoded(Registered.self).state
     }
 
     func isReady() async throws -> Bool { try await api.call("GET", "/readyz").status == 200 }

@@ -23,6 +23,11 @@ package enum APNsResponse {
             connection: row.connection, alarm: row.alarm, reason: reason, isDocumented: word != nil)
     }
 
+    /// Every answer of the table: what has to hold for each of them is held against these.
+    package static var documented: [(status: Int, reason: String)] {
+        APNsRejections.rows.map { ($0.status, $0.reason) }
+    }
+
     private static func outcome(
         _ row: APNsReasonRow, _ reason: String, since: WallInstant?, _ retryAfter: Duration?
     ) -> Outcome {

@@ -23,6 +23,16 @@ struct FCMErrorRow: Equatable, Sendable {
     let after: Duration?
     let connection: ConnectionAdvice
     let alarm: ProviderAlarm?
+
+    /// Tells it from the others of its table.
+    var name: String {
+        switch condition {
+        case .always: word
+        case .httpStatus(let status): "\(word) with \(status)"
+        case .tokenIsDoubted: "\(word) about the token"
+        case .deviceQuota: "\(word) about the device"
+        }
+    }
 }
 
 /// The one table of FCM's answers. Source: "FCM error codes" (v1), google.rpc.Code, and what operators saw.

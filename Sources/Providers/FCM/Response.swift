@@ -29,6 +29,11 @@ package enum FCMResponse {
             connection: row.connection, alarm: row.alarm, reason: reason, isDocumented: known != nil)
     }
 
+    /// Every answer of the two tables, by a name of its own: what has to hold for each of them is held against these.
+    package static var documented: [String] {
+        FCMRejections.codes.map { "FcmError " + $0.name } + FCMRejections.statuses.map(\.name)
+    }
+
     private static func knownRow(_ status: Int, _ error: FCMErrorBody) -> FCMErrorRow? {
         if let code = error.errorCode, code != unspecified {
             return FCMRejections.codes.first { $0.word == code && holds($0.condition, status, error) }

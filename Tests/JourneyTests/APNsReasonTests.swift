@@ -1,0 +1,102 @@
+import APNs
+import PushModel
+import Simulator
+import Testing
+
+extension Journeys {
+    @Suite("Each documented reason of APNs")
+    struct APNsReasonTests {
+        /// In the order of the table.
+        private static let rows: [ReasonRow] = [
+            .about("40", 400, "BadCollapseId", .ends("rejected")),
+            .about("41", 400, "BadExpirationDate", .ends("rejected")),
+            .about("43", 400, "BadPriority", .ends("rejected")),
+            .about("47", 400, "InvalidPushType", .ends("rejected")),
+            .about("0b", 413, "PayloadTooLarge", .ends("rejected")),
+            .about("44", 400, "BadTopic", .ends("rejected")),
+
+            .about("04", 400, "BadDeviceToken", .ends("rejected", verdict: "suspected")),
+            .about("05", 400, "DeviceTokenNotForTopic", .ends("rejected", verdict: "suspected")),
+            .about("01", 410, "Unregistered", .ends("unregistered", verdict: "retired")),
+            .about("03", 410, "ExpiredToken", .ends("unregistered", verdict: "retired")),
+
+            .about("42", 400, "BadMessageId", .ends("rejected")),
+            .about("45", 400, "DuplicateHeaders", .ends("rejected")),
+            .about("48", 400, "MissingDeviceToken", .ends("rejected")),
+            .about("4a", 400, "PayloadEmpty", .ends("rejected")),
+            .about("51", 404, "BadPath", .ends("rejected")),
+            .about("52", 405, "MethodNotAllowed", .ends("rejected")),
+
+            .alone("0a", 400, "TopicDisallowed", .refused),
+            .alone("49", 400, "MissingTopic", .refused),
+            .alone("4b", 403, "BadCertificate", .refused),
+            .alone("4c", 403, "BadCertificateEnvironment", .refused),
+            .alone("0e", 403, "Forbidden", .refused),
+            .alone("0d", 403, "InvalidProviderToken", .refused),
+            .alone("4d", 403, "MissingProviderToken", .refused),
+            .alone("4f", 403, "BadEnvironmentKeyIdInToken", .refused),
+            .alone("50", 403, "BadEnvironmentKeyInToken", .refused),
+            // The token is young: no other may be signed with this key now.
+            .alone("0c", 403, "ExpiredProviderToken", .waitsForCredential("provider_token_expired", tried: true)),
+            .alone("4e", 403, "UnrelatedKeyIdInToken", .comesAgain("provider_token_expired")),
+            .alone("0f", 429, "TooManyProviderTokenUpdates", .comesAgain("provider_throttled")),
+
+            .about("06", 429, "TooManyRequests", .comesAgain("device_throttled")),
+            .about("46", 400, "IdleTimeout", .comesAgain("provider_busy")),
+            .about("09", 503, "Shutdown", .comesAgain("provider_busy")),
+            .about("07", 500, "InternalServerError", .comesAgain("provider_busy")),
+            .about("08", 503, "ServiceUnavailable", .comesAgain("provider_busy")),
+            .scripted(503, "Service Unavailable", .comesAgain("provider_busy")),
+        ]
+
+        /// Words that Apple may invent, and answers of somebody in between.
+        private static let undocumented: [ReasonRow] = [
+            .odd("11", "ReasonOfTomorrow", .ends("rejected")),
+            .odd("12", "ReasonOfTomorrow", .comesAgain("provider_busy")),
+            .odd("02", "Unregistered", .ends("unregistered")),
+            .odd("13", "Unregistered", .ends("unregistered", verdict: "retired")),
+            .odd("27", "status_500", .comesAgain("provider_busy")),
+            .odd("28", "status_400", .ends("rejected")),
+        ]
+
+        @Test("becomes what its row says: at the stand-in, in the push's story, in the account, in the feed")
+        func journey() async throws {
+            let names = Self.rows.compactMap(\.name).sorted()
+            try #require(names == APNsResponse.documented.map { "\($0.status) \($0.reason)" }.sorted())
+            try await ReasonJourney.take(Self.rows + Self.undocumented, of: .apns)
+        }
+    }
+}
+
+extension ReasonRow {
+    /// About this push, whoever else's are under way. What comes again is refused the first time only.
+    fileprivate static func about(_ fate: String, _ status: Int, _ reason: String, _ sequel: Sequel) -> ReasonRow {
+        ReasonRow(
+            name: "\(status) \(reason)", provider: .apns, way: .token(beginning(fate, sequel)), reason: reason,
+            sequel: sequel)
+    }
+
+    fileprivate static func alone(_ fate: String, _ status: Int, _ reason: String, _ sequel: Sequel) -> ReasonRow {
+        var row = about(fate, status, reason, sequel)
+        row.isAlone = true
+        return row
+    }
+
+    fileprivate static func scripted(_ status: Int, _ reason: String, _ sequel: Sequel) -> ReasonRow {
+        let answer = ScriptedAnswer(status: status, reason: reason)
+        return ReasonRow(
+            name: "\(status) \(reason)", provider: .apns, way: .script(answer), reason: reason, sequel: sequel)
+    }
+
+    fileprivate static func odd(_ fate: String, _ reason: String, _ sequel: Sequel) -> ReasonRow {
+        ReasonRow(name: nil, provider: .apns, way: .token(beginning(fate, sequel)), reason: reason, sequel: sequel)
+    }
+
+    private static func beginning(_ fate: String, _ sequel: Sequel) -> String {
+        if case .ends = sequel { "dead\(fate)00" } else { "dead\(fate)01" }
+    }
+}
+
+extension ReasonRow.Sequel {
+    fileprivate static let refused = ReasonRow.Sequel.waitsForCredential("credential_refused", tried: false)
+}

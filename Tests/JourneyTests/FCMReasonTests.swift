@@ -1,0 +1,131 @@
+import FCM
+import PushModel
+import Simulator
+import Testing
+
+extension Journeys {
+    @Suite("Each documented error of FCM")
+    struct FCMReasonTests {
+        /// In the order of the tables: with an FcmError, and without.
+        private static let rows: [ReasonRow] = [
+            .about("UNREGISTERED", "FcmError UNREGISTERED with 404", .ends("unregistered", verdict: "retired")),
+            .scripted(400, "INVALID_ARGUMENT", code: "UNREGISTERED", .ends("rejected", verdict: "suspected")),
+            .about("SENDER_ID_MISMATCH", "FcmError SENDER_ID_MISMATCH", .ends("rejected", verdict: "suspected")),
+            .about(
+                "INVALID_TOKEN", "FcmError INVALID_ARGUMENT about the token", .ends("rejected", verdict: "suspected")),
+            .about(
+                "INVALID_TOKEN_FIELD", "FcmError INVALID_ARGUMENT about the token",
+                .ends("rejected", verdict: "suspected")),
+            .about("MESSAGE_TOO_BIG", "FcmError INVALID_ARGUMENT", .ends("rejected")),
+            .about("INVALID_TTL", "FcmError INVALID_ARGUMENT", .ends("rejected")),
+            .about("THIRD_PARTY_AUTH_ERROR", "FcmError THIRD_PARTY_AUTH_ERROR", .ends("rejected")),
+            .about("APNS_AUTH_ERROR", "FcmError APNS_AUTH_ERROR", .ends("rejected")),
+            .about(
+                "QUOTA_EXCEEDED_DEVICE", "FcmError QUOTA_EXCEEDED about the device", .comesAgain("device_throttled")),
+            .alone("QUOTA_EXCEEDED", "FcmError QUOTA_EXCEEDED", .comesAgain("provider_throttled")),
+            .alone("QUOTA_EXCEEDED_PROJECT", "FcmError QUOTA_EXCEEDED", .comesAgain("provider_throttled")),
+            .alone("QUOTA_EXCEEDED_TOPIC", "FcmError QUOTA_EXCEEDED", .comesAgain("provider_throttled")),
+            .about("UNAVAILABLE", "FcmError UNAVAILABLE", .comesAgain("provider_busy")),
+            .about("INTERNAL", "FcmError INTERNAL", .comesAgain("provider_busy")),
+
+            .scripted(
+                400, "INVALID_ARGUMENT", detail: .badToken, name: "INVALID_ARGUMENT about the token",
+                .ends("rejected", verdict: "suspected")),
+            .about("INVALID_PAYLOAD", "INVALID_ARGUMENT", .ends("rejected")),
+            .scripted(400, "OUT_OF_RANGE", .ends("rejected")),
+            .alone("UNAUTHENTICATED", "UNAUTHENTICATED", .comesAgain("provider_token_expired")),
+            .alone("PERMISSION_DENIED", "PERMISSION_DENIED", .refused),
+            .alone("NOT_FOUND", "NOT_FOUND", .refused),
+            .scripted(
+                429, "RESOURCE_EXHAUSTED", detail: .deviceQuota, name: "RESOURCE_EXHAUSTED about the device",
+                .comesAgain("device_throttled")),
+            .scripted(429, "RESOURCE_EXHAUSTED", .comesAgain("provider_throttled")),
+            .scripted(503, "UNAVAILABLE", .comesAgain("provider_busy")),
+            .scripted(500, "INTERNAL", .comesAgain("provider_busy")),
+            .scripted(504, "DEADLINE_EXCEEDED", .comesAgain("provider_busy")),
+            .scripted(500, "UNKNOWN", .comesAgain("provider_busy")),
+            .scripted(500, "DATA_LOSS", .comesAgain("provider_busy")),
+            .scripted(409, "ABORTED", .comesAgain("provider_busy")),
+            .scripted(499, "CANCELLED", .comesAgain("provider_busy")),
+            .scripted(501, "UNIMPLEMENTED", .ends("rejected")),
+        ]
+
+        /// Words that Google may invent, its code that says nothing, and pages of somebody in between.
+        private static let undocumented: [ReasonRow] = [
+            .odd("UNKNOWN_CODE_400", "CODE_OF_TOMORROW", .ends("rejected")),
+            .odd("UNKNOWN_CODE_503", "CODE_OF_TOMORROW", .comesAgain("provider_busy")),
+            .odd("UNSPECIFIED_ERROR_500", "UNKNOWN", .comesAgain("provider_busy")),
+            .odd("HTML_404", "status_404", .refused, isAlone: true),
+            .odd("HTML_429", "status_429", .comesAgain("provider_throttled"), isAlone: true),
+            .odd("HTML_502", "status_502", .comesAgain("provider_busy")),
+            .odd("EMPTY_500", "status_500", .comesAgain("provider_busy")),
+        ]
+
+        @Test("becomes what its row says: at the stand-in, in the push's story, in the account, in the feed")
+        func journey() async throws {
+            // Some have several shapes.
+            let names = Set(Self.rows.compactMap(\.name))
+            try #require(names.sorted() == FCMResponse.documented.sorted())
+            try await ReasonJourney.take(Self.rows + Self.undocumented, of: .fcm)
+        }
+    }
+}
+
+/// What else stands in an answer of Google's.
+private enum Detail: String {
+    case badToken = """
+        {"@type": "type.googleapis.com/google.rpc.BadRequest",
+         "fieldViolations": [{"field": "message.token", "description": "Invalid registration token"}]}
+        """
+    case deviceQuota = """
+        {"@type": "type.googleapis.com/google.rpc.QuotaFailure",
+         "violations": [{"subject": "device", "description": "Too many messages"}]}
+        """
+}
+
+extension ReasonRow {
+    /// About this push, whoever else's are under way. What comes again is refused the first time only.
+    fileprivate static func about(_ fate: String, _ name: String, _ sequel: Sequel) -> ReasonRow {
+        let word = name.split(separator: " ").first { $0 != "FcmError" } ?? ""
+        return ReasonRow(
+            name: name, provider: .fcm, way: .token(beginning(fate, sequel)), reason: String(word), sequel: sequel)
+    }
+
+    fileprivate static func alone(_ fate: String, _ name: String, _ sequel: Sequel) -> ReasonRow {
+        var row = about(fate, name, sequel)
+        row.isAlone = true
+        return row
+    }
+
+    fileprivate static func odd(
+        _ fate: String, _ reason: String, _ sequel: Sequel, isAlone: Bool = false
+    ) -> ReasonRow {
+        ReasonRow(
+            name: nil, provider: .fcm, way: .token(beginning(fate, sequel)), reason: reason, sequel: sequel,
+            isAlone: isAlone)
+    }
+
+    fileprivate static func scripted(
+        _ status: Int, _ word: String, code: String? = nil, detail: Detail? = nil, name: String? = nil,
+        _ sequel: Sequel
+    ) -> ReasonRow {
+        let type = "type.googleapis.com/google.firebase.fcm.v1.FcmError"
+        let own = code.map { #"{"@type": "\#(type)", "errorCode": "\#($0)"}"# }
+        let details = [own, detail?.rawValue].compactMap { $0 }.joined(separator: ", ")
+        let body = """
+            {"error": {"code": \(status), "message": "No.", "status": "\(word)", "details": [\(details)]}}
+            """
+        let answer = ScriptedAnswer(status: status, reason: code ?? word, body: Array(body.utf8))
+        return ReasonRow(
+            name: name ?? code.map { "FcmError \($0)" } ?? word, provider: .fcm, way: .script(answer),
+            reason: code ?? word, sequel: sequel)
+    }
+
+    private static func beginning(_ fate: String, _ sequel: Sequel) -> String {
+        if case .ends = sequel { fate } else { "\(fate):1" }
+    }
+}
+
+extension ReasonRow.Sequel {
+    fileprivate static let refused = ReasonRow.Sequel.waitsForCredential("credential_refused", tried: false)
+}

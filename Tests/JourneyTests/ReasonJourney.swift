@@ -1,0 +1,223 @@
+import Encodings
+import Foundation
+import JSON
+import PushModel
+import Simulator
+import Testing
+
+/// Takes answers of one provider the whole way, through one gateway: those that are about their push only in one
+/// broadcast, among devices with whom nothing is wrong; those that are about a lane in apps of their own.
+struct ReasonJourney: Sendable {
+    let world: World
+    let gateway: Gateway
+    let provider: Provider
+
+    private static let healthyCount = 20
+
+    static func take(_ rows: [ReasonRow], of provider: Provider) async throws {
+        try await World.within { world in
+            let journey = ReasonJourney(world: world, gateway: try await world.gateway(), provider: provider)
+            let time = Task { try await world.letWaitsPass() }
+            defer { time.cancel() }
+            try await journey.takeTogether(rows.filter { !$0.isAlone && !$0.isScripted })
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for (number, row) in rows.enumerated() where row.isAlone && !row.isScripted {
+                    group.addTask { try await journey.takeAlone(row, number) }
+                }
+                try await group.waitForAll()
+            }
+            // A script hits the next request, whosever that is.
+            for (number, row) in rows.enumerated() where row.isScripted {
+                try await journey.takeScripted(row, number)
+            }
+            time.cancel()
+            try await journey.gateway.stopGently()
+        }
+    }
+
+    private func takeTogether(_ rows: [ReasonRow]) async throws {
+        try await furnish(.garden, rows.enumerated().map { ($1.installation, $1.token($0)) } + healthy(.garden))
+        let message = try await gateway.broadcast(.garden)
+        let account = try await gateway.finished(message, of: .garden)
+        #expect(account.addsUp && account.audience == rows.count + Self.healthyCount)
+        var wanted: [String: Int] = [:]
+        for row in rows { if let ending = row.ending { wanted["\(ending)", default: 0] += 1 } }
+        let told = (account.reasons ?? []).filter { $0.outcome != "accepted" }
+        let counts = told.map { ("\((state: $0.outcome, reason: $0.reason))", $0.count) }
+        #expect(Dictionary(uniqueKeysWithValues: counts) == wanted)
+        for (number, row) in rows.enumerated() { try await check(row, row.token(number), message, .garden) }
+        try await checkHealthy(.garden)
+        let failures = try await gateway.failures(message, of: .garden)
+        let ended = rows.filter { $0.ending != nil }.map(\.installation)
+        #expect(failures.compactMap(\.installation).sorted() == ended.sorted())
+        #expect(failures.allSatisfy { $0.attempts == 1 })
+    }
+
+    /// About the lane: the app's other device waits with it at most, and everybody else's are none the slower.
+    private func takeAlone(_ row: ReasonRow, _ number: Int) async throws {
+        let app = App(slug: "app-\(number)", keyID: "KEY000\(1_000 + number)")
+        let token = row.token(number)
+        try await furnish(app, [(row.installation, token)] + healthy(app, family: number))
+        let message = try await gateway.broadcast(app)
+        if case .waitsForCredential(let cause, let tried) = row.sequel {
+            try await eventually("\(row) to wait") {
+                let story = try await gateway.story(of: row.installation, message, app)
+                return story.state == "waiting" && story.reason == cause && story.attempts == (tried ? 1 : 0)
+            }
+            #expect(await requests(token).count == 1, "\(row): a refused credential is not tried again and again")
+            #expect(try await gateway.account(message, of: app).state != "finished", "\(row)")
+            try await checkNeighbours(row)
+            #expect(await requests(token).count == 1, "\(row): nor meanwhile")
+            try await mend(app, number)
+        }
+        let account = try await gateway.finished(message, of: app)
+        #expect(account.addsUp && account.endings == ["accepted": 1 + Self.healthyCount], "\(row): \(account)")
+        try await check(row, token, message, app)
+        try await checkHealthy(app, family: number)
+    }
+
+    private func takeScripted(_ row: ReasonRow, _ number: Int) async throws {
+        guard case .script(let answer) = row.way else { return }
+        let app = App(slug: "app-\(number)", keyID: "KEY000\(1_000 + number)")
+        let token = row.token(number)
+        try await furnish(app, [(row.installation, token)])
+        let fault = ScriptedFault(.answer(answer), at: 1, every: 1, times: 1)
+        await follow(SimulatorScript(faults: [fault]))
+        let message = try await gateway.broadcast(app)
+        let account = try await gateway.finished(message, of: app)
+        let ending = row.ending?.state ?? "accepted"
+        #expect(account.addsUp && account.endings == [ending: 1], "\(row): \(account)")
+        let reasons = (account.reasons ?? []).filter { $0.outcome != "accepted" }
+        #expect(reasons.map(\.reason) == (row.ending.map { [$0.reason] } ?? []), "\(row)")
+        try await check(row, token, message, app)
+    }
+
+    /// The push's story, its requests, and what was concluded about its token.
+    private func check(_ row: ReasonRow, _ token: String, _ message: String, _ app: App) async throws {
+        let story = try await gateway.story(of: row.installation, message, app)
+        #expect(story.steps == row.steps, "\(row)")
+        #expect(story.state == row.ending?.state ?? "accepted", "\(row)")
+        #expect(story.reason == row.ending?.reason, "\(row)")
+
+        let requests = await requests(token)
+        #expect(requests.count == row.requests, "\(row)")
+        #expect(requests.first?.status != 200, "\(row)")
+        #expect(requests.dropFirst().allSatisfy { $0.status == 200 }, "\(row)")
+        // The badge was raised once, and the push kept its name: a device shows it once.
+        #expect(Set(try requests.map { try shown($0) }).count == 1, "\(row)")
+
+        let feedback = try await gateway.feedback(app).filter { $0.installation == row.installation }
+        #expect(feedback.map(\.verdict) == (row.verdict.map { [$0] } ?? []), "\(row)")
+        #expect(feedback.allSatisfy { $0.reason == row.reason }, "\(row)")
+        #expect(try await gateway.state(of: row.installation, app) == row.verdict ?? "active", "\(row)")
+    }
+
+    private func checkHealthy(_ app: App, family: Int = 0) async throws {
+        for (installation, token) in healthy(app, family: family) {
+            #expect(await requests(token).count { $0.status == 200 } == 1, "\(installation)")
+        }
+    }
+
+    /// Others' pushes go while this row's lane is shut.
+    private func checkNeighbours(_ row: ReasonRow) async throws {
+        let names = healthy(.garden).prefix(3).map { #""\#($0.installation)""# }.joined(separator: ", ")
+        let message = try await gateway.send(.garden, audience: #"{"installations": [\#(names)]}"#)
+        let account = try await gateway.finished(message, of: .garden)
+        #expect(account.addsUp && account.endings == ["accepted": 3], "beside \(row)")
+    }
+}
+
+// What is different from provider to provider.
+extension ReasonJourney {
+    private typealias Installed = (installation: String, token: String)
+
+    private func healthy(_ app: App, family: Int = 0) -> [Installed] {
+        (0..<Self.healthyCount).map { number in
+            let beginning = ReasonRow.healthyBeginning(provider)
+            return ("\(app)-\(number)", ReasonRow.token(provider, beginning, 1_000 * (family + 1) + number))
+        }
+    }
+
+    private func furnish(_ app: App, _ devices: [Installed]) async throws {
+        try await gateway.api.expect(201, "POST", "/v1/apps", #"{"slug": "\#(app)", "name": "An app"}"#)
+        switch provider {
+        // For production only: a token that is doubted there is tried nowhere else.
+        case .apns: try await world.activateToken(for: app, through: gateway)
+        default: try await gateway.submit(world.google.credential, to: app)
+        }
+        let lines = devices.map {
+            #"{"installation": "\#($0.installation)", "provider": "\#(provider.name)", "token": "\#($0.token)"}"#
+        }
+        try await gateway.api.expect(
+            200, "POST", "/v1/apps/\(app)/devices/import", lines.joined(separator: "\n") + "\n",
+            contentType: "application/x-ndjson")
+    }
+
+    /// Another key: of the same key, APNs would refuse another provider token for a while.
+    private func mend(_ app: App, _ number: Int) async throws {
+        switch provider {
+        case .apns: try await world.activateToken(for: app, keyID: "NEW000\(1_000 + number)", through: gateway)
+        default: try await gateway.submit(world.google.credential, to: app)
+        }
+    }
+
+    private func follow(_ script: SimulatorScript) async {
+        switch provider {
+        case .apns: await world.production.simulator.follow(script)
+        default: await world.google.simulator.follow(script)
+        }
+    }
+
+    /// What a repeated push must not change. FCM's message says how long it still has.
+    private func shown(_ push: ReceivedPush) throws -> [UInt8] {
+        guard provider == .fcm else { return Array(push.apnsID.utf8) + push.body }
+        let message = try JSONReader.read(push.body).object?["message"]?.object
+        return try #require(message?["android"]?.object?["notification"]).bytes
+    }
+
+    private func requests(_ token: String) async -> [ReceivedPush] {
+        switch provider {
+        case .apns:
+            await world.production.simulator.received(DeviceToken(bytes: Hexadecimal.decode(token.utf8) ?? []))
+        default: await world.google.requests(to: token)
+        }
+    }
+}
+
+extension ReasonRow {
+    fileprivate var isScripted: Bool { if case .script = way { true } else { false } }
+}
+
+extension World {
+    /// Lets the pauses before further attempts pass in a moment, until it is cancelled.
+    fileprivate func letWaitsPass() async throws {
+        try await database { pool in
+            while !Task.isCancelled {
+                try await pool.script("UPDATE parcels SET due_at = now() WHERE state = 1 AND due_at > now()")
+                try? await Task.sleep(for: .milliseconds(200))
+            }
+        }
+    }
+}
+
+extension Gateway {
+    fileprivate struct Failure: Decodable {
+        let installation: String?
+        let attempts: Int
+    }
+
+    fileprivate func story(of installation: String, _ message: String, _ app: App) async throws -> Story {
+        try await api.expect(200, "GET", "/v1/apps/\(app)/messages/\(message)/devices/\(installation)")
+            .decoded(Story.self)
+    }
+
+    fileprivate func failures(_ message: String, of app: App) async throws -> [Failure] {
+        struct Page: Decodable { let items: [Failure] }
+        return try await api.expect(200, "GET", "/v1/apps/\(app)/messages/\(message)/failures?limit=500")
+            .decoded(Page.self).items
+    }
+
+    fileprivate func submit(_ credential: String, to app: App) async throws {
+        try await api.expect(201, "POST", "/v1/apps/\(app)/credentials", credential)
+    }
+}

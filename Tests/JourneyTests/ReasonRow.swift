@@ -1,0 +1,106 @@
+import PushModel
+import Simulator
+
+/// One answer of a provider, and what has to become of its push on the whole way.
+struct ReasonRow: Sendable, CustomStringConvertible {
+    /// How the stand-in is brought to say it.
+    enum Way: Sendable {
+        /// By the token's own beginning: docs/simulator.md.
+        case token(String)
+        /// To the next request.
+        case script(ScriptedAnswer)
+    }
+
+    /// What follows from it.
+    enum Sequel: Equatable, Sendable {
+        /// The push ends there, and is never tried again; the feed says the verdict, if there is one about the token.
+        case ends(String, verdict: String? = nil)
+        /// The push waits for this cause, comes again by itself, and is accepted.
+        case comesAgain(String)
+        /// The push waits for this cause until somebody hands in another credential, and is accepted then. `tried`: the
+        /// refused attempt counts.
+        case waitsForCredential(String, tried: Bool)
+    }
+
+    /// The row of the provider's table. nil: it stands in none, and its status speaks.
+    let name: String?
+    let provider: Provider
+    let way: Way
+    /// The provider's word for it, as the account has it.
+    let reason: String
+    let sequel: Sequel
+    /// Whether it says something about the lane: then its app has no other rows.
+    var isAlone = false
+
+    var description: String { "\(name ?? "undocumented \(reason)") by \(wayText)" }
+
+    private var wayText: String {
+        switch way {
+        case .token(let beginning): beginning
+        case .script(let answer): "\(answer.status)"
+        }
+    }
+
+    /// Of this row's device.
+    var installation: String {
+        let letters = description.map { $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "-" }
+        return "\(provider.name)-\(String(letters))"
+    }
+
+    /// Its token, with the zeros by which logs are searched for it.
+    func token(_ number: Int) -> String {
+        let beginning = if case .token(let text) = way { text } else { Self.healthyBeginning(provider) }
+        return Self.token(provider, beginning, number)
+    }
+
+    static func token(_ provider: Provider, _ beginning: String, _ number: Int) -> String {
+        guard provider == .apns else { return "\(beginning)-\(number)-0000000000000000" }
+        let digits = String(number, radix: 16)
+        return beginning + String(repeating: "0", count: 64 - beginning.utf8.count - digits.utf8.count) + digits
+    }
+
+    static func healthyBeginning(_ provider: Provider) -> String { provider == .apns ? "a11e0000" : "live" }
+}
+
+/// What `GET .../messages/{id}/devices/{installation}` tells.
+struct Story: Decodable, Equatable {
+    struct Step: Decodable, Equatable {
+        let step: String
+        let reason: String?
+        let attempts: Int?
+
+        init(_ step: String, _ reason: String? = nil, attempts: Int? = nil) {
+            self.step = step
+            self.reason = reason
+            self.attempts = attempts
+        }
+    }
+
+    let state: String
+    let reason: String?
+    let attempts: Int?
+    let steps: [Step]
+}
+
+extension ReasonRow {
+    /// The whole story, once it is over.
+    var steps: [Story.Step] {
+        let begins = Story.Step("message_accepted")
+        switch sequel {
+        case .ends(let state, _): return [begins, Story.Step(state, reason, attempts: 1)]
+        case .comesAgain(let cause), .waitsForCredential(let cause, tried: true):
+            return [begins, Story.Step("goes_on", cause, attempts: 1), Story.Step("accepted", attempts: 2)]
+        case .waitsForCredential(_, tried: false): return [begins, Story.Step("accepted", attempts: 1)]
+        }
+    }
+
+    /// How often the push was sent.
+    var requests: Int { if case .ends = sequel { 1 } else { 2 } }
+
+    /// The state and reason in the message's account; nil: accepted.
+    var ending: (state: String, reason: String)? {
+        if case .ends(let state, _) = sequel { (state, reason) } else { nil }
+    }
+
+    var verdict: String? { if case .ends(_, let verdict) = sequel { verdict } else { nil } }
+}
