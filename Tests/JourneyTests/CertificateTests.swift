@@ -65,19 +65,23 @@ extension World {
     fileprivate func certificate() throws -> TLSIdentity { try Self.certificate(of: authority) }
 
     /// As Apple writes one for the app in the garden.
-    fileprivate static func certificate(of authority: CertificateAuthority) throws -> TLSIdentity {
+    static func certificate(
+        of authority: CertificateAuthority, isDevelopment: Bool = true, isProduction: Bool = true
+    ) throws -> TLSIdentity {
         let subject = CertificateSubject(
             commonName: "Apple Push Services: \(App.garden.topic)", userID: App.garden.topic,
             organizationalUnit: "TEAMID1234")
-        return try authority.issue(
-            subject, validity: .days(2, from: Clocks.wallNow()), apple: AppleExtensions(topics: [App.garden.topic]))
+        let apple = AppleExtensions(
+            isDevelopment: isDevelopment, isProduction: isProduction, topics: [App.garden.topic])
+        return try authority.issue(subject, validity: .days(2, from: Clocks.wallNow()), apple: apple)
     }
 }
 
 extension Gateway {
     /// Takes the certificate into use at once.
-    fileprivate func submit(
-        _ identity: TLSIdentity, as form: Journeys.CertificateTests.Form, in folder: URL
+    func submit(
+        _ identity: TLSIdentity, as form: Journeys.CertificateTests.Form, environment: String = "production",
+        in folder: URL
     ) async throws {
         let pem = try identity.pem()
         let secret: String
@@ -92,7 +96,8 @@ extension Gateway {
         try await api.expect(
             201, "POST", "/v1/apps/garden/credentials",
             """
-            {"provider": "apns", "kind": "certificate", "environment": "production", "activate": true, \(secret)}
+            {"provider": "apns", "kind": "certificate", "environment": "\(environment)", "activate": true,
+             \(secret)}
             """)
     }
 

@@ -188,13 +188,18 @@ struct Gateway: Sendable {
     }
 
     func send(_ app: App, audience: String, ttlSeconds: Int = 86_400) async throws -> String {
-        let reply = try await api.expect(
-            202, "POST", "/v1/apps/\(app)/messages",
+        try await send(
+            app,
             """
             {"audience": \(audience), "badge": "increment", "options": {"ttl_seconds": \(ttlSeconds)},
              "notification": {"title": "Carillon", "body": "Twelve o'clock"}}
-            """)
-        return try reply.decoded(Accepted.self).id
+            """)[0]
+    }
+
+    /// The ids of the messages that a request becomes: of a list of records, one each.
+    func send(_ app: App, _ request: String) async throws -> [String] {
+        let accepted = try await api.expect(202, "POST", "/v1/apps/\(app)/messages", request).decoded(Accepted.self)
+        return accepted.messages ?? [accepted.id]
     }
 
     func account(_ message: String, of app: App) async throws -> Account {
@@ -257,6 +262,10 @@ struct Gateway: Sendable {
         let next: String?
     }
 
-    private struct Accepted: Decodable { let id: String }
+    private struct Accepted: Decodable {
+        let id: String
+        let messages: [String]?
+    }
+
     private struct Registered: Decodable { let state: String }
 }

@@ -1,0 +1,242 @@
+import Foundation
+import JSON
+import PushModel
+import Simulator
+import TLS
+import Testing
+
+extension Journeys {
+    /// The procedure by which backends pushed in the days of Apple's binary protocol, walked from its beginning to its
+    /// end. What has taken the place of what Apple has switched off stands in docs/decisions/0013.
+    @Suite("The classic procedure")
+    struct ClassicProcedureTests {
+        @Test("holds: one token base, lists of aps records, badges that the server keeps, and word of who is gone")
+        func journey() async throws {
+            try await World.within { world in
+                let backend = ClassicBackend(world: world, gateway: try await world.gateway())
+                try await backend.obtainCertificates()
+                try await backend.maintainTokens()
+                try await backend.sendRecords()
+                try await backend.sendSimplePopup()
+                try await backend.syncBadges()
+                try await backend.saveBadgeBeforeSending()
+                try await backend.keepWithinSize()
+                try await backend.hearOfTheGone()
+                try await backend.gateway.stopGently()
+            }
+        }
+    }
+}
+
+/// A Web Services program of that time, as far as it lives on today: one function a paragraph.
+private struct ClassicBackend {
+    let world: World
+    let gateway: Gateway
+
+    /// Opaque: of any length, and of no meaning to us.
+    private let phone = Device(installation: "phone", token: "a11e0000" + String(repeating: "0", count: 55) + "1")
+    private let longPhone = Device(
+        installation: "phone-with-a-long-token", token: "a11e0000" + String(repeating: "0", count: 191) + "2")
+    /// Runs an app of the developers.
+    private let tablet = Device(installation: "tablet", token: "a11e0000" + String(repeating: "0", count: 55) + "3")
+    private let left = Device(
+        installation: "phone-that-left", token: "a11e0000" + String(repeating: "0", count: 55) + "4")
+    private let android = "live-0000000000000000"
+
+    private let path = "/v1/apps/garden"
+
+    /// One certificate for development and one for distribution, each for its own of Apple's services.
+    func obtainCertificates() async throws {
+        try await gateway.api.expect(201, "POST", "/v1/apps", #"{"slug": "garden", "name": "Garden"}"#)
+        let distribution = try World.certificate(of: world.authority, isDevelopment: false)
+        let development = try World.certificate(of: world.authority, isProduction: false)
+        try await gateway.submit(distribution, as: .pkcs12, in: world.folder)
+        try await gateway.submit(development, as: .pem, environment: "sandbox", in: world.folder)
+        try await gateway.api.expect(201, "POST", "\(path)/credentials", world.google.credential)
+    }
+
+    /// The token maintainer stores registrations with their user, whichever framework the token is of, and forgets who
+    /// unregisters.
+    func maintainTokens() async throws {
+        try await register(phone, status: 201)
+        try await register(phone, status: 200)
+        try await register(longPhone, status: 201)
+        try await register(tablet, environment: "sandbox", status: 201)
+        try await gateway.api.expect(
+            201, "PUT", "\(path)/devices/android",
+            #"{"provider": "fcm", "token": "\#(android)", "user": "user-17"}"#)
+        try await register(left, status: 201)
+        try await gateway.api.expect(204, "DELETE", "\(path)/devices/\(left.installation)")
+
+        struct Page: Decodable {
+            struct Registration: Decodable {
+                let installation: String
+                let provider: String
+            }
+            let items: [Registration]
+        }
+        let page = try await gateway.api.expect(200, "GET", "\(path)/devices?user=user-17").decoded(Page.self)
+        #expect(Set(page.items.map(\.installation)) == ["phone", longPhone.installation, "tablet", "android"])
+        #expect(page.items.map(\.provider).sorted() == ["apns", "apns", "apns", "fcm"])
+    }
+
+    /// The document's own list, with the comma that it lacks. It is for Apple's devices only, should others be in the
+    /// database; it is kept for ten minutes, and goes at once.
+    func sendRecords() async throws {
+        let messages = try await gateway.send(
+            .garden,
+            """
+            {"audience": {"all": true, "providers": ["apns"]}, "options": {"ttl_seconds": 600, "priority": "high"},
+             "apns": [ { "aps" : { "alert" : "My first push", "badge" : 1, "sound" : "default",
+                "content-available" : 1 } }, { "aps" : { "alert" : { "title" : "Push", "body" : "My second push" },
+                "badge" : 2, "sound" : "default", "content-available" : 1 }, "new_ids" : [ "XV234", "ZF452", "RT563" ],
+                "updated_ids" : [ "AC634", "HJ153" ] } ]}
+            """)
+        try #require(messages.count == 2)
+        for message in messages {
+            let account = try await gateway.finished(message, of: .garden)
+            #expect(account.addsUp && account.endings == ["accepted": 3])
+        }
+        let samples = [
+            #"{"aps":{"alert":"My first push","badge":1,"sound":"default","content-available":1}}"#,
+            #"{"aps":{"alert":{"title":"Push","body":"My second push"},"badge":2,"sound":"default","#
+                + #""content-available":1},"new_ids":["XV234","ZF452","RT563"],"updated_ids":["AC634","HJ153"]}"#,
+        ]
+        var arrivals: [[WallInstant]] = [[], []]
+        for device in [phone, longPhone, tablet] {
+            let pushes = await received(device)
+            #expect(pushes.map { String(decoding: $0.body, as: UTF8.self) } == samples, "\(device.installation)")
+            #expect(Set(pushes.map(\.apnsID)).count == 2, "each is a push of its own")
+            for (place, push) in pushes.enumerated().prefix(2) {
+                arrivals[place].append(push.arrivedAt)
+                #expect(push.path == "/3/device/\(device.token)")
+                #expect(push.header("apns-topic") == App.garden.topic)
+                #expect(push.header("apns-priority") == "10")
+                let expiration = try #require(push.header("apns-expiration").flatMap { Int64($0) })
+                let left = WallInstant(secondsSince1970: expiration) - push.arrivedAt
+                #expect(left > .zero && left <= .seconds(600))
+            }
+        }
+        let (lastOfFirst, firstOfSecond) = (try #require(arrivals[0].max()), try #require(arrivals[1].min()))
+        #expect(lastOfFirst <= firstOfSecond, "in order, for all of them")
+        #expect(await world.google.requests(to: android).isEmpty)
+    }
+
+    /// The tutorial's last function: for each token, its badge plus one, saved, and sent with a title and the user's own
+    /// words. One message does all of it, for both frameworks.
+    func sendSimplePopup() async throws {
+        let message = try await gateway.send(
+            .garden,
+            """
+            {"audience": {"all": true}, "badge": "increment", "sound": "default",
+             "notification": {"body": "This is my message!"}, "data": {"custom_data": {"other_info": "Some text"}},
+             "apns": {"aps": {"alert": "This is my message!", "content-available": 1}}}
+            """)[0]
+        let account = try await gateway.finished(message, of: .garden)
+        #expect(account.addsUp && account.endings == ["accepted": 4])
+        for device in [phone, longPhone, tablet] {
+            let push = try #require(await received(device).last)
+            let payload = try #require(try JSONSerialization.jsonObject(with: Data(push.body)) as? NSDictionary)
+            let aps: [String: Any] = [
+                "alert": "This is my message!", "sound": "default", "badge": 1, "content-available": 1,
+            ]
+            #expect(payload == ["aps": aps, "custom_data": ["other_info": "Some text"]] as NSDictionary)
+            #expect(try await badge(of: device.installation) == 1)
+        }
+        #expect(try await androidCount() == 1)
+        #expect(try await badge(of: "android") == 1)
+    }
+
+    /// The app consumes, and tells the token maintainer, which knows it by its token; the next push counts on from there.
+    func syncBadges() async throws {
+        try await changeBadge(#""token": "\#(phone.token)", "badge": 7"#, to: 7)
+        try await changeBadge(#""token": "\#(phone.token)", "consume": 2"#, to: 5)
+        try await changeBadge(#""token": "\#(longPhone.token)", "badge": 0"#, to: 0)
+        try await changeBadge(#""token": "\#(android)", "provider": "fcm", "badge": 3"#, to: 3)
+        let account = try await gateway.finished(try await gateway.broadcast(.garden), of: .garden)
+        #expect(account.addsUp && account.endings == ["accepted": 4])
+        #expect(try await received(phone).last?.badge() == 6)
+        #expect(try await received(longPhone).last?.badge() == 1)
+        #expect(try await received(tablet).last?.badge() == 2)
+        #expect(try await androidCount() == 4)
+    }
+
+    /// Whoever has got the push asks for the badge that it shows: the answer to the push has not come yet.
+    func saveBadgeBeforeSending() async throws {
+        let simulator = world.production.simulator
+        await simulator.follow(APNsScript(answerDelay: .seconds(3)))
+        let before = await received(phone).count
+        let message = try await gateway.broadcast(.garden)
+        try await eventually("the push to arrive") { await received(phone).count == before + 1 }
+        #expect(try await badge(of: phone.installation) == 7)
+        #expect(try await received(phone).last?.badge() == 7)
+        await simulator.follow(APNsScript())
+        #expect(try await gateway.finished(message, of: .garden).endings == ["accepted": 4])
+    }
+
+    /// Two kilobytes then, four today; what is larger is refused before anybody is asked.
+    func keepWithinSize() async throws {
+        let bytesMax = 4_096
+        func payload(_ bytes: Int) -> String {
+            let empty = #"{"aps":{"alert":""}}"#
+            return #"{"aps":{"alert":"\#(String(repeating: "x", count: bytes - empty.utf8.count))"}}"#
+        }
+        func request(_ bytes: Int) -> String {
+            #"{"audience": {"installations": ["phone"]}, "apns": \#(payload(bytes))}"#
+        }
+        for bytes in [2_001, bytesMax] {
+            let message = try await gateway.send(.garden, request(bytes))[0]
+            #expect(try await gateway.finished(message, of: .garden).endings == ["accepted": 1])
+            #expect(await received(phone).last?.body == Array(payload(bytes).utf8))
+        }
+        let refusal = try await gateway.api.expect(422, "POST", "\(path)/messages", request(bytesMax + 1))
+        #expect(refusal.text.contains("payload_too_large"))
+    }
+
+    /// The feedback service then; today the 410 itself, and a feed that is asked from time to time.
+    func hearOfTheGone() async throws {
+        let gone = [Device](.gone, 1)[0]
+        try await register(gone, status: 201)
+        #expect(try await gateway.feedback(.garden) == [])
+        let first = try await gateway.finished(try await gateway.broadcast(.garden), of: .garden)
+        #expect(first.addsUp && first.endings == ["accepted": 4, "unregistered": 1])
+        let feedback = try await gateway.feedback(.garden)
+        #expect(feedback.map(\.installation) == [gone.installation])
+        #expect(feedback.map(\.verdict) == ["retired"] && feedback.map(\.reason) == ["Unregistered"])
+        let second = try await gateway.finished(try await gateway.broadcast(.garden), of: .garden)
+        #expect(second.addsUp && second.endings == ["accepted": 4], "who is gone is not written to again")
+        #expect(await received(gone).count == 1)
+        #expect(await received(left).isEmpty, "who unregistered never was")
+    }
+}
+
+extension ClassicBackend {
+    private struct Badge: Decodable { let badge: Int }
+
+    private func register(_ device: Device, environment: String = "production", status: Int) async throws {
+        try await gateway.api.expect(
+            status, "PUT", "\(path)/devices/\(device.installation)",
+            """
+            {"provider": "apns", "environment": "\(environment)", "token": "\(device.token)", "user": "user-17"}
+            """)
+    }
+
+    private func received(_ device: Device) async -> [ReceivedPush] {
+        let standIn = device.installation == tablet.installation ? world.sandbox : world.production
+        return await standIn.simulator.received(device.deviceToken)
+    }
+
+    private func badge(of installation: String) async throws -> Int {
+        try await gateway.api.expect(200, "GET", "\(path)/devices/\(installation)/badge").decoded(Badge.self).badge
+    }
+
+    private func changeBadge(_ members: String, to value: Int) async throws {
+        let reply = try await gateway.api.expect(200, "POST", "\(path)/badges", "{\(members)}")
+        #expect(try reply.decoded(Badge.self).badge == value)
+    }
+
+    private func androidCount() async throws -> Int64? {
+        let message = try await world.google.messages(to: android).last
+        return message?["android"]?.object?["notification"]?.object?["notification_count"]?.integer
+    }
+}
