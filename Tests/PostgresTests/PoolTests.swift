@@ -29,7 +29,7 @@ struct BusyPoolTests {
 
     @Test("turns away at once who comes when too many wait")
     func waitersBounded() async throws {
-        try await withPool(pool: small(1, waiters: 2, wait: .seconds(60))) { pool in
+        try await withPool(pool: small(1, waiters: 2, wait: .seconds(600))) { pool in
             try await pool.transaction { transaction async throws(PostgresError) in
                 _ = try await transaction.run(query("SELECT 1"))
                 let waiting = (0..<2).map { _ in
@@ -49,7 +49,7 @@ struct BusyPoolTests {
 
     @Test("serves a thousand callers with two connections")
     func serves() async throws {
-        try await withPool(pool: small(2, waiters: 1_000, wait: .seconds(60))) { pool in
+        try await withPool(pool: small(2, waiters: 1_000, wait: .seconds(600))) { pool in
             let sum = try await withThrowingTaskGroup(of: Int32.self) { group in
                 for number in 0..<1_000 {
                     group.addTask { try await pool.run(query("SELECT $1") { $0.int32(Int32(number)) }).int32(0, 0) }
@@ -118,9 +118,9 @@ struct CancelTests {
         }
     }
 
-    @Test("leaves the queue, and the pool goes on", .timeLimit(.minutes(1)))
+    @Test("leaves the queue, and the pool goes on", .timeLimit(.minutes(10)))
     func storm() async throws {
-        try await withPool(pool: small(2, waiters: 1_000, wait: .seconds(60))) { pool in
+        try await withPool(pool: small(2, waiters: 1_000, wait: .seconds(600))) { pool in
             let tasks = (0..<400).map { number in
                 Task { try await pool.run(query("SELECT $1") { $0.int32(Int32(number)) }).int32(0, 0) }
             }

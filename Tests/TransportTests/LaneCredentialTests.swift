@@ -169,7 +169,7 @@ struct LaneRefusedTokenTests {
         let peer = try await Peer(script)
         let bench = try Bench(peer, authorization: Tokens(1)) {
             $0.connectionsMax = 2
-            $0.requestDeadline = .seconds(1)
+            $0.requestDeadline = .seconds(5)
         }
         bench.submit(0..<10)
         while peer.log.requests(on: 2) < 2 { await Task.yield() }
