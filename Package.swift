@@ -72,6 +72,7 @@ let package = Package(
                 .embedInCode("0007_messages_at_large.sql"),
                 .embedInCode("0008_push_history.sql"),
                 .embedInCode("0009_messages_in_turn.sql"),
+                .embedInCode("0010_other_environment.sql"),
             ], swiftSettings: house),
         room("Store", ["PushModel", "JSON", "Encodings", "DeliveryRules", "Postgres", "Reactor", "Migrations"]),
 

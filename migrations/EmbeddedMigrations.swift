@@ -11,5 +11,6 @@ package enum EmbeddedMigrations {
         ("0007_messages_at_large", PackageResources._007_messages_at_large_sql),
         ("0008_push_history", PackageResources._008_push_history_sql),
         ("0009_messages_in_turn", PackageResources._009_messages_in_turn_sql),
+        ("0010_other_environment", PackageResources._010_other_environment_sql),
     ]
 }

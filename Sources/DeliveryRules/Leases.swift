@@ -21,6 +21,11 @@ package struct LeasedParcel: Equatable, Sendable {
     package let retrySpent: Duration
     /// An earlier attempt's answer was lost: the push may already have been shown.
     package let answerLost: Bool
+    /// Set where its members are away from home: their own environment refused them, and this one is asked.
+    package let home: HomeRefusal?
+    /// The same topic's route in the other environment, where a usable credential of the app covers it. nil away from
+    /// home, and for providers that know one environment.
+    package let otherEnvironment: RouteID?
     package let expiresAt: WallInstant
     /// The database's clock when the lease was written. Verdicts without a time of their own count from here.
     package let leasedAt: WallInstant
@@ -37,8 +42,9 @@ package struct LeasedParcel: Equatable, Sendable {
 
     package init(
         id: ParcelID, message: MessageID, app: AppID, route: RouteID, epoch: Int32, settles: Int32, attempt: Int16,
-        lapses: Int16, retrySpent: Duration, answerLost: Bool, expiresAt: WallInstant, leasedAt: WallInstant,
-        memberCount: Int, members: [LeasedMember], tokens: [UInt8], locales: [UInt8] = [], settledBits: [UInt8]
+        lapses: Int16, retrySpent: Duration, answerLost: Bool, home: HomeRefusal? = nil,
+        otherEnvironment: RouteID? = nil, expiresAt: WallInstant, leasedAt: WallInstant, memberCount: Int,
+        members: [LeasedMember], tokens: [UInt8], locales: [UInt8] = [], settledBits: [UInt8]
     ) {
         self.id = id
         self.message = message
@@ -50,6 +56,8 @@ package struct LeasedParcel: Equatable, Sendable {
         self.lapses = lapses
         self.retrySpent = retrySpent
         self.answerLost = answerLost
+        self.home = home
+        self.otherEnvironment = otherEnvironment
         self.expiresAt = expiresAt
         self.leasedAt = leasedAt
         self.memberCount = memberCount
@@ -73,13 +81,16 @@ package struct LeasedMember: Equatable, Sendable {
     package let tokenCount: Int32
     /// A 200 for it lifts a suspicion.
     package let isSuspected: Bool
+    /// A registration whose environments were not compared for this generation of its token.
+    package let mayBeElsewhere: Bool
     /// Of `LeasedParcel.locales`. 0 bytes: none is known, or nobody asks.
     package let localeStart: Int32
     package let localeCount: Int32
 
     package init(
         index: Int32, registration: RegistrationID, standing: MemberStanding, generation: TokenGeneration, badge: Int32,
-        tokenStart: Int32, tokenCount: Int32, isSuspected: Bool, localeStart: Int32 = 0, localeCount: Int32 = 0
+        tokenStart: Int32, tokenCount: Int32, isSuspected: Bool, mayBeElsewhere: Bool = false, localeStart: Int32 = 0,
+        localeCount: Int32 = 0
     ) {
         self.index = index
         self.registration = registration
@@ -89,14 +100,37 @@ package struct LeasedMember: Equatable, Sendable {
         self.tokenStart = tokenStart
         self.tokenCount = tokenCount
         self.isSuspected = isSuspected
+        self.mayBeElsewhere = mayBeElsewhere
         self.localeStart = localeStart
         self.localeCount = localeCount
     }
 }
 
+/// What a parcel carries whose members are tried in the other environment: which route refused them, and how.
+///
+/// Written once, and inherited by what is tried again there; what leaves for another route leaves it behind.
+package struct HomeRefusal: Equatable, Sendable {
+    /// Where their registrations live.
+    package let route: RouteID
+    /// The token generation that was refused there: a newer one was never asked about at home.
+    package let generation: TokenGeneration
+    /// The provider's word, which stands where the other environment doesn't know better.
+    package let reason: String
+    /// Until when an answer from there is waited for. A lane that is shut for longer must not keep a doubt from its
+    /// judgement, nor a message from its end.
+    package let until: WallInstant
+
+    package init(route: RouteID, generation: TokenGeneration, reason: String, until: WallInstant) {
+        self.route = route
+        self.generation = generation
+        self.reason = reason
+        self.until = until
+    }
+}
+
 /// What has become of a frozen member's row since it was frozen.
 package enum MemberStanding: Equatable, Sendable {
-    /// On the parcel's route, alive.
+    /// On the parcel's route, or on the route that it came from with the same token; alive.
     case present
     /// Its row is gone: ends as unregistered (`device_deleted`).
     case deleted
@@ -119,7 +153,8 @@ package struct Settlement: Equatable, Sendable {
     package let remainders: [Remainder]
     /// How many members are owed something still, after this settle. 0: the parcel is done and its row goes.
     package let pendingAfter: Int
-    /// What the parcel's route answered since the last settle: feeds the sample of suspicions (P5).
+    /// What the parcel's route answered since the last settle: feeds the sample of suspicions (P5). Away from home it
+    /// speaks of home, whose refusals were not counted there.
     package let sample: AnswerSample
     /// The same endings member by member, and what goes on after an attempt. Told, never counted with.
     package let history: [HistoryEntry]
@@ -162,12 +197,14 @@ package struct Remainder: Equatable, Sendable {
     package let answerLost: Bool
     /// Why they wait.
     package let cause: WaitCause
+    /// Set where they are tried away from home.
+    package let home: HomeRefusal?
     /// Rising.
     package let members: [RegistrationID]
 
     package init(
         route: RouteID, dueAfter: Duration, attempt: Int16, lapses: Int16, retrySpent: Duration, answerLost: Bool,
-        cause: WaitCause, members: [RegistrationID]
+        cause: WaitCause, home: HomeRefusal? = nil, members: [RegistrationID]
     ) {
         self.route = route
         self.dueAfter = dueAfter
@@ -176,6 +213,7 @@ package struct Remainder: Equatable, Sendable {
         self.retrySpent = retrySpent
         self.answerLost = answerLost
         self.cause = cause
+        self.home = home
         self.members = members
     }
 }

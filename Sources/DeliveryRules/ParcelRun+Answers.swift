@@ -5,7 +5,11 @@ extension ParcelRun {
     package mutating func recordAccepted(_ position: Int) {
         guard isOpen.indices.contains(position), isOpen[position] else { return }
         sample.answered += 1
-        if parcel.members[position].isSuspected { judge(position, .cleared, asOf: parcel.leasedAt) }
+        if parcel.home != nil {
+            judge(position, .found(on: parcel.route), asOf: parcel.leasedAt)
+        } else if parcel.members[position].isSuspected {
+            judge(position, .cleared, asOf: parcel.leasedAt)
+        }
         end(position, Ending(.accepted), isTried: true)
     }
 
@@ -29,6 +33,8 @@ extension ParcelRun {
     }
 
     private mutating func recordRejection(_ rejection: Rejection, _ position: Int, _ now: MonotonicInstant) {
+        if let home = parcel.home, rejection.fault.isAboutToken { return recordRefusedInBoth(home, position) }
+        if rejection.fault == .tokenUnknownHere, triesElsewhere(rejection, position, now) { return }
         sample.answered += 1
         switch rejection.fault {
         case .tokenUnregistered:
@@ -36,7 +42,7 @@ extension ParcelRun {
             judge(
                 position, .unregistered(since: since, reason: rejection.reason), asOf: since ?? parcel.leasedAt)
             end(position, Ending(.unregistered, rejection.reason), isTried: true)
-        case .tokenSuspect:
+        case .tokenSuspect, .tokenUnknownHere:
             sample.suspected += 1
             judge(position, .suspected(reason: rejection.reason), asOf: parcel.leasedAt)
             end(position, Ending(.rejected, rejection.reason), isTried: true)
@@ -100,9 +106,12 @@ extension ParcelRun {
     ) {
         let pause = RetryPolicy.wholeSeconds(pause)
         if wall(at: now) + pause >= parcel.expiresAt { return endExpired(position) }
+        if let home = parcel.home, wall(at: now) + pause >= home.until {
+            return giveUpElsewhere(home, position, isTried: false, isLost: mayHaveBeenShown)
+        }
         goOn(
             position, route: parcel.route, dueAfter: pause, attempt: parcel.attempt, lapses: parcel.lapses,
-            spent: parcel.retrySpent, answerLost: mayHaveBeenShown, cause: cause)
+            spent: parcel.retrySpent, answerLost: mayHaveBeenShown, cause: cause, home: parcel.home)
     }
 
     var entropy: UInt64 {
@@ -122,6 +131,9 @@ extension ParcelRun {
             end(position, ending, isTried: countsAsAttempt)
             return
         }
+        if let home = parcel.home, wall(at: now) + pause >= home.until {
+            return giveUpElsewhere(home, position, isTried: countsAsAttempt, isLost: isLost)
+        }
         let taken = RetryPolicy.wholeSeconds(now - leasedAtMonotonic)
         let spent = costsBudget ? parcel.retrySpent + pause + taken : parcel.retrySpent
         if spent > policy.budget {
@@ -132,24 +144,24 @@ extension ParcelRun {
         let attempt = countsAsAttempt ? nextAttempt : parcel.attempt
         goOn(
             position, route: parcel.route, dueAfter: pause, attempt: attempt, lapses: 0, spent: spent,
-            answerLost: isLost, cause: cause)
+            answerLost: isLost, cause: cause, home: parcel.home)
     }
 
     mutating func handOver(_ position: Int, to route: RouteID) {
         goOn(
             position, route: route, dueAfter: .zero, attempt: parcel.attempt, lapses: parcel.lapses,
-            spent: parcel.retrySpent, answerLost: mayHaveBeenShown, cause: .moved)
+            spent: parcel.retrySpent, answerLost: mayHaveBeenShown, cause: .moved, home: nil)
     }
 
-    private var nextAttempt: Int16 { min(parcel.attempt, Int16.max - 1) + 1 }
+    var nextAttempt: Int16 { min(parcel.attempt, Int16.max - 1) + 1 }
 
     mutating func goOn(
         _ position: Int, route: RouteID, dueAfter: Duration, attempt: Int16, lapses: Int16, spent: Duration,
-        answerLost: Bool, cause: WaitCause
+        answerLost: Bool, cause: WaitCause, home: HomeRefusal?
     ) {
         let key = RemainderTally.Key(
             route: route, dueAfter: dueAfter, attempt: attempt, lapses: lapses, retrySpent: spent,
-            answerLost: answerLost, cause: cause)
+            answerLost: answerLost, cause: cause, home: home)
         remainders.add(parcel.members[position].registration, to: key)
         close(position)
     }
@@ -176,12 +188,12 @@ extension ParcelRun {
         settledBits[index >> 3] |= 1 << UInt8(index & 7)
     }
 
-    private mutating func judge(_ position: Int, _ verdict: TokenVerdict, asOf: WallInstant) {
+    mutating func judge(_ position: Int, _ verdict: TokenVerdict, asOf: WallInstant) {
         let member = parcel.members[position]
         verdicts.append(
             GuardedVerdict(
-                registration: member.registration, generation: member.generation, route: parcel.route,
-                verdict: verdict, asOf: asOf))
+                registration: member.registration, generation: member.generation,
+                route: parcel.home?.route ?? parcel.route, verdict: verdict, asOf: asOf))
     }
 
     private mutating func noteOurFault(_ reason: String) {

@@ -112,7 +112,8 @@ package struct ParcelRun: Equatable, Sendable {
             let dueAfter: Duration = place < present.count / 2 ? .zero : .seconds(1)
             goOn(
                 Int(position), route: parcel.route, dueAfter: dueAfter, attempt: parcel.attempt,
-                lapses: PoisonRule.lapsesMax - 1, spent: parcel.retrySpent, answerLost: true, cause: .bisected)
+                lapses: PoisonRule.lapsesMax - 1, spent: parcel.retrySpent, answerLost: true, cause: .bisected,
+                home: parcel.home)
         }
     }
 }

@@ -46,6 +46,8 @@ package enum WaitCause: String, Hashable, Sendable, CaseIterable {
     case handedBack = "handed_back"
     /// The registration has another route now.
     case moved
+    /// The provider didn't know the token in its environment: tried once in the other one.
+    case otherEnvironment = "other_environment"
     /// One of its parcel ended its process three times: the parcel was cut in two.
     case bisected
 }

@@ -32,6 +32,7 @@ struct RemainderTally: Equatable, Sendable {
         let retrySpent: Duration
         let answerLost: Bool
         let cause: WaitCause
+        let home: HomeRefusal?
     }
 
     private var groups: [(key: Key, members: [RegistrationID])] = []
@@ -52,7 +53,7 @@ struct RemainderTally: Equatable, Sendable {
             Remainder(
                 route: group.key.route, dueAfter: group.key.dueAfter, attempt: group.key.attempt,
                 lapses: group.key.lapses, retrySpent: group.key.retrySpent, answerLost: group.key.answerLost,
-                cause: group.key.cause, members: group.members.sorted())
+                cause: group.key.cause, home: group.key.home, members: group.members.sorted())
         }
     }
 

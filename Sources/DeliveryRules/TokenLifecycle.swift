@@ -75,11 +75,14 @@ package struct StoredRegistration: Equatable, Sendable {
     /// From when what is stored is known: when it was registered, or when the backend said to have learned it, whichever
     /// is later. nil: not read, since nothing incoming has a time.
     package var asOf: WallInstant?
+    /// Set where this generation of the token was found in the other environment: the route that was named, and where
+    /// the provider doesn't know it.
+    package var mistakenRoute: RouteID?
 
     package init(
         id: RegistrationID?, installation: String, kind: TokenKind, route: RouteID, provider: Provider,
         token: DeviceToken, state: RegistrationState, generation: TokenGeneration, user: String?, locale: String?,
-        timeZone: String?, appVersion: String?, tags: [String], asOf: WallInstant?
+        timeZone: String?, appVersion: String?, tags: [String], asOf: WallInstant?, mistakenRoute: RouteID? = nil
     ) {
         self.id = id
         self.installation = installation
@@ -95,6 +98,7 @@ package struct StoredRegistration: Equatable, Sendable {
         self.appVersion = appVersion
         self.tags = tags
         self.asOf = asOf
+        self.mistakenRoute = mistakenRoute
     }
 
     init(creating incoming: IncomingRegistration) {
@@ -125,7 +129,9 @@ package struct StoredRegistration: Equatable, Sendable {
         var row = self
         row.provider = said.provider
         row.token = said.token
-        row.route = incoming.route
+        // An app says the same at each of its starts; the provider knows better.
+        let isMistaken = row.hasSameToken(as: self) && incoming.route == mistakenRoute
+        row.route = isMistaken ? route : incoming.route
         row.state = .active
         row.user = said.user.applied(to: user)
         row.locale = said.locale.applied(to: locale)
@@ -134,7 +140,7 @@ package struct StoredRegistration: Equatable, Sendable {
         row.tags = said.tags.applied(to: tags) ?? []
         row.asOf = said.asOf ?? asOf
         // An answer from the old route (the wrong environment, say) must not judge the token on the new one either.
-        if !row.hasSameToken(as: self) || row.route != route { row.generation = generation.next }
+        if !row.hasSameToken(as: self) || row.route != route { row.beginGeneration(generation.next) }
         return row
     }
 
@@ -142,8 +148,14 @@ package struct StoredRegistration: Equatable, Sendable {
     var robbed: StoredRegistration {
         var row = self
         row.state = .retired
-        row.generation = generation.next
+        row.beginGeneration(generation.next)
         return row
+    }
+
+    /// What was found out about the one before says nothing about this one.
+    package mutating func beginGeneration(_ next: TokenGeneration) {
+        generation = next
+        mistakenRoute = nil
     }
 }
 

@@ -7,15 +7,20 @@ extension TokenLifecycle {
     /// A verdict counts only for the generation that it speaks of, and never where the device registered again after
     /// the time that it speaks of: the provider's own in a 410, else the lease's (P5). A doubt about a suspected token
     /// changes nothing of it, and is kept: it repeats the doubt that waits, or opens the next window.
+    ///
+    /// A token that was found moves its registration as well, to a new generation: an answer from the old route must
+    /// not judge it on the new one. Both that generation and one that is doubted in both environments count as compared.
     package static func judge(_ verdict: GuardedVerdict, standing: TokenStanding) -> RegistrationState? {
         guard verdict.generation == standing.generation, standing.state != .retired else { return nil }
         switch verdict.verdict {
         case .unregistered(let since, _):
             return standing.registeredAt <= (since ?? verdict.asOf) ? .retired : nil
-        case .suspected:
+        case .suspected, .suspectedInBoth:
             return standing.registeredAt <= verdict.asOf ? .suspected : nil
         case .cleared:
             return standing.state == .suspected ? .active : nil
+        case .found:
+            return .active
         }
     }
 }

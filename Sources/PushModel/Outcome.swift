@@ -30,12 +30,15 @@ package struct Rejection: Equatable, Sendable {
     }
 }
 
-/// Whose fault a refusal is. Only the first two are verdicts about a token (P5).
+/// Whose fault a refusal is. Only the first three are verdicts about a token (P5).
 package enum RejectionFault: Equatable, Sendable {
     /// The token is dead for this topic (410): retired at once, unless registered again since.
     case tokenUnregistered
-    /// The token looks wrong here (malformed, other environment, other topic): suspected, confirmed later.
+    /// The token looks wrong here (malformed, other topic, other project): suspected, confirmed later.
     case tokenSuspect
+    /// The provider doesn't know the token in this environment: malformed, or simply of the other one. Tried there,
+    /// once, where the app sends there too; else suspected.
+    case tokenUnknownHere
     /// These bytes or headers would be refused for any token.
     case message
     /// Our credential may not send here. Pauses the lane; the push waits.
@@ -113,6 +116,10 @@ package enum TokenVerdict: Equatable, Sendable {
     case unregistered(since: WallInstant?, reason: String)
     /// Doubtful: to be confirmed by the window, the share and the sample.
     case suspected(reason: String)
+    /// Doubtful in both environments: as `suspected`, and never compared again.
+    case suspectedInBoth(reason: String)
     /// It worked: a suspicion about this generation falls.
     case cleared
+    /// It worked in the other environment: the registration lives on that route from here on.
+    case found(on: RouteID)
 }

@@ -8,7 +8,7 @@ package struct LeaseOrder: Equatable, Sendable {
     package let route: RouteID
     package let owner: ProcessID
     package let leaseFor: Duration
-    /// Of the messages that this process can encode.
+    /// Of the messages that this process can encode; their parcels away from home are known with them.
     package let knownFormats: [Int16]
     package let scope: LeaseScope
 
@@ -69,7 +69,7 @@ extension Parameters {
         int64(order.route.value)
         uuid(order.owner.value)
         int64(order.leaseFor.wholeMicroseconds)
-        int16Array(order.knownFormats)
+        int16Array(AwayFormat.leased(by: order.knownFormats))
         instant(now)
     }
 }
@@ -90,6 +90,7 @@ private struct ClaimedParcel: Sendable {
     private let route: RouteID
     private let memberCount: Int
     private let settledBits: [UInt8]
+    private let home: HomeRefusal?
     private var indices: [Int32] = []
     private var ids: [Int64] = []
 
@@ -98,6 +99,7 @@ private struct ClaimedParcel: Sendable {
         self.route = route
         memberCount = Int(try row.int32(0, 11))
         settledBits = try row.bytesOrNil(0, 13) ?? []
+        home = try HomeRefusal(reading: row)
         guard let members = try? MemberList.decode(row.bytes(0, 12)), members.count == memberCount else {
             throw Self.damaged
         }
@@ -173,8 +175,9 @@ private struct ClaimedParcel: Sendable {
             id: ParcelID(try row.int64(0, 0)), message: MessageID(try row.uuid(0, 1)), app: AppID(try row.int64(0, 2)),
             route: route, epoch: try row.int32(0, 3), settles: try row.int32(0, 4), attempt: try row.int16(0, 5),
             lapses: try row.int16(0, 6), retrySpent: .microseconds(try row.int64(0, 7)),
-            answerLost: try row.bool(0, 8), expiresAt: try row.instant(0, 9), leasedAt: try row.instant(0, 10),
-            memberCount: memberCount, members: members, tokens: tokens, locales: locales, settledBits: settledBits)
+            answerLost: try row.bool(0, 8), home: home, otherEnvironment: try row.int64OrNil(0, 19).map(RouteID.init),
+            expiresAt: try row.instant(0, 9), leasedAt: try row.instant(0, 10), memberCount: memberCount,
+            members: members, tokens: tokens, locales: locales, settledBits: settledBits)
     }
 
     /// Without a registration there is no route that it could have moved to, and no badge to count from: it gets the value
@@ -200,21 +203,38 @@ private struct ClaimedParcel: Sendable {
         locale: (start: Int32, count: Int32)
     ) throws(PostgresError) -> LeasedMember {
         let state = try rows.int16(place, 2)
-        let home = try rows.int64(place, 1)
+        let lives = RouteID(try rows.int64(place, 1))
+        let generation = TokenGeneration(try rows.int32(place, 3))
         let standing: MemberStanding
         if state == RegistrationState.retired.rawValue {
             standing = .retired
         } else {
-            standing = home == route.value ? .present : .moved(to: RouteID(home))
+            standing = isPresent(on: lives, generation) ? .present : .moved(to: lives)
         }
         let start = tokens.count
         let count = try rows.append(place, 5, to: &tokens)
         return LeasedMember(
             index: index, registration: RegistrationID(id), standing: standing,
-            generation: TokenGeneration(try rows.int32(place, 3)), badge: try rows.int32(place, 4),
-            tokenStart: Int32(start), tokenCount: Int32(count),
-            isSuspected: state == RegistrationState.suspected.rawValue, localeStart: locale.start,
-            localeCount: locale.count)
+            generation: generation, badge: try rows.int32(place, 4), tokenStart: Int32(start),
+            tokenCount: Int32(count), isSuspected: state == RegistrationState.suspected.rawValue,
+            mayBeElsewhere: try rows.bool(place, 7), localeStart: locale.start, localeCount: locale.count)
+    }
+
+    /// Away from home only who still is what home refused. Who was found meanwhile has another generation, as who has
+    /// another token: both go where they live.
+    private func isPresent(on lives: RouteID, _ generation: TokenGeneration) -> Bool {
+        guard let home else { return lives == route }
+        return lives == home.route && generation == home.generation
+    }
+}
+
+extension HomeRefusal {
+    /// nil: the claimed parcel is at home.
+    fileprivate init?(reading row: ResultSet) throws(PostgresError) {
+        guard let route = try row.int64OrNil(0, 20) else { return nil }
+        self.init(
+            route: RouteID(route), generation: TokenGeneration(try row.int32(0, 21)), reason: try row.text(0, 22),
+            until: try row.instant(0, 23))
     }
 }
 

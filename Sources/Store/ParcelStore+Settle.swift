@@ -42,6 +42,7 @@ extension ParcelStore {
         parameters.int64(Int64(settlement.sample.suspected))
         parameters.textArray(remainders.map(\.cause.rawValue))
         parameters.history(settlement.history.filter { !$0.members.isEmpty })
+        parameters.homes(remainders.map(\.home))
         guard settlement.pendingAfter > 0 else { return Query(SettleSQL.whole, parameters) }
         parameters.bytes(settlement.settledBits)
         parameters.int32(Int32(settlement.pendingAfter))
@@ -113,6 +114,13 @@ extension Parameters {
         boolArray(remainders.map(\.answerLost))
         bytesArray(remainders.map { MemberList.encode($0.members.map(\.value)) })
         int32Array(remainders.map { Int32($0.members.count) })
+    }
+
+    fileprivate mutating func homes(_ homes: [HomeRefusal?]) {
+        int64Array(homes.map { $0?.route.value })
+        int32Array(homes.map { $0?.generation.value })
+        textArray(homes.map { $0?.reason })
+        instantArray(homes.map { $0?.until })
     }
 
     fileprivate mutating func history(_ entries: [HistoryEntry]) {

@@ -102,7 +102,7 @@ extension TokenVerdict {
     fileprivate var isDeath: Bool {
         switch self {
         case .unregistered: true
-        case .suspected, .cleared: false
+        case .suspected, .suspectedInBoth, .cleared, .found: false
         }
     }
 
@@ -110,15 +110,28 @@ extension TokenVerdict {
     fileprivate var target: RegistrationState {
         switch self {
         case .unregistered: .retired
-        case .suspected: .suspected
-        case .cleared: .active
+        case .suspected, .suspectedInBoth: .suspected
+        case .cleared, .found: .active
         }
     }
 
     fileprivate var reason: String {
         switch self {
-        case .unregistered(_, let reason), .suspected(let reason): reason
-        case .cleared: "accepted"
+        case .unregistered(_, let reason), .suspected(let reason), .suspectedInBoth(let reason): reason
+        case .cleared, .found: "accepted"
+        }
+    }
+
+    /// Where its registration lives from here on.
+    fileprivate var foundOn: RouteID? {
+        if case .found(let route) = self { route } else { nil }
+    }
+
+    /// The environments need not be compared again.
+    fileprivate var isCompared: Bool {
+        switch self {
+        case .suspectedInBoth, .found: true
+        case .unregistered, .suspected, .cleared: false
         }
     }
 }
@@ -147,5 +160,7 @@ extension Parameters {
         int16Array(verdicts.map(\.verdict.target.rawValue))
         instantArray(verdicts.map(\.bound))
         textArray(verdicts.map(\.verdict.reason))
+        int64Array(verdicts.map { $0.verdict.foundOn?.value })
+        boolArray(verdicts.map(\.verdict.isCompared))
     }
 }

@@ -84,7 +84,8 @@ struct RegistrationLookUp: Sendable {
                     token: DeviceToken(bytes: try answer.bytes(row, 5)), state: state,
                     generation: TokenGeneration(try answer.int32(row, 7)), user: try answer.textOrNil(row, 8),
                     locale: try answer.textOrNil(row, 9), timeZone: try answer.textOrNil(row, 10),
-                    appVersion: try answer.textOrNil(row, 11), tags: try answer.textArray(row, 12), asOf: nil))
+                    appVersion: try answer.textOrNil(row, 11), tags: try answer.textArray(row, 12), asOf: nil,
+                    mistakenRoute: try answer.int64OrNil(row, 13).map(RouteID.init)))
         }
         return rows
     }

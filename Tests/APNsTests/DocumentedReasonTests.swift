@@ -32,7 +32,7 @@ private struct ReasonCase: CustomTestStringConvertible {
     /// In the order of Apple's table; the two spellings that only others have seen follow theirs.
     static let all = [
         ReasonCase(400, "BadCollapseId", .rejected(.message)),
-        ReasonCase(400, "BadDeviceToken", .rejected(.tokenSuspect)),
+        ReasonCase(400, "BadDeviceToken", .rejected(.tokenUnknownHere)),
         ReasonCase(400, "BadExpirationDate", .rejected(.message)),
         ReasonCase(400, "BadMessageId", .rejected(.ours), alarm: .ourRequest),
         ReasonCase(400, "BadPriority", .rejected(.message)),
@@ -105,13 +105,14 @@ struct DocumentedReasonTests {
         #expect(ReasonCase.all.map(\.testDescription).sorted() == table.sorted())
     }
 
-    @Test("retires a token in two cases only, and suspects it in two others")
+    @Test("retires a token in two cases only, suspects it in another, and doubts its environment in one")
     func tokens() {
         func reasons(_ fault: RejectionFault) -> [String] {
             ReasonCase.all.filter { $0.meaning == .rejected(fault) }.map(\.reason)
         }
         #expect(reasons(.tokenUnregistered) == ["Unregistered", "ExpiredToken"])
-        #expect(reasons(.tokenSuspect) == ["BadDeviceToken", "DeviceTokenNotForTopic"])
+        #expect(reasons(.tokenSuspect) == ["DeviceTokenNotForTopic"])
+        #expect(reasons(.tokenUnknownHere) == ["BadDeviceToken"])
         #expect(reasons(.credential) == [])
     }
 }

@@ -69,7 +69,7 @@ struct ResponseTests {
         // A time beside any other refusal is none of the token's.
         #expect(
             verdict(400, #"{"reason":"BadDeviceToken","timestamp":1700000000123}"#).outcome
-                == .rejected(Rejection(fault: .tokenSuspect, reason: "BadDeviceToken")))
+                == .rejected(Rejection(fault: .tokenUnknownHere, reason: "BadDeviceToken")))
     }
 
     @Test(
@@ -106,7 +106,7 @@ struct ResponseTests {
         #expect(fault(verdict(400, #"{"reason":"Unregistered","timestamp":1700000000123}"#)) == .tokenSuspect)
         #expect(fault(verdict(410, "")) == .tokenSuspect)
         #expect(fault(verdict(410, "<html>Gone</html>")) == .tokenSuspect)
-        #expect(fault(verdict(410, #"{"reason":"BadDeviceToken"}"#)) == .tokenSuspect)
+        #expect(fault(verdict(410, #"{"reason":"BadDeviceToken"}"#)) == .tokenUnknownHere)
         #expect(verdict(410, #"{"reason":"TopicDisallowed"}"#).outcome == .deferred(after: nil, .credentialRefused))
         for status in 300..<600 where status != 410 {
             for reason in ["Unregistered", "ExpiredToken", "Whatever", ""] {
@@ -163,8 +163,9 @@ struct ResponseTests {
     func truncated() {
         let whole = Array(#"{"timestamp":1700000000123,"a":["x\"]"],"reason":"BadDeviceToken"}"#.utf8)
         for count in 0...whole.count {
-            #expect(fault(verdict(400, Array(whole[..<count]))) == (count < whole.count - 1 ? .message : .tokenSuspect))
+            let expected = count < whole.count - 1 ? RejectionFault.message : .tokenUnknownHere
+            #expect(fault(verdict(400, Array(whole[..<count]))) == expected)
         }
-        #expect(fault(verdict(400, whole)) == .tokenSuspect)
+        #expect(fault(verdict(400, whole)) == .tokenUnknownHere)
     }
 }

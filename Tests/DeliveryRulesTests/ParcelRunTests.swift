@@ -98,10 +98,10 @@ struct ParcelRunVerdictTests {
     @Test("a bad token is doubted, and counts in its route's sample")
     func suspected() {
         var run = ParcelRunSamples.run()
-        run.record(ParcelRunSamples.rejection(.tokenSuspect, "BadDeviceToken"), for: 0)
+        run.record(ParcelRunSamples.rejection(.tokenSuspect, "DeviceTokenNotForTopic"), for: 0)
         run.recordAccepted(1)
         let pending = run.takeSettlement()
-        #expect(pending?.verdicts.map(\.verdict) == [.suspected(reason: "BadDeviceToken")])
+        #expect(pending?.verdicts.map(\.verdict) == [.suspected(reason: "DeviceTokenNotForTopic")])
         #expect(pending?.settlement.sample == AnswerSample(answered: 2, suspected: 1))
     }
 

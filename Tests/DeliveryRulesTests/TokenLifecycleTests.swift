@@ -169,6 +169,43 @@ struct RegistrationRuleTests {
     }
 }
 
+@Suite("A registration whose token was found in the other environment")
+struct FoundTokenTests {
+    private func found() -> StoredRegistration {
+        var row = stored("a", token: "T")
+        row.mistakenRoute = RouteID(home.value + 1)
+        return row
+    }
+
+    private func register(_ token: String, on route: RouteID) -> RegistrationDecision {
+        TokenLifecycle.register(
+            existing: found(), holder: nil,
+            incoming: IncomingRegistration(registration: said("a", token: token), route: route))
+    }
+
+    @Test("stays there, however often its app says otherwise")
+    func stays() {
+        let decision = register("T", on: RouteID(home.value + 1))
+        #expect(decision.change == .unchanged)
+        #expect(decision.row == found())
+    }
+
+    @Test("goes where another token is said to belong, and forgets")
+    func newToken() {
+        let decision = register("S", on: RouteID(home.value + 1))
+        #expect(decision.row.route == RouteID(home.value + 1))
+        #expect(decision.row.mistakenRoute == nil)
+    }
+
+    @Test("goes to another topic, with the same token, and forgets")
+    func newTopic() {
+        let decision = register("T", on: RouteID(home.value + 2))
+        #expect(decision.row.route == RouteID(home.value + 2))
+        #expect(decision.row.generation == TokenGeneration(5))
+        #expect(decision.row.mistakenRoute == nil)
+    }
+}
+
 @Suite("A verdict")
 struct VerdictRuleTests {
     private func judge(
@@ -218,6 +255,17 @@ struct VerdictRuleTests {
         #expect(judge(doubt, state: .suspected) == .suspected)
         #expect(judge(doubt, state: .retired) == nil)
         #expect(judge(doubt, registeredAt: dawn + .microseconds(1)) == nil)
+    }
+
+    @Test("of both environments doubts as that of one; one that finds the token is the end of every doubt")
+    func environments() {
+        let doubt = TokenVerdict.suspectedInBoth(reason: "BadDeviceToken")
+        #expect(judge(doubt) == .suspected)
+        #expect(judge(doubt, registeredAt: dawn + .microseconds(1)) == nil)
+        let found = TokenVerdict.found(on: RouteID(home.value + 1))
+        #expect(judge(found) == .active && judge(found, state: .suspected) == .active)
+        #expect(judge(found, registeredAt: dawn + .microseconds(1)) == .active)
+        #expect(judge(found, generation: 3) == nil && judge(found, state: .retired) == nil)
     }
 
     @Test("that clears lifts a doubt, and wakes no retired token")

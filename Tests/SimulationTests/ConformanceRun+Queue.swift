@@ -60,7 +60,9 @@ extension ConformanceRun {
             .deferred(after: .seconds(5), .providerBusy), .deferred(after: nil, .laneBlocked),
             .rejected(Rejection(fault: .tokenUnregistered, reason: "Unregistered", invalidSince: since)),
             .rejected(Rejection(fault: .tokenUnregistered, reason: "ExpiredToken")),
-            .rejected(Rejection(fault: .tokenSuspect, reason: "BadDeviceToken")),
+            .rejected(Rejection(fault: .tokenSuspect, reason: "DeviceTokenNotForTopic")),
+            .rejected(Rejection(fault: .tokenUnknownHere, reason: "BadDeviceToken")),
+            .rejected(Rejection(fault: .tokenUnknownHere, reason: "BadDeviceToken")),
             .rejected(Rejection(fault: .message, reason: "PayloadTooLarge")),
         ])
     }
@@ -103,6 +105,7 @@ extension ConformanceRun {
             let verdict: TokenVerdict = random.pick([
                 .unregistered(since: asOf, reason: "Unregistered"), .unregistered(since: nil, reason: "ExpiredToken"),
                 .suspected(reason: "BadDeviceToken"), .suspected(reason: "BadDeviceToken"), .cleared,
+                .suspectedInBoth(reason: "BadDeviceToken"), .found(on: twin(of: row.stored.route)),
             ])
             verdicts.append(
                 GuardedVerdict(
@@ -111,6 +114,44 @@ extension ConformanceRun {
         }
         story.append("judge \(verdicts.count)")
         return try await applyVerdicts(verdicts)
+    }
+
+    /// Itself where it has none.
+    private func twin(of id: RouteID) -> RouteID {
+        guard let own = simulated.route(id) else { return id }
+        let twin = simulated.routes.first {
+            $0.app == own.app && $0.provider == own.provider && $0.topic == own.topic
+                && $0.environment != own.environment
+        }
+        return twin?.id ?? id
+    }
+
+    /// An app gets a credential for one environment, loses it, or the provider refuses it for a while.
+    mutating func changeSender() async throws -> String? {
+        let place = random.below(apps.count)
+        let (app, environment) = (apps[place], random.pick(PushEnvironment.allCases))
+        let known = simulated.senders.firstIndex { $0.app == app && $0.environment == environment }
+        guard let known, let credential = credentials[SenderName(app: app, environment: environment)] else {
+            story.append("credential for app \(app.value), \(environment)")
+            let new = NewCredential(
+                id: try await stores.credentials.nextIDs(1)[0], app: app, provider: .apns, environment: environment,
+                kind: .token, topics: [], facts: Array("{}".utf8), sealed: [1])
+            _ = try await stores.credentials.insert([new], app: app, activate: true, once: nil) { _ in [] }
+            credentials[SenderName(app: app, environment: environment)] = new.id
+            simulated.senders.append(SenderRow(app: app, environment: environment))
+            return nil
+        }
+        guard random.happens(perMille: 700) else {
+            story.append("no credential for app \(app.value), \(environment)")
+            _ = try await stores.credentials.retire(credential, app: app)
+            simulated.senders.remove(at: known)
+            return nil
+        }
+        story.append("refused credential of app \(app.value), \(environment)")
+        try await stores.credentials.block(credential, reason: "Forbidden", for: .seconds(30), now: now)
+        let until = simulated.senders[known].blockedUntil ?? now
+        simulated.senders[known].blockedUntil = max(until, now + .seconds(30))
+        return nil
     }
 
     private mutating func applyVerdicts(_ verdicts: [GuardedVerdict]) async throws -> String? {

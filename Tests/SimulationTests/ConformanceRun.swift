@@ -17,6 +17,8 @@ struct ConformanceRun {
     /// Leases that somebody holds, or believes to hold.
     var runs: [HeldRun] = []
     var pastSettlements: [Settlement] = []
+    /// Active ones; looked up, never walked.
+    var credentials: [SenderName: CredentialID] = [:]
     var cursors: [(real: FeedbackCursor?, simulated: Int64)]
     /// What was done, for the report.
     var story: [String] = []
@@ -24,6 +26,11 @@ struct ConformanceRun {
     struct HeldRun: Sendable {
         var run: ParcelRun
         let owner: ProcessID
+    }
+
+    struct SenderName: Hashable, Sendable {
+        let app: AppID
+        let environment: PushEnvironment
     }
 
     static let stepsPerRun = 60
@@ -45,6 +52,7 @@ struct ConformanceRun {
 
     /// nil: the two agree to the end. Otherwise the first difference, and the way to it.
     mutating func run() async throws -> String? {
+        for _ in 1...4 { _ = try await changeSender() }
         for number in 1...Self.stepsPerRun {
             now =
                 now
@@ -61,7 +69,8 @@ struct ConformanceRun {
 
     private mutating func step() async throws -> String? {
         switch random.below(100) {
-        case 0..<22: try await register()
+        case 0..<20: try await register()
+        case 20..<22: try await changeSender()
         case 22..<25: try await remove()
         case 25..<28: try await changeBadge()
         case 28..<30: try await undo()

@@ -83,20 +83,41 @@ extension SimulatedStore {
                     index: Int32(index), registration: id, standing: standing(of: row, in: parcel),
                     generation: row?.stored.generation ?? TokenGeneration(0), badge: hasBadge ? row?.badge ?? 0 : 0,
                     tokenStart: row == nil ? 0 : Int32(tokens.count), tokenCount: Int32(token.count),
-                    isSuspected: row?.stored.state == .suspected))
+                    isSuspected: row?.stored.state == .suspected, mayBeElsewhere: row?.mayBeElsewhere ?? false))
             tokens += token
         }
         return LeasedParcel(
             id: parcel.id, message: parcel.message, app: parcel.app, route: parcel.route, epoch: parcel.epoch,
             settles: parcel.settles, attempt: parcel.attempt, lapses: parcel.lapses, retrySpent: parcel.retrySpent,
-            answerLost: parcel.answerLost, expiresAt: parcel.expiresAt, leasedAt: now,
-            memberCount: parcel.members.count, members: members, tokens: tokens, settledBits: parcel.bitmap)
+            answerLost: parcel.answerLost, home: parcel.home,
+            otherEnvironment: parcel.home == nil ? otherEnvironment(of: parcel.route, now) : nil,
+            expiresAt: parcel.expiresAt, leasedAt: now, memberCount: parcel.members.count, members: members,
+            tokens: tokens, settledBits: parcel.bitmap)
     }
 
     private func standing(of row: RegistrationRow?, in parcel: ParcelRow) -> MemberStanding {
         guard let row else { return .deleted }
         guard row.isLive else { return .retired }
-        return row.stored.route == parcel.route ? .present : .moved(to: row.stored.route)
+        let isPresent =
+            if let home = parcel.home {
+                row.stored.route == home.route && row.stored.generation == home.generation
+            } else {
+                row.stored.route == parcel.route
+            }
+        return isPresent ? .present : .moved(to: row.stored.route)
+    }
+
+    /// The twin of an APNs route, where a credential that is not refused speaks for the app there.
+    private func otherEnvironment(of id: RouteID, _ now: WallInstant) -> RouteID? {
+        guard let own = route(id), own.provider == .apns else { return nil }
+        let twin = routes.first {
+            $0.app == own.app && $0.provider == own.provider && $0.environment != own.environment
+                && $0.topic == own.topic
+        }
+        guard let twin,
+            let sender = senders.first(where: { $0.app == twin.app && $0.environment == twin.environment })
+        else { return nil }
+        return sender.blockedUntil.map { now < $0 } ?? false ? nil : twin.id
     }
 
     mutating func renew(
@@ -121,6 +142,10 @@ extension BadgeChange {
     }
 }
 
+extension RegistrationRow {
+    var mayBeElsewhere: Bool { environmentsCompared != stored.generation }
+}
+
 extension ParcelRow {
     var travelsAlone: Bool { lapses >= PoisonRule.aloneFrom }
 
@@ -128,7 +153,7 @@ extension ParcelRow {
         switch scope {
         case .ordinary: !travelsAlone
         case .lapsed: travelsAlone
-        case .expired: expiresAt <= now
+        case .expired: min(expiresAt, home?.until ?? expiresAt) <= now
         }
     }
 

@@ -10,9 +10,14 @@ extension SimulatedStore {
             $0.app == app && $0.provider == provider && $0.environment == environment && $0.topic == topic
         }
         if let known { return known.id }
-        lastRoute += 1
-        let id = RouteID(lastRoute)
-        routes.append(RouteRow(id: id, app: app, provider: provider, environment: environment, topic: topic))
+        // Every route of APNs has a twin in the other environment.
+        let environments = provider == .apns ? [environment, environment.other] : [environment]
+        let id = RouteID(lastRoute + 1)
+        for each in environments {
+            lastRoute += 1
+            routes.append(
+                RouteRow(id: RouteID(lastRoute), app: app, provider: provider, environment: each, topic: topic))
+        }
         return id
     }
 
@@ -107,7 +112,7 @@ extension SimulatedStore {
             state: row.stored.state, generation: row.stored.generation, isHeldElsewhere: isHeldElsewhere)
         if case .revived(let generation) = decision {
             registrations[place].stored.state = .active
-            registrations[place].stored.generation = generation
+            registrations[place].stored.beginGeneration(generation)
             feedback[told].isUndone = true
             tell(.undone, "undone", of: registrations[place], now)
         }
@@ -132,6 +137,10 @@ extension SimulatedStore {
         let items = Array(feedback.filter { $0.app == app && $0.id > cursor }.prefix(limit))
         return (items, items.last?.id ?? cursor)
     }
+}
+
+extension PushEnvironment {
+    var other: PushEnvironment { self == .production ? .sandbox : .production }
 }
 
 extension DeviceRegistration {

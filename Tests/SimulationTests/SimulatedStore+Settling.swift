@@ -13,7 +13,7 @@ extension SimulatedStore {
         }
         tell(settlement, place, now)
         write(settlement, place)
-        count(settlement.sample, on: parcel.route, now)
+        count(settlement.sample, on: parcel.home?.route ?? parcel.route, now)
         for remainder in settlement.remainders where !remainder.members.isEmpty {
             insert(remainder, of: parcels[place], now)
         }
@@ -49,8 +49,8 @@ extension SimulatedStore {
                 id: ParcelID(lastParcel), message: parcel.message, app: parcel.app, route: remainder.route,
                 format: parcel.format, urgency: parcel.urgency, attempt: remainder.attempt, lapses: remainder.lapses,
                 retrySpent: remainder.retrySpent, isBadgeMarked: parcel.isBadgeMarked,
-                answerLost: remainder.answerLost, waitsFor: remainder.cause, dueAt: now + remainder.dueAfter,
-                expiresAt: parcel.expiresAt,
+                answerLost: remainder.answerLost, waitsFor: remainder.cause, home: remainder.home,
+                dueAt: now + remainder.dueAfter, expiresAt: parcel.expiresAt,
                 members: remainder.members, settled: [Bool](repeating: false, count: remainder.members.count)))
     }
 

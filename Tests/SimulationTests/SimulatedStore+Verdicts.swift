@@ -47,8 +47,15 @@ extension SimulatedStore {
             report.retired += 1
             forgetSuspicion(row.id)
             tell(.retired, reason, of: row, now)
-        case (.suspected, .suspected(let reason)):
+        case (.active, .found(let route)):
+            registrations[place].move(to: route)
+            guard row.stored.state == .suspected else { return }
+            report.cleared += 1
+            forgetSuspicion(row.id)
+            tell(.cleared, "accepted", of: row, now)
+        case (.suspected, .suspected(let reason)), (.suspected, .suspectedInBoth(let reason)):
             doubt(row, reason, now)
+            if case .suspectedInBoth = verdict.verdict { registrations[place].noteCompared() }
             guard row.stored.state != .suspected else { return }
             report.suspected += 1
             tell(.suspected, reason, of: row, now)
@@ -131,6 +138,22 @@ extension SimulatedStore {
             sample.answered += minute.answered
             sample.suspected += minute.suspected
         }
+    }
+}
+
+extension RegistrationRow {
+    /// Its token was found in the other environment.
+    fileprivate mutating func move(to found: RouteID) {
+        let named = stored.route
+        stored.route = found
+        stored.beginGeneration(stored.generation.next)
+        noteCompared()
+        stored.mistakenRoute = named
+    }
+
+    fileprivate mutating func noteCompared() {
+        environmentsCompared = stored.generation
+        stored.mistakenRoute = nil
     }
 }
 

@@ -17,6 +17,7 @@ struct SimulatedStore: Equatable, Sendable {
     var minutes: [RouteMinute] = []
     var feedback: [FeedbackRow] = []
     var inlineTargets: [InlineRow] = []
+    var senders: [SenderRow] = []
     /// Identities that were handed out.
     var lastRoute: Int64 = 0
     var lastRegistration: Int64 = 0
@@ -38,6 +39,14 @@ struct RouteRow: Equatable, Sendable {
     }
 }
 
+/// An app's active credential for APNs in one environment, good for every topic.
+struct SenderRow: Equatable, Sendable {
+    let app: AppID
+    let environment: PushEnvironment
+    /// The provider refuses it until then.
+    var blockedUntil: WallInstant?
+}
+
 /// The wide row and the pulse together.
 struct RegistrationRow: Equatable, Sendable {
     let id: RegistrationID
@@ -48,6 +57,8 @@ struct RegistrationRow: Equatable, Sendable {
     let createdAt: WallInstant
     /// When the backend said to have learned what is stored.
     var asOf: WallInstant?
+    /// The generation of the token for which both environments were asked.
+    var environmentsCompared: TokenGeneration?
 
     /// As a registration is decided against it.
     var standingRow: StoredRegistration {
@@ -107,6 +118,7 @@ struct ParcelRow: Equatable, Sendable {
     let message: MessageID
     let app: AppID
     let route: RouteID
+    /// Its message's. Stored with another one where it is away from home.
     let format: Int16
     let urgency: MessageUrgency
     var epoch: Int32 = 0
@@ -117,6 +129,7 @@ struct ParcelRow: Equatable, Sendable {
     var isBadgeMarked: Bool
     let answerLost: Bool
     var waitsFor: WaitCause?
+    var home: HomeRefusal?
     let dueAt: WallInstant
     let expiresAt: WallInstant
     /// nil where ready.

@@ -14,7 +14,8 @@ enum StateText {
                 SELECT 2, id::text, id, concat_ws('|', 'registration', id, app_id, route_id, provider, kind, state,
                     generation, installation, encode(token, 'hex'), coalesce(user_id, '-'),
                     coalesce(nullif(array_to_string(tags, ','), ''), '-'), badge, \(micros("registered_at")),
-                    \(micros("as_of")))
+                    \(micros("as_of")), (environments_compared IS NOT DISTINCT FROM generation)::int,
+                    coalesce(CASE WHEN environments_compared = generation THEN mistaken_route_id END, -1))
                 FROM registrations JOIN registration_pulse ON registration_id = id
                 UNION ALL
                 SELECT 3, id::text, 0, concat_ws('|', 'message', id, app_id, format, state, priority, kind,
@@ -36,7 +37,8 @@ enum StateText {
                     \(micros("due_at")), \(micros("expires_at")), coalesce(owner::text, '-'), \(micros("lease_until")),
                     encode(members, 'hex'), coalesce(encode(settled, 'hex'), '-'), member_count, pending, handed_over,
                     accepted, rejected, unregistered, expired, suppressed, cancelled, gave_up,
-                    coalesce(waits_for, '-'))
+                    coalesce(waits_for, '-'), coalesce(home_route_id, -1), coalesce(home_generation, -1),
+                    coalesce(home_reason, '-'), \(micros("home_until")))
                 FROM parcels
                 UNION ALL
                 SELECT 7, registration_id::text, registration_id, concat_ws('|', 'suspicion', registration_id,
@@ -117,7 +119,7 @@ extension RegistrationRow {
             "registration", id.value, app.value, stored.route.value, stored.provider.rawValue, stored.kind.rawValue,
             stored.state.rawValue, stored.generation.value, stored.installation, Hexadecimal.text(stored.token.bytes),
             stored.user ?? "-", stored.tags.isEmpty ? "-" : stored.tags.joined(separator: ","), badge,
-            registeredAt.microseconds, asOf.cell,
+            registeredAt.microseconds, asOf.cell, mayBeElsewhere ? 0 : 1, stored.mistakenRoute?.value ?? -1,
         ]
     }
 }
@@ -148,13 +150,17 @@ extension PlanRow {
 extension ParcelRow {
     fileprivate var cells: [Any] {
         let facts: [Any] = [
-            "parcel", id.value, message.text, app.value, route.value, format, urgency.rawValue, lease == nil ? 1 : 2,
+            "parcel", id.value, message.text, app.value, route.value, home == nil ? format : format + 1_000,
+            urgency.rawValue, lease == nil ? 1 : 2,
             epoch, settles, attempt, lapses, retrySpent.wholeNanoseconds / 1_000, isBadgeMarked ? 1 : 0,
             answerLost ? 1 : 0, dueAt.microseconds, expiresAt.microseconds, lease?.owner.value.text ?? "-",
             (lease?.until).cell, Hexadecimal.text(MemberList.encode(members.map(\.value))),
             bitmap.isEmpty ? "-" : Hexadecimal.text(bitmap), members.count, pending, handedOver,
         ]
-        return facts + counts.map { $0 as Any } + [waitsFor?.rawValue ?? "-"]
+        let away: [Any] = [
+            home?.route.value ?? -1, home?.generation.value ?? -1, home?.reason ?? "-", (home?.until).cell,
+        ]
+        return facts + counts.map { $0 as Any } + [waitsFor?.rawValue ?? "-"] + away
     }
 }
 

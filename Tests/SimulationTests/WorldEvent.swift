@@ -121,7 +121,7 @@ enum AppleAnswer: Equatable, Sendable {
         case .accepted: .accepted
         case .gone(let since):
             .rejected(Rejection(fault: .tokenUnregistered, reason: "Unregistered", invalidSince: since))
-        case .badToken: .rejected(Rejection(fault: .tokenSuspect, reason: "BadDeviceToken"))
+        case .badToken: .rejected(Rejection(fault: .tokenUnknownHere, reason: "BadDeviceToken"))
         case .throttled: .deferred(after: nil, .deviceThrottled)
         case .busy(let after): .deferred(after: after, .providerBusy)
         case .credentialRefused: .rejected(Rejection(fault: .credential, reason: "InvalidProviderToken"))

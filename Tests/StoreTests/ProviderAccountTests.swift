@@ -19,7 +19,8 @@ struct ProviderAccountTests {
     }
 
     private func lease(_ world: StoreWorld, _ provider: Provider) async throws -> LeasedParcel {
-        let route = try await world.number("SELECT id FROM routes WHERE provider = \(provider.rawValue)")
+        let route = try await world.number(
+            "SELECT id FROM routes WHERE provider = \(provider.rawValue) AND environment = 1")
         let order = LeaseOrder(
             route: RouteID(Int64(route)), owner: StoreWorld.ann, leaseFor: .seconds(60), knownFormats: [1])
         return try #require(try await world.stores.parcels.lease(order, now: dawn))

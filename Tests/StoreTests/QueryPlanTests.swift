@@ -16,7 +16,7 @@ struct QueryPlanTests {
         SELECT id, 1, 1, 't' || n FROM apps, generate_series(1, 3) AS n;
         INSERT INTO registrations (app_id, route_id, provider, kind, installation, token)
         SELECT routes.app_id, routes.id, 1, 1, 'c' || n || '-' || routes.id, sha256((n || '-' || routes.id)::bytea)
-        FROM routes, generate_series(1, 5000) AS n;
+        FROM routes, generate_series(1, 5000) AS n WHERE environment = 1;
         INSERT INTO registration_pulse SELECT id, 0, '2026-01-01' FROM registrations ON CONFLICT DO NOTHING;
         UPDATE registrations SET user_id = 'u' || id / 4, tags = ARRAY['t' || id % 50, 'u' || id / 4],
             state = CASE id % 1000 WHEN 0 THEN 3 WHEN 1 THEN 2 ELSE 1 END WHERE installation LIKE 'c%';
@@ -29,7 +29,7 @@ struct QueryPlanTests {
             pending)
         SELECT m.id, routes.app_id, routes.id, 1, 1 + n % 2, timestamptz '2027-01-01' + n * interval '1 second',
             '2028-01-01', '\\x0001', 1, 1
-        FROM messages m, routes, generate_series(1, 10) AS n;
+        FROM messages m, routes, generate_series(1, 10) AS n WHERE environment = 1;
         INSERT INTO messages (id, app_id, format, state, priority, kind, horizon, accepted_at, expires_at, finished_at,
             audience)
         SELECT gen_random_uuid(), 1, 1, 6, 2, 1, 0, '2026-01-01', '2026-01-02', '2026-01-01', 0

@@ -349,6 +349,11 @@ struct TopicBoundTests {
             let known = await other.register([registration(4, topic: "last")], app: world.app)
             #expect((try? known[0].get()) != nil)
             let app = try await world.stores.registry.createApp(slug: "belfry", name: "Belfry").id
+            // The twin of a topic that is there already is none more.
+            var sandbox = registration(6, topic: "t9")
+            sandbox.environment = .sandbox
+            let twin = await other.register([sandbox], app: world.app)
+            #expect((try? twin[0].get()) != nil)
             let neighbour = await world.stores.registry.register([registration(5, topic: "new")], app: app)
             #expect((try? neighbour[0].get()) != nil)
         }

@@ -152,8 +152,8 @@ extension Problem {
         case .invalid(StoreFault.routesPerApp):
             self.init(
                 .tooManyTopics,
-                "The app has \(StoreFault.routesPerAppMax) combinations of topic and environment already. A topic is the "
-                    + "bundle id of an app, perhaps with a suffix for its kind of push: register under those that exist.",
+                "The app has \(StoreFault.routesPerAppMax) topics already. A topic is the bundle id of an app, perhaps "
+                    + "with a suffix for its kind of push: register under those that exist.",
                 at: .root / "topic")
         case .invalid(let constraint):
             self.init(

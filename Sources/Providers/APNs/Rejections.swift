@@ -18,7 +18,7 @@ struct APNsReasonRow: Equatable, Sendable {
 
 /// The one table of APNs' answers. Source: "Handling notification responses from APNs", and what operators saw.
 ///
-/// Only the rows of `tokenUnregistered` and `tokenSuspect` say anything about a token (P5).
+/// Only the rows of `tokenUnregistered`, `tokenSuspect` and `tokenUnknownHere` say anything about a token (P5).
 enum APNsRejections {
     /// Apple suggests 15 minutes after a 5xx; libraries wait 10 s. We begin there, and the retry policy doubles up to
     /// Apple's 15 minutes: a short trouble of theirs should not cost a one-time password its meaning.
@@ -40,7 +40,7 @@ enum APNsRejections {
 
         // About the token, and no proof yet: malformed, or simply of the other environment, or of another app. A whole
         // batch of these is a setting of ours gone wrong, so it is confirmed before a token is retired.
-        refused(400, "BadDeviceToken", .tokenSuspect),
+        refused(400, "BadDeviceToken", .tokenUnknownHere),
         refused(400, "DeviceTokenNotForTopic", .tokenSuspect),
 
         // About the token, as sure as it gets; `timestamp` says since when.

@@ -52,6 +52,22 @@ enum ParcelSQL {
             ORDER BY lease_until LIMIT $2 FOR UPDATE SKIP LOCKED))
         """)
 
+    // The route of the same topic in the other environment, where a credential would speak for the app there: the one
+    // that `CredentialSQL.active` chooses, unless the provider refuses it for now. $5 now.
+    private static let otherEnvironment = """
+        SELECT twin.id FROM routes own
+        JOIN routes twin ON twin.app_id = own.app_id AND twin.provider = own.provider
+            AND twin.environment = 3 - own.environment AND twin.topic = own.topic
+        CROSS JOIN LATERAL (
+            SELECT id FROM credentials
+            WHERE app_id = twin.app_id AND provider = twin.provider AND environment = twin.environment AND state = 2
+                AND (twin.topic = '' OR topics = '{}' OR twin.topic = ANY (topics))
+            ORDER BY twin.topic = ANY (topics) DESC, activated_at DESC, id DESC LIMIT 1
+        ) AS speaker
+        WHERE own.id = p.route_id AND own.provider = 1 AND NOT EXISTS (
+            SELECT FROM lane_blocks WHERE credential_id = speaker.id AND until > coalesce($5, now()))
+        """
+
     /// $1 route, $2 owner, $3 lease in microseconds, $4 known formats, $5 now.
     ///
     /// Transactional first, then whoever has been due longest. A parcel that has expired already is leased without its
@@ -78,14 +94,17 @@ enum ParcelSQL {
             WHERE p.id = next.id AND m.id = p.message_id
             RETURNING p.id, p.message_id, p.app_id, p.epoch, p.settles, p.attempt, p.lapses, p.retry_spent,
                 p.answer_lost, p.expires_at, coalesce($5, now()), p.member_count, p.members, p.settled, m.badge_change,
-                m.badge_value, p.badge_marked AND NOT next.badge_marked, m.reads_locale,
-                m.has_inline
+                m.badge_value, p.badge_marked AND NOT next.badge_marked, m.reads_locale, m.has_inline,
+                CASE WHEN p.home_route_id IS NULL THEN (\(otherEnvironment)) END,
+                p.home_route_id, p.home_generation, p.home_reason, p.home_until
             """)
     }
 
     static let claimOrdinary = claim("parcel_claim", where: isOrdinary)
     static let claimLapsed = claim("parcel_claim_lapsed", where: isLapsed)
-    static let claimExpired = claim("parcel_claim_expired", where: "p.expires_at <= coalesce($5, now())")
+    /// Away from home a parcel waits no longer than for the other environment's answer.
+    static let claimExpired = claim(
+        "parcel_claim_expired", where: "least(p.expires_at, p.home_until) <= coalesce($5, now())")
 
     /// $1 parcel, $2 now, $3 microseconds.
     static let putAside = Statement(
@@ -96,6 +115,7 @@ enum ParcelSQL {
 
     // $1 ids, $2 does the message ask for locales: whoever doesn't gets empty ones.
     private static let locale = "CASE WHEN $2 THEN coalesce(locale, '') ELSE '' END AS locale"
+    private static let uncompared = "environments_compared IS DISTINCT FROM generation AS uncompared"
 
     /// The members' rows, and their badges raised: $1 ids, $2 locales too, $3 badge change, $4 badge value.
     ///
@@ -108,22 +128,23 @@ enum ParcelSQL {
         "parcel_raise_and_read",
         """
         WITH found AS MATERIALIZED (
-            SELECT id, route_id, state, generation, token, \(locale) FROM registrations
+            SELECT id, route_id, state, generation, token, \(locale), \(uncompared) FROM registrations
             WHERE id = ANY ($1) ORDER BY id
         ), raised AS (
             UPDATE registration_pulse p
             SET badge = CASE WHEN $3 = 2 THEN $4 ELSE p.badge + (p.badge < 2147483647)::integer END
             FROM found WHERE p.registration_id = found.id
-            RETURNING found.id, found.route_id, found.state, found.generation, p.badge, found.token, found.locale
+            RETURNING found.id, found.route_id, found.state, found.generation, p.badge, found.token, found.locale,
+                found.uncompared
         )
-        SELECT id, route_id, state, generation, badge, token, locale FROM raised ORDER BY id
+        SELECT id, route_id, state, generation, badge, token, locale, uncompared FROM raised ORDER BY id
         """)
 
     /// The members' rows with the badges as they stand: $1 ids, $2 locales too.
     static let readWithBadges = Statement(
         "parcel_read_with_badges",
         """
-        SELECT r.id, r.route_id, r.state, r.generation, p.badge, r.token, \(locale)
+        SELECT r.id, r.route_id, r.state, r.generation, p.badge, r.token, \(locale), \(uncompared)
         FROM registrations r JOIN registration_pulse p ON p.registration_id = r.id WHERE r.id = ANY ($1) ORDER BY r.id
         """)
 
@@ -131,7 +152,7 @@ enum ParcelSQL {
     static let read = Statement(
         "parcel_read",
         """
-        SELECT id, route_id, state, generation, 0::integer, token, \(locale) FROM registrations
+        SELECT id, route_id, state, generation, 0::integer, token, \(locale), \(uncompared) FROM registrations
         WHERE id = ANY ($1) ORDER BY id
         """)
 

@@ -37,7 +37,8 @@ enum RegistrationSQL {
         "registration_lock",
         """
         SELECT r.id, r.installation, r.kind, r.route_id, r.provider, r.token, r.state, r.generation, r.user_id,
-            r.locale, r.time_zone, r.app_version, r.tags
+            r.locale, r.time_zone, r.app_version, r.tags,
+            CASE WHEN r.environments_compared = r.generation THEN r.mistaken_route_id END
         FROM registrations r
         WHERE r.id = ANY (ARRAY(
             SELECT r.id FROM unnest($2, $3) AS said (installation, kind) \(named)

@@ -6,19 +6,26 @@ enum SettleSQL {
     // $1 parcel, $2 epoch, $3 settles; $4..$10 new endings by terminal state, $11 handed over; $12 now;
     // $13 states, $14 reasons, $15 counts; $16 routes, $17 due after in microseconds, $18 attempts, $19 lapses,
     // $20 retry spent, $21 answer lost, $22 members, $23 member counts; $24 answered, $25 suspected; $26 why the remainders
-    // wait; the history: $27 states, $28 reasons, $29 attempts, $30 first, $31 last, $32 members, $33 member counts.
+    // wait; the history: $27 states, $28 reasons, $29 attempts, $30 first, $31 last, $32 members, $33 member counts;
+    // of remainders away from home: $34 the routes that refused them, $35 generations, $36 reasons, $37 until when.
     private static let mine = "id = $1 AND epoch = $2 AND settles = $3 AND state = 2"
 
+    // A parcel that leaves home, or comes back, has its format changed with it (`AwayFormat`).
     private static let born = """
         born AS (
             INSERT INTO parcels (message_id, app_id, route_id, format, priority, attempt, lapses, retry_spent,
-                badge_marked, answer_lost, due_at, expires_at, members, member_count, pending, waits_for)
-            SELECT mine.message_id, mine.app_id, rest.route_id, mine.format, mine.priority, rest.attempt, rest.lapses,
-                rest.retry_spent, mine.badge_marked, rest.answer_lost,
+                badge_marked, answer_lost, due_at, expires_at, members, member_count, pending, waits_for,
+                home_route_id, home_generation, home_reason, home_until)
+            SELECT mine.message_id, mine.app_id, rest.route_id,
+                mine.format % \(AwayFormat.step)::smallint
+                    + CASE WHEN rest.home_route_id IS NULL THEN 0 ELSE \(AwayFormat.step) END,
+                mine.priority, rest.attempt, rest.lapses, rest.retry_spent, mine.badge_marked, rest.answer_lost,
                 coalesce($12, now()) + rest.due_after * interval '1 microsecond', mine.expires_at, rest.members,
-                rest.count, rest.count, rest.waits_for
-            FROM mine CROSS JOIN unnest($16, $17, $18, $19, $20, $21, $22, $23, $26)
-                AS rest (route_id, due_after, attempt, lapses, retry_spent, answer_lost, members, count, waits_for)
+                rest.count, rest.count, rest.waits_for, rest.home_route_id, rest.home_generation, rest.home_reason,
+                rest.home_until
+            FROM mine CROSS JOIN unnest($16, $17, $18, $19, $20, $21, $22, $23, $26, $34, $35, $36, $37)
+                AS rest (route_id, due_after, attempt, lapses, retry_spent, answer_lost, members, count, waits_for,
+                    home_route_id, home_generation, home_reason, home_until)
         )
         """
 
@@ -51,11 +58,12 @@ enum SettleSQL {
         )
         """
 
-    // What the route answered counts where the settle does, once.
+    // What the route answered counts where the settle does, once. Away from home it speaks of home.
     private static let heard = """
         heard AS (
             INSERT INTO route_minutes (route_id, minute, answered, suspected)
-            SELECT mine.route_id, date_trunc('minute', coalesce($12, now())), $24, $25 FROM mine
+            SELECT coalesce(mine.home_route_id, mine.route_id), date_trunc('minute', coalesce($12, now())), $24, $25
+            FROM mine
             WHERE $24 > 0 OR $25 > 0
             ON CONFLICT (route_id, minute) DO UPDATE SET answered = route_minutes.answered + excluded.answered,
                 suspected = route_minutes.suspected + excluded.suspected
@@ -73,17 +81,17 @@ enum SettleSQL {
         )
         """
 
-    /// Members stay leased: $34 bitmap, $35 pending after.
+    /// Members stay leased: $38 bitmap, $39 pending after.
     static let part = Statement(
         "parcel_settle_part",
         """
         WITH mine AS (
-            UPDATE parcels SET settles = settles + 1, settled = $34, pending = $35, handed_over = handed_over + $11,
+            UPDATE parcels SET settles = settles + 1, settled = $38, pending = $39, handed_over = handed_over + $11,
                 accepted = accepted + $4, rejected = rejected + $5, unregistered = unregistered + $6,
                 expired = expired + $7, suppressed = suppressed + $8, cancelled = cancelled + $9,
                 gave_up = gave_up + $10
             WHERE \(mine)
-            RETURNING message_id, app_id, route_id, format, priority, badge_marked, expires_at
+            RETURNING message_id, app_id, route_id, home_route_id, format, priority, badge_marked, expires_at
         ), \(born), \(reasons(of: "mine")), \(heard), \(told)
         SELECT count(*) FROM mine
         """)
@@ -98,7 +106,7 @@ enum SettleSQL {
         """
         WITH mine AS (
             DELETE FROM parcels WHERE \(mine)
-            RETURNING message_id, app_id, route_id, format, priority, badge_marked, expires_at,
+            RETURNING message_id, app_id, route_id, home_route_id, format, priority, badge_marked, expires_at,
                 member_count - handed_over - $11 AS ended, accepted + $4 AS accepted, rejected + $5 AS rejected,
                 unregistered + $6 AS unregistered, expired + $7 AS expired, suppressed + $8 AS suppressed,
                 cancelled + $9 AS cancelled, gave_up + $10 AS gave_up
@@ -118,4 +126,13 @@ enum SettleSQL {
 
     static let standing = Statement(
         "parcel_standing", "SELECT epoch, settles, state = 2 FROM parcels WHERE id = $1")
+}
+
+/// The formats of parcels away from home: their messages' own, and so much more. A program that does not know of such
+/// parcels leases none.
+enum AwayFormat {
+    static let step: Int16 = 1_000
+
+    /// - Parameter known: of messages.
+    static func leased(by known: [Int16]) -> [Int16] { known + known.map { $0 + step } }
 }

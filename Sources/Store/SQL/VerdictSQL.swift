@@ -6,47 +6,57 @@ enum VerdictSQL {
     static let lock = Statement(
         "verdict_lock", "SELECT id FROM registrations WHERE id = ANY ($1) ORDER BY id FOR NO KEY UPDATE")
 
-    // What `told` needs of the rows that were judged.
-    private static let judgedColumns =
-        "r.id, r.app_id, r.route_id, r.generation, r.installation, r.kind, r.provider, r.state"
-
-    // In: rows `judged` (a registration's columns after the change, with the reason).
+    // In: rows `judged` (a registration's columns after the change, with the state before and the reason).
     private static let told = """
         told AS (
             INSERT INTO feedback (app_id, registration_id, generation, installation, kind, provider, verdict, reason, at)
             SELECT app_id, id, generation, installation, kind, provider,
                 CASE state WHEN 3 THEN 1 WHEN 2 THEN 2 ELSE 6 END, reason, coalesce($1, clock_timestamp())
-            FROM judged ORDER BY id
+            FROM judged WHERE before <> state ORDER BY id
         )
         """
 
-    /// $1 now, $2 ids, $3 generations, $4 the states that the verdicts lead to, $5 their times, $6 reasons. How many
-    /// became retired, suspected, active.
+    /// $1 now, $2 ids, $3 generations, $4 the states that the verdicts lead to, $5 their times, $6 reasons, $7 routes on
+    /// which the token was found (null: none), $8 whether its environments are compared now. How many became retired,
+    /// suspected, active.
     ///
     /// The same rules as `TokenLifecycle.judge`. A doubt about a suspected token is kept where the first one waits, and
-    /// opens the next window where that was judged.
+    /// opens the next window where that was judged. What is told of a token that was found speaks of it as it was doubted.
     static let judge = Statement(
         "verdict_judge",
         """
         WITH said AS MATERIALIZED (
-            SELECT r.id, r.route_id, r.generation, r.state AS before, said.state, said.reason
-            FROM unnest($2, $3, $4, $5, $6) AS said (id, generation, state, as_of, reason)
+            SELECT r.id, r.route_id, r.generation, r.state AS before, said.state, said.reason, said.found_on,
+                said.compared
+            FROM unnest($2, $3, $4, $5, $6, $7, $8)
+                AS said (id, generation, state, as_of, reason, found_on, compared)
             JOIN registrations r ON r.id = said.id
             JOIN registration_pulse p ON p.registration_id = r.id AND r.generation = said.generation
-            WHERE CASE said.state WHEN 1 THEN r.state = 2 ELSE r.state < 3 AND p.registered_at <= said.as_of END
+            WHERE CASE
+                WHEN said.found_on IS NOT NULL THEN r.state < 3
+                WHEN said.state = 1 THEN r.state = 2
+                ELSE r.state < 3 AND p.registered_at <= said.as_of END
         ), judged AS (
-            UPDATE registrations r SET state = said.state FROM said
-            WHERE r.id = said.id AND said.before <> said.state
-            RETURNING \(judgedColumns), said.reason
+            UPDATE registrations r SET state = said.state, route_id = coalesce(said.found_on, r.route_id),
+                generation = r.generation + (said.found_on IS NOT NULL)::integer,
+                environments_compared = CASE WHEN said.compared
+                    THEN r.generation + (said.found_on IS NOT NULL)::integer ELSE r.environments_compared END,
+                mistaken_route_id = CASE WHEN said.found_on IS NOT NULL THEN r.route_id
+                    WHEN NOT said.compared THEN r.mistaken_route_id END
+            FROM said
+            WHERE r.id = said.id AND (said.before <> said.state OR said.compared)
+            RETURNING r.id, r.app_id, said.generation, r.installation, r.kind, r.provider, r.state, said.before,
+                said.reason
         ), doubted AS (
             INSERT INTO suspicions (registration_id, route_id, generation, reason, suspected_at, look_at)
             SELECT id, route_id, generation, reason, coalesce($1, now()), coalesce($1, now()) FROM said WHERE state = 2
             ON CONFLICT (registration_id) DO UPDATE SET doubted_at = excluded.suspected_at
         ), forgotten AS (
-            DELETE FROM suspicions WHERE registration_id = ANY (ARRAY(SELECT id FROM judged WHERE state <> 2))
+            DELETE FROM suspicions
+            WHERE registration_id = ANY (ARRAY(SELECT id FROM judged WHERE state <> 2 AND before <> state))
         ), \(told)
         SELECT count(*) FILTER (WHERE state = 3), count(*) FILTER (WHERE state = 2), count(*) FILTER (WHERE state = 1)
-        FROM judged
+        FROM judged WHERE before <> state
         """)
 
     /// $1 now, $2 how many. Doubts whose turn it is, by their registrations, looked up and locked one after the other.
@@ -107,7 +117,8 @@ enum VerdictSQL {
             ) AS p
             WHERE r.id = decided.registration_id AND decided.judgement = 'confirmed' AND r.state = 2
                 AND r.generation = decided.generation AND p.registered_at <= decided.suspected_at
-            RETURNING \(judgedColumns), decided.reason
+            RETURNING r.id, r.app_id, r.generation, r.installation, r.kind, r.provider, r.state, 2 AS before,
+                decided.reason
         ), ended AS (
             DELETE FROM suspicions WHERE registration_id = ANY (ARRAY(
                 SELECT registration_id FROM decided WHERE judgement <> 'waits'))

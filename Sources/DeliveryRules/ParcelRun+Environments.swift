@@ -1,0 +1,63 @@
+import PushModel
+
+/// How the other environment is asked about a token that its own does not know.
+package enum EnvironmentRule {
+    /// Waiting for a lane that can't send is not worth more: home's word is known, and a message should end.
+    package static let patience: Duration = .seconds(300)
+}
+
+// A token that the provider doesn't know may simply have been registered in the wrong environment. It is tried in the
+// other one, once for each generation of the token: these refusals are what a connection is closed for soonest.
+extension ParcelRun {
+    /// True where the member goes on in the other environment. What home said is no verdict yet and counts in no sample.
+    mutating func triesElsewhere(_ rejection: Rejection, _ position: Int, _ now: MonotonicInstant) -> Bool {
+        let member = parcel.members[position]
+        guard parcel.home == nil, let other = parcel.otherEnvironment, member.mayBeElsewhere else { return false }
+        let refusal = HomeRefusal(
+            route: parcel.route, generation: member.generation, reason: rejection.reason,
+            until: Self.wholeMinute(wall(at: now)) + EnvironmentRule.patience)
+        goOn(
+            position, route: other, dueAfter: .zero, attempt: nextAttempt, lapses: 0, spent: parcel.retrySpent,
+            answerLost: mayHaveBeenShown, cause: .otherEnvironment, home: refusal)
+        return true
+    }
+
+    /// Rounded up, so that remainders gather.
+    private static func wholeMinute(_ instant: WallInstant) -> WallInstant {
+        WallInstant(secondsSince1970: (instant.secondsSince1970 / 60 + 1) * 60)
+    }
+
+    /// The other environment doesn't take the token either. Whatever its word: of a token that isn't its own it can't
+    /// know more than that.
+    mutating func recordRefusedInBoth(_ home: HomeRefusal, _ position: Int) {
+        endAsHomeSaid(home, .suspectedInBoth(reason: home.reason), position, isTried: true)
+    }
+
+    /// The other environment could not be asked in time: the environments are not compared.
+    ///
+    /// - Parameter isLost: it may have taken the push after all.
+    mutating func giveUpElsewhere(_ home: HomeRefusal, _ position: Int, isTried: Bool, isLost: Bool) {
+        if isLost { return end(position, Ending(.gaveUp, EndingReason.answerLost), isTried: isTried) }
+        endAsHomeSaid(home, .suspected(reason: home.reason), position, isTried: isTried)
+    }
+
+    /// The doubt about home arises here, and so does its place in home's sample.
+    private mutating func endAsHomeSaid(
+        _ home: HomeRefusal, _ verdict: TokenVerdict, _ position: Int, isTried: Bool
+    ) {
+        sample.answered += 1
+        sample.suspected += 1
+        judge(position, verdict, asOf: parcel.leasedAt)
+        end(position, Ending(.rejected, home.reason), isTried: isTried)
+    }
+}
+
+extension RejectionFault {
+    /// It says something about the token.
+    var isAboutToken: Bool {
+        switch self {
+        case .tokenUnregistered, .tokenSuspect, .tokenUnknownHere: true
+        case .message, .credential, .ours: false
+        }
+    }
+}

@@ -1,0 +1,301 @@
+import DeliveryRules
+import PushModel
+import Store
+import Testing
+
+private let dawn = StoreWorld.dawn
+private let noone = VerdictReport(retired: 0, suspected: 0, cleared: 0)
+
+extension StoreWorld {
+    /// An active key for every topic, or for those.
+    @discardableResult
+    fileprivate func sender(_ environment: PushEnvironment, topics: [String] = []) async throws -> CredentialID {
+        let credential = NewCredential(
+            id: try await stores.credentials.nextIDs(1)[0], app: app, provider: .apns, environment: environment,
+            kind: .token, topics: topics, facts: Array("{}".utf8), sealed: [1])
+        return try await stores.credentials.insert(credential, activate: true).id
+    }
+
+    /// What a parcel carries whose members production did not know.
+    fileprivate func refusal(generation: Int32 = 1) async throws -> HomeRefusal {
+        HomeRefusal(
+            route: try await route(), generation: TokenGeneration(generation), reason: "BadDeviceToken",
+            until: Self.dawn + .seconds(300))
+    }
+
+    fileprivate func away(_ parcel: LeasedParcel, generation: Int32 = 1) async throws -> Remainder {
+        Remainder(
+            route: try await route(.sandbox), dueAfter: .zero, attempt: 1, lapses: 0, retrySpent: .zero,
+            answerLost: false, cause: .otherEnvironment, home: try await refusal(generation: generation),
+            members: parcel.members.map(\.registration))
+    }
+
+    /// All members of the message go from production to sandbox.
+    fileprivate func sendAway(_ message: NewMessage? = nil) async throws {
+        try await send(message ?? newMessage())
+        let parcel = try #require(try await lease())
+        let settlement = parcel.settling([], remainders: [try await away(parcel)])
+        #expect(try await stores.parcels.settle(settlement, now: Self.dawn) == .settled)
+    }
+
+    fileprivate func say(
+        _ verdict: TokenVerdict, of id: RegistrationID, generation: Int32 = 1, asOf: WallInstant = dawn
+    ) async throws -> VerdictReport {
+        let said = GuardedVerdict(
+            registration: id, generation: TokenGeneration(generation), route: try await route(), verdict: verdict,
+            asOf: asOf)
+        return try await stores.parcels.applyVerdicts([said], now: Self.dawn)
+    }
+
+    fileprivate func found() async throws -> TokenVerdict { .found(on: try await route(.sandbox)) }
+}
+
+@Suite("A route of APNs")
+struct TwinRouteTests {
+    @Test("has a twin in the other environment, whoever makes it; other providers have one environment")
+    func twins() async throws {
+        try await withStores { world in
+            try await world.register(1...1)
+            // As a program before this one does.
+            try await world.pool.script(
+                """
+                INSERT INTO routes (app_id, provider, environment, topic) VALUES (\(world.app.value), 1, 2, 'old'),
+                    (\(world.app.value), 2, 1, '')
+                """)
+            #expect(try await world.number("SELECT count(*) FROM routes WHERE provider = 1") == 4)
+            #expect(try await world.number("SELECT count(*) FROM routes WHERE provider = 1 AND number = 0") == 2)
+            #expect(try await world.number("SELECT count(*) FROM routes WHERE provider = 2") == 1)
+            #expect(try await world.number("SELECT max(id) FROM routes") == 5, "an id was drawn in vain")
+        }
+    }
+
+    @Test("and its twin may be made at the same moment")
+    func atOnce() async throws {
+        try await withStores { world in
+            let crowd = (1...40).map { number in
+                DeviceRegistration(
+                    installation: "i\(number)", provider: .apns,
+                    environment: number % 2 == 0 ? .production : .sandbox, topic: "t\(number / 2 % 10)",
+                    token: StoreWorld.token(number))
+            }
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for each in crowd {
+                    group.addTask {
+                        // A process of its own: none remembers another's routes.
+                        _ = try await Stores(pool: world.pool).registry.register([each], app: world.app)[0].get()
+                    }
+                }
+                try await group.waitForAll()
+            }
+            #expect(try await world.number("SELECT count(*) FROM routes") == 20)
+        }
+    }
+}
+
+@Suite("The other environment")
+struct OtherEnvironmentOfLeaseTests {
+    private func offered(_ world: StoreWorld, at now: WallInstant = dawn) async throws -> RouteID? {
+        let parcel = try #require(try await world.lease(at: now))
+        _ = try await world.stores.parcels.settle(
+            parcel.settling([], remainders: [parcel.remainder(0..<parcel.members.count)]), now: now)
+        return parcel.otherEnvironment
+    }
+
+    @Test("is offered with a lease where an active credential that is not refused covers the topic there")
+    func offered() async throws {
+        try await withStores { world in
+            try await world.register(1...1)
+            try await world.send(world.newMessage())
+            let sandbox = try await world.route(.sandbox)
+            #expect(try await offered(world) == nil)
+            try await world.sender(.production)
+            try await world.sender(.sandbox, topics: ["com.example.other"])
+            #expect(try await offered(world) == nil)
+            let named = try await world.sender(.sandbox, topics: [StoreWorld.topic])
+            #expect(try await offered(world) == sandbox)
+            try await world.stores.credentials.block(named, reason: "Forbidden", for: .seconds(60), now: dawn)
+            #expect(try await offered(world) == nil)
+            let later = dawn + .seconds(60)
+            #expect(try await offered(world, at: later) == sandbox)
+            _ = try await world.stores.credentials.retire(named, app: world.app)
+            #expect(try await offered(world, at: later) == nil)
+            try await world.sender(.sandbox)
+            #expect(try await offered(world, at: later) == sandbox)
+        }
+    }
+
+    @Test("is asked about registrations alone, and once a generation of their tokens")
+    func members() async throws {
+        try await withStores { world in
+            try await world.sender(.sandbox)
+            let ids = try await world.register(1...3)
+            #expect(try await world.say(.suspectedInBoth(reason: "BadDeviceToken"), of: ids[0]).suspected == 1)
+            #expect(try await world.say(.suspected(reason: "BadDeviceToken"), of: ids[1]).suspected == 1)
+            for badge in [BadgeChange.none, .increment] {
+                let number: UInt64 = badge == .none ? 1 : 2
+                try await world.send(world.newMessage(number, badge: badge))
+                for lease in 1...2 {
+                    let parcel = try #require(try await world.lease())
+                    #expect(parcel.members.map(\.mayBeElsewhere) == [false, true, true])
+                    let again = parcel.settling([], remainders: [parcel.remainder(0..<3)])
+                    _ = try await world.stores.parcels.settle(lease == 1 ? again : parcel.settlingAll(), now: dawn)
+                }
+            }
+            // Another token, and the same one brought back: both may be asked about.
+            try await world.register(StoreWorld.registration("i1", token: 9))
+            try await world.send(world.newMessage(3))
+            #expect(try await world.lease()?.members.map(\.mayBeElsewhere) == [true, true, true])
+        }
+    }
+}
+
+@Suite("A parcel away from home")
+struct AwayFromHomeTests {
+    @Test("has the members that home refused, and goes on knowing it; other programs know it by its format")
+    func away() async throws {
+        try await withStores { world in
+            try await world.sender(.production)
+            try await world.register(1...3)
+            try await world.sendAway()
+            #expect(try await world.number("SELECT format FROM parcels") == 1_001)
+            #expect(try await world.lease(on: .sandbox, formats: [2]) == nil)
+            let parcel = try #require(try await world.lease(on: .sandbox))
+            #expect(parcel.home == (try await world.refusal()))
+            #expect(parcel.otherEnvironment == nil)
+            #expect(parcel.members.map(\.standing) == [.present, .present, .present])
+            // One waits there, one has left for home again.
+            let waits = Remainder(
+                route: parcel.route, dueAfter: .zero, attempt: 1, lapses: 0, retrySpent: .zero, answerLost: false,
+                cause: .handedBack, home: parcel.home, members: [parcel.members[0].registration])
+            let leaves = parcel.remainder(1..<2, route: try await world.route())
+            _ = try await world.stores.parcels.settle(
+                parcel.settling([(2..<3, Ending(.accepted))], remainders: [waits, leaves]), now: dawn)
+            #expect(try await world.lease(on: .sandbox)?.home == parcel.home)
+            #expect(try await world.number("SELECT format FROM parcels WHERE home_route_id IS NULL") == 1)
+            let back = try #require(try await world.lease())
+            #expect(back.home == nil && back.members.map(\.standing) == [.present])
+        }
+    }
+
+    @Test("lets go of who has another token now, or was found meanwhile: both go where they live")
+    func changed() async throws {
+        try await withStores { world in
+            let ids = try await world.register(1...4)
+            try await world.sendAway()
+            try await world.register(StoreWorld.registration("i1", token: 9))
+            #expect(try await world.say(try await world.found(), of: ids[1]) == noone)
+            _ = try await world.say(.unregistered(since: nil, reason: "Unregistered"), of: ids[2])
+            let (home, here) = (try await world.route(), try await world.route(.sandbox))
+            let parcel = try #require(try await world.lease(on: .sandbox))
+            #expect(
+                parcel.members.map(\.standing) == [.moved(to: home), .moved(to: here), .retired, .present])
+        }
+    }
+
+    @Test("gives its answers to the sample of home, in the minute of its settle")
+    func sample() async throws {
+        try await withStores { world in
+            try await world.register(1...4)
+            try await world.sendAway()
+            let parcel = try #require(try await world.lease(on: .sandbox))
+            let doubt = AnswerSample(answered: 4, suspected: 1)
+            _ = try await world.stores.parcels.settle(
+                parcel.settling([(0..<4, Ending(.accepted))], sample: doubt), now: dawn + .seconds(90))
+            let home = try await world.route().value
+            #expect(
+                try await world.number(
+                    """
+                    SELECT answered * 100 + suspected FROM route_minutes WHERE route_id = \(home)
+                        AND minute = timestamptz '2026-10-31 12:01:00+00'
+                    """) == 401)
+            #expect(try await world.number("SELECT count(*) FROM route_minutes") == 1)
+            let account = try await world.account()
+            #expect(account.state == .finished && account.outcomes == [4, 0, 0, 0, 0, 0, 0])
+        }
+    }
+
+    @Test("is swept when its patience has passed, however long its pushes may live")
+    func swept() async throws {
+        try await withStores { world in
+            try await world.register(1...1)
+            try await world.sendAway()
+            #expect(try await world.lease(on: .sandbox, scope: .expired, at: dawn + .seconds(299)) == nil)
+            let parcel = try await world.lease(on: .sandbox, scope: .expired, at: dawn + .seconds(300))
+            #expect(parcel?.home != nil)
+        }
+    }
+}
+
+@Suite("A token that was found in the other environment")
+struct FoundTokenStoreTests {
+    @Test("lives there from then on, without its doubt, and is doubted no more by answers from home")
+    func found() async throws {
+        try await withStores { world in
+            let id = try await world.register(1...1)[0]
+            _ = try await world.say(.suspected(reason: "BadDeviceToken"), of: id)
+            #expect(try await world.say(try await world.found(), of: id).cleared == 1)
+            let device = try await world.device("i1")
+            #expect(device.environment == .sandbox && device.state == .active)
+            #expect(try await world.number("SELECT count(*) FROM suspicions") == 0)
+            #expect(try await world.feed().map(\.verdict) == [.suspected, .cleared])
+            for verdict in [
+                TokenVerdict.suspected(reason: "BadDeviceToken"), .unregistered(since: nil, reason: "Unregistered"),
+                .suspectedInBoth(reason: "BadDeviceToken"), try await world.found(),
+            ] {
+                #expect(try await world.say(verdict, of: id) == noone)
+            }
+            #expect(try await world.device("i1") == device)
+        }
+    }
+
+    @Test("that nobody doubted is told of to nobody")
+    func quietly() async throws {
+        try await withStores { world in
+            let id = try await world.register(1...1)[0]
+            #expect(try await world.say(try await world.found(), of: id) == noone)
+            #expect(try await world.device("i1").environment == .sandbox)
+            #expect(try await world.feed().isEmpty)
+        }
+    }
+
+    @Test("stays there when its app says the old environment again, and follows another token")
+    func registeredAgain() async throws {
+        try await withStores { world in
+            let id = try await world.register(1...1)[0]
+            _ = try await world.say(try await world.found(), of: id)
+            for hour in Int64(1)...2 {
+                let again = try await world.register(
+                    StoreWorld.registration("i1", token: 1), at: dawn + .seconds(hour * 3_600))
+                #expect(again.change == .unchanged)
+                #expect(again.record.environment == .sandbox)
+                #expect(again.record.registeredAt == dawn + .seconds(hour * 3_600))
+            }
+            let replaced = try await world.register(StoreWorld.registration("i1", token: 2))
+            #expect(replaced.change == .replaced && replaced.record.environment == .production)
+        }
+    }
+
+    @Test("that is suspected in both is taken at its word when its app names the other environment")
+    func notFound() async throws {
+        try await withStores { world in
+            let id = try await world.register(1...1)[0]
+            #expect(try await world.say(.suspectedInBoth(reason: "BadDeviceToken"), of: id).suspected == 1)
+            #expect(try await world.say(.suspectedInBoth(reason: "BadDeviceToken"), of: id) == noone)
+            #expect(try await world.feed().map(\.verdict) == [.suspected])
+            let said = try await world.register(StoreWorld.registration("i1", token: 1, environment: .sandbox))
+            #expect(said.record.environment == .sandbox)
+        }
+    }
+
+    @Test("is not marked by a doubt from before its registration")
+    func registeredSince() async throws {
+        try await withStores { world in
+            try await world.sender(.sandbox)
+            let id = try await world.register(1...1)[0]
+            let before = dawn + .seconds(-1)
+            #expect(try await world.say(.suspectedInBoth(reason: "BadDeviceToken"), of: id, asOf: before) == noone)
+            try await world.send(world.newMessage())
+            #expect(try await world.lease()?.members.map(\.mayBeElsewhere) == [true])
+        }
+    }
+}
