@@ -25,6 +25,8 @@ enum Fate: String, Sendable {
     case gone = "dead0100"
     case goneLongAgo = "dead0200"
     case bad = "dead0400"
+    /// Of the other environment, in production.
+    case sandboxOnly = "dead3100"
     case internalErrorOnce = "dead0701"
     case unavailableOnce = "dead0801"
     case shutdownOnce = "dead0901"

@@ -29,12 +29,14 @@ struct GatewayAPI: Sendable {
 
     /// - Throws: where no answer came.
     func call(
-        _ method: String, _ path: String, _ body: String? = nil, contentType: String = "application/json"
+        _ method: String, _ path: String, _ body: String? = nil, contentType: String = "application/json",
+        idempotencyKey: String? = nil
     ) async throws -> Reply {
         guard let url = URL(string: path, relativeTo: base) else { throw UnexpectedAnswer(description: "no URL") }
         var request = URLRequest(url: url)
         request.httpMethod = method
         request.setValue("Bearer \(key)", forHTTPHeaderField: "Authorization")
+        if let idempotencyKey { request.setValue(idempotencyKey, forHTTPHeaderField: "Idempotency-Key") }
         if let body {
             request.httpBody = Data(body.utf8)
             request.setValue(contentType, forHTTPHeaderField: "Content-Type")

@@ -22,8 +22,23 @@ final class Program: Sendable {
         ["PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH", "CARILLON_RUN_FOLDER"].contains(name)
     }
 
+    /// Which program it is.
+    enum Release {
+        case this
+        /// As scripts/test built it, from the commit that Tests/Upgrade/previous-release names.
+        case previous
+    }
+
+    /// nil: there is none here.
+    static let previousExecutable = ProcessInfo.processInfo.environment["CARILLON_PREVIOUS_PROGRAM"].map {
+        URL(filePath: $0)
+    }
+    static let whyNoPrevious =
+        ProcessInfo.processInfo.environment["CARILLON_NO_PREVIOUS_PROGRAM"]
+        ?? "CARILLON_PREVIOUS_PROGRAM names no program of the previous release; scripts/test builds it"
+
     /// - Parameter settings: names without the prefix `CARILLON_`.
-    init(_ arguments: [String], settings: [String: String], logs: URL) throws {
+    init(_ arguments: [String], of release: Release = .this, settings: [String: String], logs: URL) throws {
         let name = "carillon-\(UUID().uuidString.prefix(8))"
         errorLog = logs.appending(path: name + ".log")
         output = logs.appending(path: name + ".out")
@@ -31,7 +46,7 @@ final class Program: Sendable {
             _ = FileManager.default.createFile(atPath: file.path(percentEncoded: false), contents: nil)
         }
         let process = Process()
-        process.executableURL = Self.executable
+        process.executableURL = release == .this ? Self.executable : Self.previousExecutable
         process.arguments = arguments
         var environment = Self.inherited
         for (name, value) in settings { environment["CARILLON_" + name] = value }

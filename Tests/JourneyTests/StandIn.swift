@@ -17,11 +17,15 @@ struct StandIn: Sendable {
         var revokedCertificates: [[UInt8]] = []
     }
 
-    init(_ authority: CertificateAuthority, _ traits: Traits = Traits()) async throws {
+    init(
+        _ authority: CertificateAuthority, _ traits: Traits = Traits(),
+        environment: APNsSimulatorSettings.Environment = .production
+    ) async throws {
         let identity = try authority.issue(
             CertificateSubject(commonName: "localhost"), names: ["localhost", "127.0.0.1"],
             validity: .days(2, from: Clocks.wallNow()))
         var settings = APNsSimulatorSettings(identity: identity)
+        settings.environment = environment
         settings.streamLimit = traits.streamLimit
         settings.revokedCertificates = traits.revokedCertificates
         simulator = try APNsSimulator(settings)

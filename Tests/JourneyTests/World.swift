@@ -60,7 +60,7 @@ final class World: Sendable {
         func path(_ name: String) -> String { folder.appending(path: name).path(percentEncoded: false) }
         authority = try CertificateAuthority(validity: .days(2, from: Clocks.wallNow()))
         production = try await StandIn(authority, traits)
-        sandbox = try await StandIn(authority)
+        sandbox = try await StandIn(authority, environment: .sandbox)
         google = try await GoogleStandIn(authority, accessTokenSeconds: accessTokenSeconds)
         signingKey = try ES256Key.generate()
         try Data(authority.pem).write(to: folder.appending(path: "ca.pem"))
@@ -83,11 +83,18 @@ final class World: Sendable {
     }
 
     /// Starts a gateway.
-    func start() throws -> Program { try Program(["serve"], settings: settings, logs: folder) }
+    func start(_ release: Program.Release = .this) throws -> Program {
+        try Program(["serve"], of: release, settings: settings, logs: folder)
+    }
+
+    /// Brings the database to the schema of this release, with nobody on it.
+    func migrate() async throws {
+        #expect(try await Program(["migrate"], settings: settings, logs: folder).end() == .exited(0))
+    }
 
     /// Starts a gateway, and waits until it says that it is ready.
-    func gateway() async throws -> Gateway {
-        let program = try start()
+    func gateway(_ release: Program.Release = .this) async throws -> Gateway {
+        let program = try start(release)
         let line = try await program.line(beginningWith: "carillon is ready on ")
         let address = try #require(line.split(separator: " ").last.flatMap { URL(string: String($0)) })
         return Gateway(program: program, api: GatewayAPI(base: address, key: adminKey))
@@ -222,17 +229,23 @@ struct Gateway: Sendable {
         }
     }
 
-    /// All of it, page by page: (installation, verdict).
+    /// All of it, page by page.
     func feedback(_ app: App) async throws -> [Feedback] {
         var all: [Feedback] = []
-        var cursor = ""
+        var cursor: String?
         while true {
-            let page = try await api.expect(200, "GET", "/v1/apps/\(app)/feedback?limit=500\(cursor)")
-                .decoded(FeedbackPage.self)
+            let page = try await feedback(app, after: cursor)
             guard !page.items.isEmpty, let next = page.next else { return all }
             all += page.items
-            cursor = "&after=\(next.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? next)"
+            cursor = next
         }
+    }
+
+    /// The page behind a cursor; nil: the first.
+    func feedback(_ app: App, after cursor: String?) async throws -> FeedbackPage {
+        let after = cursor.map { "&after=" + ($0.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? $0) }
+        return try await api.expect(200, "GET", "/v1/apps/\(app)/feedback?limit=500\(after ?? "")")
+            .decoded(FeedbackPage.self)
     }
 
     func state(of device: Device, _ app: App) async throws -> String {
@@ -252,12 +265,13 @@ struct Gateway: Sendable {
     }
 
     struct Feedback: Decodable, Equatable {
+        let id: String
         let installation: String
         let verdict: String
         let reason: String
     }
 
-    private struct FeedbackPage: Decodable {
+    struct FeedbackPage: Decodable {
         let items: [Feedback]
         let next: String?
     }

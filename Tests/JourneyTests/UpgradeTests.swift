@@ -1,0 +1,186 @@
+import Glibc
+import Postgres
+import PushModel
+import Simulator
+import Testing
+
+extension Journeys {
+    /// Version N-1 and version N on one database, in the schema of N (design rule 15).
+    @Suite(
+        "A gateway of the previous release beside one of this release",
+        .enabled(if: Program.previousExecutable != nil, Comment(rawValue: Program.whyNoPrevious)))
+    struct UpgradeTests {
+        /// Of each provider.
+        private static let liveCount = 20_000
+        private static let deadCount = 400
+        private static let misplacedCount = 200
+
+        private static let apns = [Device](.live, liveCount)
+        private static let dead = [Device](.gone, deadCount)
+        /// Registered in the wrong environment: a release may find them, an older one need not.
+        private static let misplaced = [Device](.sandboxOnly, misplacedCount)
+        private static let fcm = (0..<liveCount).map { "live-\($0)-0000000000000000" }
+        private static let deadFCM = (0..<deadCount).map { "UNREGISTERED-\($0)-0000000000000000" }
+
+        private static let settings = ["LEASE_SECONDS": "10", "REQUEST_DEADLINE_SECONDS": "5", "PARCEL_MEMBERS": "500"]
+
+        @Test("sees its database migrated under load, shares all work, is drained, and leaves everything well")
+        func drained() async throws {
+            try await Self.within { world in
+                let old = try await world.gateway(.previous)
+                try await Self.furnish(world, through: old)
+                let traffic = Traffic(at: [old])
+                try await traffic.flows(until: { traffic in
+                    try await traffic.hasFlown(steps: 20)
+                    let new = try await world.gateway()
+                    traffic.doors = [old, new]
+                    let messages = try await Self.broadcast(world, old, new)
+                    traffic.doors = [new]
+                    old.program.kill(SIGTERM)
+                    #expect(try await old.program.end() == .exited(0), "\(old.program.loggedLast)")
+                    try await Self.expectAll(messages, world, new, mayRepeat: false)
+                })
+                try await Self.expect(traffic, old, world)
+            }
+        }
+
+        @Test("starts on this release's schema, shares all work, and is killed in the middle of it")
+        func killed() async throws {
+            try await Self.within { world in
+                try await world.migrate()
+                let old = try await world.gateway(.previous)
+                try await Self.furnish(world, through: old)
+                let new = try await world.gateway()
+                let traffic = Traffic(at: [old, new])
+                try await traffic.flows(until: { traffic in
+                    try await traffic.hasFlown(steps: 20)
+                    let messages = try await Self.broadcast(world, old, new)
+                    old.program.kill(SIGKILL)
+                    traffic.doors = [new]
+                    #expect(try await old.program.end() == .killed(signal: SIGKILL))
+                    try await Self.expectAll(messages, world, new, mayRepeat: true)
+                })
+                try await Self.expect(traffic, old, world)
+            }
+        }
+
+        private static func within(_ body: (World) async throws -> Void) async throws {
+            try await World.within(settings: settings, production: .init(streamLimit: 50), body)
+        }
+
+        private static func furnish(_ world: World, through gateway: Gateway) async throws {
+            try await world.furnish(.garden, apns + dead + misplaced, through: gateway)
+            let sandbox = App(slug: "garden", environment: "sandbox", keyID: "GARDENDEV1")
+            try await world.activateToken(for: sandbox, through: gateway)
+            try await gateway.api.expect(201, "POST", "/v1/apps/garden/credentials", world.google.credential)
+            let lines = (fcm + deadFCM).enumerated().map { number, token in
+                #"{"installation": "android-\#(number)", "provider": "fcm", "token": "\#(token)"}"#
+            }
+            try await gateway.api.expect(
+                200, "POST", "/v1/apps/garden/devices/import", lines.joined(separator: "\n") + "\n",
+                contentType: "application/x-ndjson")
+            try await world.furnish(.forest, Traffic.correspondents, through: gateway)
+        }
+
+        /// One from each, and time until both have parcels of them in their hands and much is still to do.
+        private static func broadcast(_ world: World, _ old: Gateway, _ new: Gateway) async throws -> [String] {
+            await world.production.simulator.follow(SimulatorScript(answerDelay: .milliseconds(100)))
+            await world.google.simulator.follow(SimulatorScript(answerDelay: .milliseconds(100)))
+            let messages = [try await old.broadcast(.garden), try await new.broadcast(.garden)]
+            try await eventually("both to own parcels of them") {
+                try await world.database { pool in
+                    try await pool.number("SELECT count(DISTINCT owner) FROM parcels WHERE state = 2") == 2
+                }
+            }
+            try await world.production.accepted(atLeast: 4_000)
+            try await eventually("some of FCM's") { await world.google.simulator.summary().accepted >= 4_000 }
+            let left = try await world.database { try await $0.number("SELECT count(*) FROM parcels") }
+            try #require(left > 20, "there is no middle any more: \(left) parcels")
+            return messages
+        }
+
+        /// - Parameter mayRepeat: whose answers were not settled yet when its process died (P4).
+        private static func expectAll(
+            _ messages: [String], _ world: World, _ gateway: Gateway, mayRepeat: Bool
+        ) async throws {
+            for message in messages {
+                let account = try await gateway.finished(message, of: .garden)
+                #expect(account.addsUp, "\(account)")
+                #expect(account.outcomes["accepted"] ?? 0 >= 2 * liveCount, "\(account)")
+                #expect(Set(account.endings.keys).isSubset(of: ["accepted", "unregistered", "rejected"]), "\(account)")
+                #expect(account.outcomes["rejected"] ?? 0 <= misplacedCount, "\(account)")
+            }
+            let receipts = [
+                try await world.production.receipts(of: apns, messages: messages.count),
+                try await world.google.receipts(of: fcm, messages: messages.count),
+            ]
+            for receipt in receipts { #expect((mayRepeat ? receipt.withoutRepeats : receipt) == .onceEach(liveCount)) }
+            print("repeated: \(receipts.map(\.repeats)) of APNs and FCM")
+            // Once for each message, and not once more for an attempt (P3).
+            let wrong = try await world.database { pool in
+                try await pool.number(
+                    """
+                    SELECT count(*) FROM registration_pulse p JOIN registrations r ON r.id = p.registration_id
+                    WHERE (r.installation LIKE 'live-0-%' OR r.installation LIKE 'android-%') AND r.state < 3
+                        AND p.badge <> \(messages.count)
+                    """)
+            }
+            #expect(wrong == 0, "badges that were not raised once for each message")
+            let retired = try await gateway.feedback(.garden).filter { $0.verdict == "retired" }
+            #expect(retired.count == 2 * deadCount)
+            #expect(Set(retired.map(\.installation)).count == 2 * deadCount, "each once")
+        }
+
+        /// After all is over: what went on at the doors, and what the older one thought of it.
+        private static func expect(_ traffic: Traffic, _ old: Gateway, _ world: World) async throws {
+            let gateway = try #require(traffic.doors.first)
+            try await traffic.expectRegistrations()
+            try await traffic.expectMessages(at: world.sandbox)
+            try await traffic.expectFeed()
+            #expect(try await world.database { try await $0.number("SELECT count(*) FROM parcels") } == 0)
+            let complaints = old.program.logged.split(separator: "\n").filter { line in
+                // Of the refusals that this test asks for, none is logged; a process that is killed leaves half a line.
+                [" error ", " critical ", " warning "].contains { line.contains($0) }
+            }
+            #expect(complaints == [], "the older one understands all that the newer one does beside it")
+            try await gateway.stopGently()
+        }
+    }
+}
+
+extension StandIn {
+    /// Of several messages, each of which raised the badge.
+    fileprivate func receipts(of devices: [Device], messages: Int) async throws -> Receipts {
+        var receipts = Receipts()
+        for device in devices {
+            let pushes = await simulator.received(device.deviceToken).filter { $0.reason == nil }
+            receipts.add(try pushes.map { ($0.apnsID, try $0.badge()) }, messages)
+        }
+        return receipts
+    }
+}
+
+extension GoogleStandIn {
+    fileprivate func receipts(of tokens: [String], messages: Int) async throws -> Receipts {
+        var receipts = Receipts()
+        for token in tokens {
+            let pushes = try await self.messages(to: token).map { message in
+                let count = message["android"]?.object?["notification"]?.object?["notification_count"]?.integer
+                return (message["data"]?.object?["carillon_id"]?.string ?? "", count.map { Int($0) })
+            }
+            receipts.add(pushes, messages)
+        }
+        return receipts
+    }
+}
+
+extension Receipts {
+    /// One device's. A push that is handed from one process to another reads its badge again, so that it may show the
+    /// number of a later message; never more, and never none.
+    fileprivate mutating func add(_ pushes: [(id: String, badge: Int?)], _ messages: Int) {
+        let ids = Set(pushes.map(\.id))
+        if ids.count == messages { reached += 1 } else { missing += 1 }
+        repeats += pushes.count - ids.count
+        wrongBadges += pushes.count { !(1...messages).contains($0.badge ?? 0) }
+    }
+}
