@@ -46,7 +46,9 @@ struct RegistrationWriting: Sendable {
         devices.reserveCapacity(rows.rowCount)
         for (row, decision) in batch.decisions.enumerated() {
             devices.append(
-                RegisteredDevice(change: decision.change, record: try DeviceRecord(reading: rows, row: row)))
+                RegisteredDevice(
+                    change: decision.change, isNew: decision.row.id == nil,
+                    record: try DeviceRecord(reading: rows, row: row)))
         }
         return devices
     }

@@ -5,10 +5,13 @@ import PushModel
 /// What a registration came to.
 package struct RegisteredDevice: Equatable, Sendable {
     package let change: RegistrationChange
+    /// The installation had no token of this kind before; its token may have moved here all the same.
+    package let isNew: Bool
     /// As it stands now. Where stale and unknown itself: whoever holds the token.
     package let record: DeviceRecord
-    package init(change: RegistrationChange, record: DeviceRecord) {
+    package init(change: RegistrationChange, isNew: Bool, record: DeviceRecord) {
         self.change = change
+        self.isNew = isNew
         self.record = record
     }
 }

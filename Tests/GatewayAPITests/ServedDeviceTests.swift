@@ -59,6 +59,19 @@ struct ServedDeviceTests {
         }
     }
 
+    @Test("a new installation is made, also where its token lived elsewhere before")
+    func movedHere() async throws {
+        try await withGateway { world in
+            let app = try await world.makeApp()
+            try await world.expect(201, "PUT", "\(app)/devices/i1", GatewayWorld.registration(1))
+            let made = try await world.expect(201, "PUT", "\(app)/devices/i2", GatewayWorld.registration(1))
+            #expect(try made.member("change") == "moved")
+            #expect(made.header("location") == "\(app)/devices/i2")
+            let back = try await world.expect(200, "PUT", "\(app)/devices/i1", GatewayWorld.registration(1))
+            #expect(try back.member("change") == "moved")
+        }
+    }
+
     @Test("an installation shows every kind of token, one of them first")
     func kinds() async throws {
         try await withGateway { world in

@@ -80,12 +80,15 @@ struct RegisterTests {
         try await withStores { world in
             try await world.register(StoreWorld.registration("old", token: 1))
             let device = try await world.register(StoreWorld.registration("new", token: 1))
-            #expect(device.change == .moved)
+            #expect(device.change == .moved && device.isNew)
             #expect(try await world.device("old").state == .retired)
+            let back = try await world.register(StoreWorld.registration("old", token: 1))
+            #expect(back.change == .moved && !back.isNew)
+            try await world.register(StoreWorld.registration("new", token: 1))
             #expect(try await world.device("new").state == .active)
             let feed = try await world.feed()
-            #expect(feed.map(\.verdict) == [.moved])
-            #expect(feed.map(\.installation) == ["old"])
+            #expect(feed.map(\.verdict) == [.moved, .moved, .moved])
+            #expect(feed.map(\.installation) == ["old", "new", "old"])
         }
     }
 

@@ -53,7 +53,7 @@ extension DeviceHandlers {
             throw Problem(error, .isIdempotent)
         }
         let body = DeviceAnswer.body(device.record, change: device.change)
-        guard device.change == .created else { return Answer(.ok, body) }
+        guard device.isNew else { return Answer(.ok, body) }
         let location = "/v1/apps/\(app.slug)/devices/\(registration.installation)"
         return Answer(.created, body, headers: [(.location, location)])
     }

@@ -19,7 +19,7 @@ struct DeviceHandlers: Sendable {
             throw Problem(error, .isIdempotent)
         }
         let body = DeviceAnswer.body(device.record, change: device.change)
-        guard device.change == .created else { return Answer(.ok, body) }
+        guard device.isNew else { return Answer(.ok, body) }
         return Answer(.created, body, headers: [(.location, call.path)])
     }
 
