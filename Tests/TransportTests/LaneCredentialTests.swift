@@ -179,7 +179,7 @@ struct LaneRefusedTokenTests {
         #expect(answers.count(of: .accepted) == 2)
         #expect(answers.count(of: .unsent(.tlsRefused)) == 6)
         #expect(answers.count(of: .unknown(.deadlinePassed)) == 2)
-        await peer.log.wait { connections, open in connections == 2 && open == 0 }
+        await peer.log.wait { connections, open in connections >= 2 && open == 0 }
         await bench.finish()
         peer.stop()
     }
