@@ -29,8 +29,11 @@ package struct Migrator: Sendable {
         do throws(PostgresError) {
             // A migration may take its time: no statement timeout, and a long deadline of our own.
             let options = TransactionOptions(deadline: Self.deadline)
-            outcome = try await pool.transaction(options) { transaction throws(PostgresError) in
-                try await migrate(in: transaction)
+            // Programs are at work meanwhile, and lock tables in orders of their own.
+            outcome = try await pool.retryingConflicts { () throws(PostgresError) in
+                try await pool.transaction(options) { transaction throws(PostgresError) in
+                    try await migrate(in: transaction)
+                }
             }
         } catch .refused(let refusal) {
             throw .refused(statement: refusal.statement, refusal.sqlState)

@@ -78,6 +78,26 @@ struct MigratorTests {
         }
     }
 
+    @Test("is migrated all the same where a program at work holds what the next step needs, and wants what it has")
+    func deadlock() async throws {
+        try await withEmptyDatabase { pool in
+            _ = try await Migrator(pool: pool, history: [Self.first]).migrate()
+            try await pool.script("CREATE TABLE ropes ()")
+            let both = Self.step(
+                2, oldest: 1, "ALTER TABLE bells ADD COLUMN a int; ALTER TABLE ropes ADD COLUMN a int;")
+            let migration = try await pool.transaction { transaction throws(PostgresError) in
+                try await transaction.script("LOCK TABLE ropes IN ACCESS SHARE MODE")
+                // The migration waits for the ropes, so that it is the first to ask whether everybody does.
+                let waits = query("SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'ropes'::regclass")
+                let waiting = Task { try await Migrator(pool: pool, history: [Self.first, both]).migrate() }
+                while try await pool.read(waits).int64(0, 0) == 0 { await Task.yield() }
+                try await transaction.script("LOCK TABLE bells IN ACCESS SHARE MODE")
+                return waiting
+            }
+            #expect(try await migration.value == ["0002_step"])
+        }
+    }
+
     @Test("keeps nothing of a history whose last step fails")
     func failing() async throws {
         try await withEmptyDatabase { pool in
