@@ -160,8 +160,8 @@ let package = Package(
         suite(
             "GatewayAPITests",
             [
-                "APNs", "CredentialKeeping", "Delivery", "Encodings", "GatewayAPI", "JSON", "Postgres", "PushModel",
-                "Reactor", "Registry", "Signing", "Store",
+                "APNs", "CredentialKeeping", "Delivery", "DeliveryRules", "Encodings", "GatewayAPI", "JSON", "Postgres",
+                "PushModel", "Reactor", "Registry", "Signing", "Store",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
             ]),

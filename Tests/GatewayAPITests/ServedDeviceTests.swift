@@ -1,6 +1,9 @@
+import DeliveryRules
 import GatewayAPI
 import JSON
 import Postgres
+import PushModel
+import Store
 import Testing
 
 @Suite("Apps and devices over HTTP")
@@ -69,6 +72,26 @@ struct ServedDeviceTests {
             #expect(made.header("location") == "\(app)/devices/i2")
             let back = try await world.expect(200, "PUT", "\(app)/devices/i1", GatewayWorld.registration(1))
             #expect(try back.member("change") == "moved")
+        }
+    }
+
+    @Test("a device that was found in the other environment shows that one, whatever its app goes on saying")
+    func otherEnvironment() async throws {
+        try await withGateway { world in
+            let path = try await world.makeApp() + "/devices/i1"
+            let body = GatewayWorld.registration(1)
+            #expect(try await world.expect(201, "PUT", path, body).member("environment") == "production")
+            let rows = try await world.pool.read(
+                Query(Statement(unprepared: "SELECT id, environment FROM routes ORDER BY environment")))
+            let verdict = GuardedVerdict(
+                registration: RegistrationID(1), generation: TokenGeneration(1), route: RouteID(try rows.int64(0, 0)),
+                verdict: .found(on: RouteID(try rows.int64(1, 0))), asOf: WallInstant(secondsSince1970: 0))
+            _ = try await world.stores.parcels.applyVerdicts([verdict])
+            #expect(try await world.expect(200, "GET", path).member("environment") == "sandbox")
+            let again = try await world.expect(200, "PUT", path, body).json()
+            #expect(again["change"] == "unchanged" && again["environment"] == "sandbox")
+            let replaced = try await world.expect(200, "PUT", path, GatewayWorld.registration(2)).json()
+            #expect(replaced["change"] == "replaced" && replaced["environment"] == "production")
         }
     }
 

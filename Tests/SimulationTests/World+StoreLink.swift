@@ -79,7 +79,7 @@ extension SimulatedWorld {
         case .settled:
             guard let before else { break }
             book(settlement, before, newParcelsAfter: lastParcel)
-            ledger.hear(settlement.sample, on: before.route, at: wall)
+            ledger.hear(settlement.sample, on: before.home?.route ?? before.route, at: wall)
         case .fenced(let standing):
             let isOwn =
                 standing?.epoch == settlement.epoch && standing?.settles == settlement.settles + 1

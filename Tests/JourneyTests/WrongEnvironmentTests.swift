@@ -1,0 +1,107 @@
+import PushModel
+import Simulator
+import Testing
+
+extension Journeys {
+    @Suite("Devices that were registered in the wrong environment")
+    struct WrongEnvironmentTests {
+        private static let atHome = [Device](.live, 40)
+        private static let inSandbox = [Device](.sandboxOnly, 300)
+        private static let nowhere = [Device](.bad, 4)
+
+        @Test("are reached by the same broadcast, and from then on where they live; who lives nowhere is doubted once")
+        func found() async throws {
+            try await World.within { world in
+                let gateway = try await world.gateway()
+                try await world.furnish(.garden, Self.atHome + Self.inSandbox + Self.nowhere, through: gateway)
+                try await world.activateToken(for: .gardenInSandbox, through: gateway)
+                let first = try await gateway.finished(try await gateway.broadcast(.garden), of: .garden)
+                #expect(first.addsUp && first.endings == ["accepted": 340, "rejected": 4])
+                #expect(try await world.sandbox.receipts(of: Self.inSandbox) == .onceEach(300))
+                #expect(try await world.production.receipts(of: Self.atHome) == .onceEach(40))
+                // One request in each environment, under one id.
+                for device in [Self.inSandbox[0], Self.inSandbox[299], Self.nowhere[0]] {
+                    let there = try #require(await world.sandbox.simulator.received(device.deviceToken).first)
+                    let here = await world.production.simulator.received(device.deviceToken)
+                    #expect(here.map(\.reason) == ["BadDeviceToken"] && here.map(\.apnsID) == [there.apnsID])
+                    #expect(try here.map { try $0.badge() } == [there.badge()])
+                }
+                try await Self.checkStories(first.id, gateway)
+                try await eventually("the feed") { try await gateway.feedback(.garden).count == Self.nowhere.count }
+                #expect(try await gateway.feedback(.garden).allSatisfy { $0.verdict == "suspected" })
+
+                // They say what they said before, as at each of their starts.
+                for device in Self.inSandbox.prefix(3) + Self.nowhere.prefix(1) {
+                    try await gateway.api.expect(
+                        200, "PUT", "/v1/apps/garden/devices/\(device.installation)", device.registration(named: false))
+                }
+                let refused = await world.production.simulator.summary().refused("BadDeviceToken")
+                #expect(refused == 304)
+                let second = try await gateway.finished(try await gateway.broadcast(.garden), of: .garden)
+                #expect(second.addsUp && second.endings == ["accepted": 340, "rejected": 4])
+                #expect(await world.production.simulator.summary().refused("BadDeviceToken") == refused + 4)
+                #expect(await world.sandbox.simulator.summary().refused("BadDeviceToken") == 4)
+                #expect(await world.sandbox.simulator.received(Self.inSandbox[299].deviceToken).count == 2)
+                try await gateway.stopGently()
+            }
+        }
+
+        private static func checkStories(_ message: String, _ gateway: Gateway) async throws {
+            struct Story: Decodable {
+                struct Step: Decodable, Equatable {
+                    let step: String
+                    var reason: String?
+                    var environment: String?
+                    var attempts: Int?
+                }
+                let steps: [Step]
+            }
+            struct Seen: Decodable { let environment: String }
+            let (lost, found) = (nowhere[0].installation, inSandbox[7].installation)
+            let stories = "/v1/apps/garden/messages/\(message)/devices/"
+            let elsewhere = Story.Step(
+                step: "goes_on", reason: "other_environment", environment: "production", attempts: 1)
+            let reached = try await gateway.api.expect(200, "GET", stories + found).decoded(Story.self)
+            #expect(
+                reached.steps.dropFirst() == [
+                    elsewhere, Story.Step(step: "accepted", environment: "sandbox", attempts: 2),
+                ])
+            let refused = try await gateway.api.expect(200, "GET", stories + lost).decoded(Story.self)
+            #expect(
+                refused.steps.dropFirst() == [
+                    elsewhere,
+                    Story.Step(step: "rejected", reason: "BadDeviceToken", environment: "sandbox", attempts: 2),
+                ])
+            for (installation, environment) in [(found, "sandbox"), (lost, "production")] {
+                let seen = try await gateway.api.expect(200, "GET", "/v1/apps/garden/devices/\(installation)")
+                    .decoded(Seen.self)
+                #expect(seen.environment == environment)
+            }
+        }
+
+        @Test("are refused by their own alone where the credential for the other one is refused")
+        func blocked() async throws {
+            try await World.within { world in
+                let gateway = try await world.gateway()
+                try await world.furnish(.garden, Self.atHome + Self.inSandbox, through: gateway)
+                try await world.activateToken(for: .gardenInSandbox, through: gateway)
+                try await world.database { pool in
+                    try await pool.script(
+                        """
+                        INSERT INTO lane_blocks (credential_id, reason, until)
+                        SELECT id, 'Forbidden', now() + interval '1 hour' FROM credentials WHERE environment = 2
+                        """)
+                }
+                let account = try await gateway.finished(try await gateway.broadcast(.garden), of: .garden)
+                #expect(account.addsUp && account.endings == ["accepted": 40, "rejected": 300])
+                #expect(await world.sandbox.simulator.received(Self.inSandbox[0].deviceToken).isEmpty)
+                try await gateway.stopGently()
+            }
+        }
+    }
+}
+
+extension App {
+    /// The same app's other environment.
+    fileprivate static let gardenInSandbox = App(slug: "garden", environment: "sandbox", keyID: "GARDEN1234")
+}
