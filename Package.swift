@@ -147,7 +147,9 @@ let package = Package(
         suite("PostgresTests", ["Postgres", "PushModel", "Reactor"]),
         suite("TransportTests", ["HTTP2", "PushModel", "Reactor", "TLS", "Transport"]),
         suite("StoreTests", ["DeliveryRules", "Encodings", "Postgres", "PushModel", "Reactor", "Store"]),
-        suite("SimulationTests", ["DeliveryRules", "Encodings", "Postgres", "PushModel", "Reactor", "Store"]),
+        suite(
+            "SimulationTests",
+            ["APNs", "DeliveryRules", "Encodings", "FCM", "Postgres", "PushModel", "Reactor", "Store"]),
         suite("DeliveryTests", ["APNs", "Delivery", "DeliveryRules", "HTTP2", "PushModel", "Transport"]),
         suite(
             "CredentialKeepingTests",

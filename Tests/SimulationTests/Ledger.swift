@@ -14,6 +14,8 @@ struct Ledger: Sendable {
     private(set) var lapses: [PushPair: Int] = [:]
     /// Registrations that were retired, removed, replaced or moved: not "alive all along".
     private(set) var disturbed: Set<RegistrationID> = []
+    /// Pushes that no provider saw, since it has no form of them.
+    private(set) var refusedHere: Set<PushPair> = []
     private(set) var leases = 0
     private var samples: [(route: RouteID, sample: AnswerSample, at: WallInstant)] = []
 
@@ -67,6 +69,8 @@ struct Ledger: Sendable {
     func hasLapsed(_ lease: LeaseName) -> Bool { lapsed.contains(lease) }
 
     mutating func disturb(_ registration: RegistrationID) { disturbed.insert(registration) }
+
+    mutating func refuseHere(_ pair: PushPair) { refusedHere.insert(pair) }
 
     mutating func setBadge(_ badge: Int32, of registration: RegistrationID) { badges[registration] = badge }
 

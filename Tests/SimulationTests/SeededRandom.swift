@@ -1,3 +1,5 @@
+import PushModel
+
 /// SplitMix64: the same numbers for the same seed, on every machine. All chance of a simulated run comes from one.
 struct SeededRandom: Sendable {
     private var state: UInt64
@@ -45,6 +47,10 @@ struct SimulatedTime: Hashable, Comparable, Sendable {
     static func minutes(_ count: Int64) -> SimulatedTime { .seconds(count * 60) }
 
     static func < (left: SimulatedTime, right: SimulatedTime) -> Bool { left.nanoseconds < right.nanoseconds }
+    init(_ duration: Duration) { nanoseconds = duration.wholeNanoseconds }
+
+    init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
+
     static func + (left: SimulatedTime, right: SimulatedTime) -> SimulatedTime {
         SimulatedTime(nanoseconds: left.nanoseconds + right.nanoseconds)
     }

@@ -1,4 +1,5 @@
 import DeliveryRules
+import FCM
 import PushModel
 
 /// One gateway process: the real Dispatcher, and a shell that is as thin as the real one.
@@ -21,6 +22,8 @@ struct SimulatedProcess: Sendable {
     /// The alarm clock, if it is set.
     var wakesAt: SimulatedTime?
     var leaseCalls = 0
+    /// One for each account that it knows.
+    var accounts: [SimulatedAccount] = []
     /// Turns without time passing: a dispatcher that wakes itself at once, again and again, is spinning.
     var turnsWithoutTime = 0
 
@@ -33,10 +36,10 @@ struct SimulatedProcess: Sendable {
 
     func lease(_ name: LeaseName) -> HeldLease? { leases.first { $0.name == name } }
 
-    mutating func placeOfLane(_ key: LaneKey) -> Int {
-        if let place = lanes.firstIndex(where: { $0.key == key }) { return place }
-        lanes.append(SimulatedLane(key: key))
-        return lanes.count - 1
+    mutating func placeOfAccount(_ credential: CredentialID) -> Int {
+        if let place = accounts.firstIndex(where: { $0.credential == credential }) { return place }
+        accounts.append(SimulatedAccount(credential: credential))
+        return accounts.count - 1
     }
 
     mutating func collect(_ outcome: Outcome, for position: Int32, of lease: LeaseName) {
@@ -67,9 +70,30 @@ struct AnswerBatch: Sendable {
 /// The connections of one credential, as seen from one process.
 struct SimulatedLane: Sendable {
     let key: LaneKey
+    let provider: Provider
     var waiting: [(lease: LeaseName, position: Int32)] = []
     var open: [WirePush] = []
     var isBlocked = false
+    /// nil: the provider doesn't count.
+    var pace: RequestPace?
+    var meter = QuotaMeter()
+    /// When its credential was taken last.
+    var provenAt: SimulatedTime?
+    /// Since when there is nothing to be allowed in with; nil while there is.
+    var unusableSince: SimulatedTime?
+    /// Its alarm clock, if it is set.
+    var timerAt: SimulatedTime?
+}
+
+/// One service account in one process: the real cache of its access token, and what lanes read of it.
+struct SimulatedAccount: Sendable {
+    let credential: CredentialID
+    var cache = FCMAccessTokenCache()
+    /// What requests carry; nil where there is none that may be used.
+    var serving: FCMAccessToken?
+    var isFetching = false
+    /// The bookkeeper's: those that Google refused, and that it was told of.
+    var refused: [FCMAccessToken] = []
 }
 
 /// A monotonic clock that runs a little wrong.

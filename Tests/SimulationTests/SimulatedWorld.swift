@@ -2,7 +2,7 @@ import DeliveryRules
 import Encodings
 import PushModel
 
-/// Gateways, a database, Apple and the devices of one seed: a run that is the same every time.
+/// Gateways, a database, the providers and the devices of one seed: a run that is the same every time.
 ///
 /// The Dispatchers and the rules are the real ones; everything around them is a value in here. After `faultsEnd`
 /// nothing goes wrong any more, and the promises have to come true.
@@ -13,7 +13,7 @@ struct SimulatedWorld {
     var queue = EventQueue<WorldEvent>()
     var store = SimulatedStore()
     var processes: [SimulatedProcess] = []
-    var apple = SimulatedApple()
+    var providers = SimulatedProviders()
     var devices: [SimulatedDevice] = []
     var messages: [SimulatedMessage] = []
     var weather = Weather()
@@ -22,8 +22,8 @@ struct SimulatedWorld {
     var violation: Violation?
     var sent = 0
     var streams = 0
-    /// Messages whose pushes may not be repeated.
-    var unrepeatable: Set<MessageID> = []
+    /// What each message is. Looked up, never walked.
+    var forms: [MessageID: MessageForm] = [:]
     /// Registrations whose push ends any process that tries to send it.
     var poisonous: Set<RegistrationID> = []
     var events = 0
@@ -97,7 +97,7 @@ struct SimulatedWorld {
         }
         switch event {
         case .callArrives(let call, let willBeAnswered): arrive(call, willBeAnswered)
-        case .pushArrives(let push): arriveAtApple(push)
+        case .pushArrives(let push): arriveAtProvider(push)
         case .restart(let process): start(process)
         case .thaw(let process): thaw(process)
         case .mischief(let mischief): happen(mischief)
@@ -121,6 +121,8 @@ struct SimulatedWorld {
         case .credentialsChanged: tell(.credentialsChanged, to: process)
         case .laneCloses(_, let lane): tell(.lane(lane, canSend: false), to: process)
         case .laneOpens(_, let lane): openLane(lane, process)
+        case .laneTimer(_, let lane): ringLane(lane, process)
+        case .accessArrives(_, let credential, let token): adopt(token, credential, process)
         case .callAnswered(let call, let reply): hear(reply, to: call, process)
         case .streamEnds(_, let lane, let stream, let end): endStream(stream, lane, end, process)
         case .saidAgain(_, let lease, let position, let outcome): report(outcome, position, lease, process)
@@ -134,14 +136,37 @@ struct SimulatedWorld {
 /// What is wrong with the world at large.
 struct Weather: Sendable {
     var storeDownUntil = SimulatedTime.zero
-    var appleUnreachableUntil = SimulatedTime.zero
-    /// Every token of the environment looks bad: somebody mixed up a topic or an environment.
+    var unreachable: [(provider: Provider, until: SimulatedTime)] = []
+    /// What its provider answers to everything.
+    var onlyAnswer: AnswerWord?
+    /// It takes everything and says nothing.
+    var silent: Provider?
+    /// Every token of the place looks bad: somebody mixed up a topic, an environment or a project.
     var waveUntil = SimulatedTime.zero
-    var waveEnvironment = PushEnvironment.production
-    var refused: [(credential: CredentialID, until: SimulatedTime)] = []
+    var wavePlace = LanePlace.production
+    /// Google's 404 of the front door is a refusal too.
+    var refused: [(credential: CredentialID, isNoSuchProject: Bool, until: SimulatedTime)] = []
     var missing: [(credential: CredentialID, until: SimulatedTime)] = []
     /// How often each slot was rotated.
     var rotations: [(slot: Int64, count: Int64)] = []
+
+    func isUnreachable(_ provider: Provider, _ now: SimulatedTime) -> Bool {
+        unreachable.contains { $0.provider == provider && now < $0.until }
+    }
+}
+
+/// Where a lane leads.
+enum LanePlace: Int64, CaseIterable, Sendable {
+    case production = 1
+    case sandbox = 2
+    case google = 5
+
+    init(_ provider: Provider, _ environment: PushEnvironment) {
+        self = provider == .fcm ? .google : environment == .sandbox ? .sandbox : .production
+    }
+
+    var provider: Provider { self == .google ? .fcm : .apns }
+    var environment: PushEnvironment { self == .sandbox ? .sandbox : .production }
 }
 
 /// The last things that happened, for the report of a run that failed.

@@ -17,7 +17,12 @@ extension SimulatedWorld {
         for member in parcel.members {
             guard member.standing != .deleted, message.badge != .none else { continue }
             let pair = PushPair(message: parcel.message, registration: member.registration)
-            if parcel.leasedAt < parcel.expiresAt { ledger.raiseBadge(pair, message.badge) }
+            if parcel.leasedAt < parcel.expiresAt {
+                ledger.raiseBadge(pair, message.badge)
+            } else if store.inlineTarget(member.registration) != nil {
+                // Nobody's badge, of a push that is not sent.
+                continue
+            }
             let badge = ledger.badge(of: member.registration)
             if member.badge != badge {
                 fail("P3", "badge \(member.badge) would be sent where \(badge) is due")
@@ -36,7 +41,14 @@ extension SimulatedWorld {
         guard Set(goingOn).count == goingOn.count, Set(goingOn).isSubset(of: Set(closed)) else {
             return fail("P2", "a remainder names a member twice, or one that is not its own")
         }
-        incidents.handOvers += settlement.remainders.filter { $0.route != before.route }.count
+        for remainder in settlement.remainders where remainder.route != before.route {
+            incidents.handOvers += 1
+            switch (store.route(before.route)?.provider, store.route(remainder.route)?.provider) {
+            case (.apns, .fcm): incidents.handOversToFCM += 1
+            case (.fcm, .apns): incidents.handOversToAPNs += 1
+            default: break
+            }
+        }
         let ended = closed.filter { !goingOn.contains($0) }
         if settlement.endings.reduce(0, { $0 + $1.count }) != ended.count {
             fail("P2", "\(ended.count) members ended, the endings say otherwise")
@@ -72,17 +84,28 @@ extension SimulatedWorld {
     mutating func checkRetired(_ before: RegistrationRow) {
         guard before.isLive, let after = store.registration(before.id), !after.isLive else { return }
         ledger.disturb(before.id)
-        let token = apple.tokens[SimulatedApple.number(of: before.stored.token)]
+        let token = providers[before.stored.provider, before.stored.token]
         if !token.goneSaid.contains(where: { $0 >= before.registeredAt }) {
-            fail("P5", "a token was retired that no 410 spoke of since it was registered")
+            fail("P5", "a token was retired that no answer called dead since it was registered")
+        }
+    }
+
+    /// Never for a message, a credential, a project or an access token.
+    mutating func checkSuspected(_ before: RegistrationRow) {
+        guard let after = store.registration(before.id), after.stored.state == .suspected,
+            before.stored.state == .active
+        else { return }
+        let token = providers[before.stored.provider, before.stored.token]
+        if !token.doubtSaid.contains(where: { $0 >= before.registeredAt }) {
+            fail("P5", "a token is suspected that no answer doubted since it was registered")
         }
     }
 
     /// A doubt was confirmed: the token was bad, or at least its route was not full of doubts, and where it took long to
     /// hear enough answers the token was doubted again.
     mutating func checkConfirmed(_ doubt: SuspicionRow, _ row: RegistrationRow) {
-        let token = apple.tokens[SimulatedApple.number(of: row.stored.token)]
-        guard !token.isBad, token.environment == store.route(doubt.route)?.environment else { return }
+        let token = providers[row.stored.provider, row.stored.token]
+        guard token.flaw == nil, token.environment == store.route(doubt.route)?.environment else { return }
         let first = doubt.suspectedAt.minute
         // Up to the end of the window's last minute.
         let window = first...(first + plan.suspicion.window).minute + .seconds(60)

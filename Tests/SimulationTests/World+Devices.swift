@@ -1,64 +1,83 @@
 import DeliveryRules
 import PushModel
 
-/// A phone with the app on it, as it is; what the registry believes may be older.
+/// One token of a phone with the app on it, as it is; what the registry believes may be older.
 struct SimulatedDevice: Sendable {
     let app: AppID
-    let installation: String
+    /// Of the installation, within its app.
+    let number: Int
+    let kind: TokenKind
+    var provider: Provider
     var token: DeviceToken
     var environment: PushEnvironment
-    var isRegistered = true
+
+    var installation: String { "phone-\(app.value)-\(number)" }
 }
 
-// The fleet, its messages, and what happens to devices while a broadcast is under way.
+// The fleet, and what happens to devices while a broadcast is under way.
 extension SimulatedWorld {
     mutating func populate() {
         for app in 1...plan.apps {
-            for number in 0..<plan.devicesPerApp {
-                let environment: PushEnvironment = random.happens(perMille: 150) ? .sandbox : .production
-                let token = apple.issueToken(environment: environment)
-                devices.append(
-                    SimulatedDevice(
-                        app: AppID(Int64(app)), installation: "phone-\(app)-\(number)", token: token,
-                        environment: environment))
-                register(devices.count - 1)
-                spoil(devices.count - 1)
+            for number in 0..<plan.devicesPerApp { unpack(AppID(Int64(app)), number) }
+        }
+    }
+
+    /// A new phone, with a token for each kind of push that its app wants.
+    private mutating func unpack(_ app: AppID, _ number: Int) {
+        let provider: Provider = random.happens(perMille: plan.fcmDevices) ? .fcm : .apns
+        let isSandbox = provider == .apns && random.happens(perMille: 150)
+        var kinds = [TokenKind.alert]
+        if provider == .apns, random.happens(perMille: plan.manyKinds) {
+            for content in SimulatedContent.allCases where random.happens(perMille: 400) {
+                if !kinds.contains(content.kind) { kinds.append(content.kind) }
             }
+        }
+        for kind in kinds {
+            let environment: PushEnvironment = isSandbox ? .sandbox : .production
+            let token = providers.issueToken(provider, kind, environment)
+            devices.append(
+                SimulatedDevice(
+                    app: app, number: number, kind: kind, provider: provider, token: token, environment: environment))
+            register(devices.count - 1)
+            spoil(devices.count - 1)
         }
     }
 
     /// Some were dead, wrong or dangerous from the start.
     private mutating func spoil(_ device: Int) {
-        let token = SimulatedApple.number(of: devices[device].token)
-        if random.happens(perMille: plan.deadDevices) { apple.tokens[token].deadSince = wall + .seconds(1) }
-        if random.happens(perMille: plan.badTokens) { apple.tokens[token].isBad = true }
+        let (provider, token) = (devices[device].provider, devices[device].token)
+        if random.happens(perMille: plan.deadDevices) { providers[provider, token].deadSince = wall + .seconds(1) }
+        if random.happens(perMille: plan.badTokens) {
+            providers[provider, token].flaw = provider == .fcm ? random.pick([.garbage, .foreign]) : .garbage
+        }
         if random.happens(perMille: plan.poisonous), let row = row(of: device) { poisonous.insert(row.id) }
     }
 
     func row(of device: Int) -> RegistrationRow? {
-        store.placeOfDevice(app: devices[device].app, installation: devices[device].installation, kind: .alert)
+        let phone = devices[device]
+        return store.placeOfDevice(app: phone.app, installation: phone.installation, kind: phone.kind)
             .map { store.registrations[$0] }
     }
 
     mutating func register(_ device: Int) {
         let phone = devices[device]
         let holder = store.registrations.first {
-            $0.app == phone.app && $0.isLive && $0.stored.token == phone.token
+            $0.app == phone.app && $0.isLive && $0.stored.provider == phone.provider && $0.stored.token == phone.token
                 && $0.stored.installation != phone.installation
         }
         store.register(
             DeviceRegistration(
-                installation: phone.installation, provider: .apns, environment: phone.environment, token: phone.token,
-                user: .set(user(of: device)), tags: .set(tags(of: device))), app: phone.app, now: wall)
-        devices[device].isRegistered = true
+                installation: phone.installation, kind: phone.kind, provider: phone.provider,
+                environment: phone.environment, token: phone.token, user: .set(user(of: phone)),
+                tags: .set(tags(of: phone))), app: phone.app, now: wall)
         if let holder { ledger.disturb(holder.id) }
     }
 
     /// Three phones a person.
-    private func user(of device: Int) -> String { "user-\(device / 3)" }
+    func user(of device: SimulatedDevice) -> String { "user-\(device.number / 3)" }
 
-    private func tags(of device: Int) -> [String] {
-        [(2, "half"), (3, "third")].filter { device.isMultiple(of: $0.0) }.map(\.1)
+    private func tags(of device: SimulatedDevice) -> [String] {
+        [(2, "half"), (3, "third")].filter { device.number.isMultiple(of: $0.0) }.map(\.1)
     }
 
     mutating func scheduleDeviceEvent() {
@@ -70,105 +89,74 @@ extension SimulatedWorld {
     mutating func happenToADevice() {
         scheduleDeviceEvent()
         let device = random.below(devices.count)
-        switch random.below(9) {
+        let phone = devices[device]
+        switch random.below(10) {
         case 0, 1: register(device)
-        case 2: replaceToken(device, environment: devices[device].environment)
-        case 3: replaceToken(device, environment: devices[device].environment == .sandbox ? .production : .sandbox)
+        case 2: replaceToken(device, phone.provider, phone.environment)
+        case 3: replaceToken(device, phone.provider, phone.provider == .apns ? phone.environment.other : .production)
         case 4: inheritToken(device)
         case 5: remove(device)
         case 6: uninstallOrReturn(device)
-        case 7: setBadge(device, to: Int32(random.below(50)))
+        case 7: changeSides(device)
+        case 8: setBadge(device, to: Int32(random.below(50)))
         default: setBadge(device, to: max(0, (row(of: device)?.badge ?? 0) - 2))
         }
     }
 
-    private mutating func replaceToken(_ device: Int, environment: PushEnvironment) {
-        let old = SimulatedApple.number(of: devices[device].token)
-        if apple.tokens[old].deadSince == nil { apple.tokens[old].deadSince = wall }
-        devices[device].token = apple.issueToken(environment: environment)
+    private mutating func replaceToken(_ device: Int, _ provider: Provider, _ environment: PushEnvironment) {
+        let phone = devices[device]
+        if providers[phone.provider, phone.token].deadSince == nil {
+            providers[phone.provider, phone.token].deadSince = wall
+        }
+        devices[device].token = providers.issueToken(provider, phone.kind, environment)
+        devices[device].provider = provider
         devices[device].environment = environment
         register(device)
     }
 
+    /// The app's next version is reached through the other provider. FCM has one token of an installation.
+    private mutating func changeSides(_ device: Int) {
+        guard devices[device].kind == .alert, plan.fcmDevices > 0 else { return }
+        incidents.sidesChanged += 1
+        replaceToken(device, devices[device].provider == .fcm ? .apns : .fcm, .production)
+    }
+
     /// Restored from another phone's backup: its token comes along, and belongs here now.
     private mutating func inheritToken(_ device: Int) {
-        let other = random.below(devices.count)
-        guard devices[other].app == devices[device].app, other != device else { return }
-        devices[device].token = devices[other].token
-        devices[device].environment = devices[other].environment
+        let other = devices[random.below(devices.count)]
+        guard other.app == devices[device].app, other.kind == devices[device].kind,
+            other.number != devices[device].number
+        else { return }
+        devices[device].provider = other.provider
+        devices[device].token = other.token
+        devices[device].environment = other.environment
         register(device)
     }
 
+    /// With all its kinds.
     private mutating func remove(_ device: Int) {
-        if let row = row(of: device) { ledger.disturb(row.id) }
-        store.removeDevice(app: devices[device].app, installation: devices[device].installation)
-        devices[device].isRegistered = false
+        let phone = devices[device]
+        for row in store.registrations where row.app == phone.app && row.stored.installation == phone.installation {
+            ledger.disturb(row.id)
+        }
+        store.removeDevice(app: phone.app, installation: phone.installation)
     }
 
-    /// Apple knows at once, we don't. Back again with the same token, the app registers.
+    /// The provider knows at once, we don't. Back again with the same token, the app registers.
     private mutating func uninstallOrReturn(_ device: Int) {
-        let token = SimulatedApple.number(of: devices[device].token)
-        if apple.tokens[token].deadSince == nil {
-            apple.tokens[token].deadSince = wall
+        let (provider, token) = (devices[device].provider, devices[device].token)
+        if providers[provider, token].deadSince == nil {
+            providers[provider, token].deadSince = wall
         } else {
-            apple.tokens[token].deadSince = nil
+            providers[provider, token].deadSince = nil
             register(device)
         }
     }
 
     private mutating func setBadge(_ device: Int, to badge: Int32) {
         guard let row = row(of: device) else { return }
-        store.setBadge(badge, app: devices[device].app, installation: devices[device].installation)
+        let phone = devices[device]
+        store.setBadge(badge, app: phone.app, installation: phone.installation, kind: phone.kind)
         ledger.setBadge(badge, of: row.id)
-    }
-
-    mutating func scheduleMessages() {
-        for number in 0..<plan.messages {
-            let app = AppID(Int64(random.within(1...plan.apps)))
-            let isNamed = random.happens(perMille: plan.named)
-            let isShort = random.happens(perMille: plan.shortLived)
-            let message = SimulatedMessage(
-                id: MessageID(UniversalID(high: UInt64(number + 1), low: plan.seed)), app: app,
-                urgency: isNamed ? .transactional : .bulk,
-                badge: random.pick([.none, .increment, .increment, .value(7)]),
-                lifetime: .seconds(isShort ? random.pick([30, 90]) : 86_400),
-                audience: isNamed ? drawNamed(number, app) : drawBroadcast())
-            if random.happens(perMille: plan.notRepeatable) { unrepeatable.insert(message.id) }
-            messages.append(message)
-            let latest = SimulatedTime(nanoseconds: plan.faultsEnd.nanoseconds * 3 / 4)
-            queue.put(.send(number), at: number == 0 ? .milliseconds(10) : random.within(.zero...latest))
-        }
-    }
-
-    private mutating func drawBroadcast() -> Audience {
-        random.pick([
-            .all, .all, .tags(TagExpression(any: ["half", "third"])), .tags(TagExpression(all: ["half", "third"])),
-            .tags(TagExpression(any: ["half"], none: ["third"])),
-        ])
-    }
-
-    /// Some phones, or some people, or some tokens; one of them is nobody's.
-    private mutating func drawNamed(_ number: Int, _ app: AppID) -> Audience {
-        let chosen = devices.indices.filter { devices[$0].app == app && random.happens(perMille: 500) }
-        switch random.below(3) {
-        case 0: return .installations(chosen.map { devices[$0].installation } + ["nobody-\(number)"])
-        case 1: return .users(chosen.map(user(of:)) + ["nobody-\(number)"])
-        default:
-            var targets = chosen.map { target(devices[$0].token, devices[$0].environment) }
-            targets.append(target(apple.issueToken(environment: .production), .production))
-            return .tokens(targets)
-        }
-    }
-
-    private func target(_ token: DeviceToken, _ environment: PushEnvironment) -> InlineTarget {
-        InlineTarget(provider: .apns, environment: environment, topic: "", token: token)
-    }
-
-    mutating func send(_ number: Int) {
-        store.accept(messages[number], now: wall)
-        sent += 1
-        for process in processes where process.isAlive {
-            queue.put(.notified(process.addressee), at: after(.zero ... .milliseconds(30)))
-        }
     }
 }

@@ -26,13 +26,33 @@ extension SimulatedWorld {
             fail("P2", "audience \(account.audience ?? -1), ended \(ended), owed \(frozen.count)")
         }
         if frozen.contains(where: { ledger[$0]?.isEnded != true }) { fail("P2", "a member never ended") }
-        let byProvider = account.providers.reduce(0) { $0 + $1.members }
-        if byProvider != frozen.count { fail("P2", "the providers have \(byProvider) of \(frozen.count) members") }
-        let accepted = frozen.filter { pair in apple.seen(pair).contains { $0.answer == .accepted } }.count
-        if account.count(.accepted) > accepted { fail("P2", "more accepted than Apple accepted") }
+        checkProviders(message, account, frozen)
         checkHistory(message, frozen)
         checkReach(message, account, frozen)
         checkPoison(message, frozen)
+    }
+
+    /// Each provider's own sum, from the history of the routes that lead to it.
+    private mutating func checkProviders(_ message: MessageRow, _ account: MessageAccount, _ frozen: [PushPair]) {
+        let all = account.providers.reduce(0) { $0 + $1.members }
+        if all != frozen.count { fail("P2", "the providers have \(all) of \(frozen.count) members") }
+        for provider in [Provider.apns, .fcm] {
+            var told = [Int64](repeating: 0, count: TerminalState.allCases.count)
+            for row in store.history where row.message == message.id && store.route(row.route)?.provider == provider {
+                guard case .ended(let ending) = row.entry.event else { continue }
+                told[Int(ending.state.rawValue) - 1] += Int64(row.entry.members.count)
+            }
+            let own = account.providers.first { $0.provider == provider }?.outcomes ?? told.map { _ in 0 }
+            if own != told { fail("P2", "\(provider) has \(own) in the account and \(told) in the history") }
+            let accepted = frozen.count { pair in
+                providers.seen(pair).contains { $0.push.provider == provider && $0.answer.word.isAccepted }
+            }
+            if own[0] > accepted { fail("P2", "more accepted than \(provider) accepted") }
+        }
+        let silent = message.reasons.first { $0.ending == Ending(.rejected, "nothing_to_show") }?.count ?? 0
+        if silent > frozen.count(where: { ledger.refusedHere.contains($0) }) {
+            fail("P2", "a push had nothing to show that its provider has a form of")
+        }
     }
 
     /// Everybody's push has one ending in the history, and the sums are the providers'.
@@ -68,30 +88,35 @@ extension SimulatedWorld {
     /// Who was there all along, and was never refused, got it.
     private mutating func checkReach(_ message: MessageRow, _ account: MessageAccount, _ frozen: [PushPair]) {
         let missed = frozen.filter { pair in
-            let seen = apple.seen(pair)
-            guard !ledger.disturbed.contains(pair.registration), !seen.contains(where: { $0.answer.isRefusal }) else {
-                return false
-            }
-            return !seen.contains { $0.answer == .accepted }
+            let seen = providers.seen(pair)
+            guard !ledger.disturbed.contains(pair.registration), !ledger.refusedHere.contains(pair),
+                !seen.contains(where: { $0.answer.word.isRefusal })
+            else { return false }
+            return !seen.contains { $0.answer.word.isAccepted }
         }
         let poisoned = missed.filter { ledger.lapses[$0, default: 0] >= Int(PoisonRule.lapsesMax) }
         let excused = account.count(.expired) + account.count(.gaveUp)
         if missed.count > Int(excused) { fail("P1", "\(missed.count) were not reached, \(excused) are excused") }
-        if plan.everyoneIsReached, missed.count > poisoned.count {
+        if plan.everyoneIsReached, forms[message.id]?.content.isSeenTwice == false, missed.count > poisoned.count {
             fail("P1", "\(missed.count - poisoned.count) were not reached, and nothing excuses it")
         }
     }
 
     private mutating func checkPair(_ pair: PushPair) {
-        let seen = apple.seen(pair)
+        let seen = providers.seen(pair)
         let id = PushIdentity.apnsID(message: pair.message, registration: pair.registration)
         if seen.contains(where: { $0.push.apnsID != id }) { fail("P4", "two names for one push") }
-        for (earlier, later) in zip(seen, seen.dropFirst()) where earlier.answer == .accepted {
+        for (earlier, later) in zip(seen, seen.dropFirst()) {
             let isExcused = earlier.push.isAnswerLost || ledger.hasLapsed(earlier.push.lease)
-            if !isExcused { fail("P4", "a push was repeated although its answer came and was settled") }
-            if unrepeatable.contains(pair.message), later.answer == .accepted {
-                fail("P4", "a push that must not be repeated was")
+            if let pause = earlier.answer.pauseAsked, !isExcused, later.at - earlier.at < SimulatedTime(pause) {
+                fail("P7", "\(earlier.answer.word) asked for \(pause), the next try came sooner")
             }
+            guard earlier.answer.word.isAccepted else { continue }
+            if !isExcused { fail("P4", "a push was repeated although its answer came and was settled") }
+        }
+        let shown = seen.count { $0.answer.word.isAccepted }
+        if shown > 1, forms[pair.message]?.content.isSeenTwice == true {
+            fail("P4", "a push that must not be repeated was")
         }
     }
 
@@ -101,14 +126,17 @@ extension SimulatedWorld {
         }
     }
 
-    /// A 410 that came, was settled and is younger than the registration has retired it.
+    /// A death that was told, settled and is younger than the registration has retired it.
     private mutating func checkDeadAreRetired() {
-        for seen in apple.log {
-            guard case .gone(let since) = seen.answer, !seen.push.isAnswerLost,
+        for seen in providers.log {
+            guard seen.answer.word.saysDead, !seen.push.isAnswerLost,
                 !ledger.hasLapsed(seen.push.lease), let row = store.registration(seen.push.registration)
             else { continue }
-            let isTheSame = row.stored.token == seen.push.token && row.registeredAt <= since
-            if isTheSame, row.isLive { fail("P5", "a token lives on that Apple called dead") }
+            let since = seen.answer.since ?? seen.push.leasedAt
+            let isTheSame =
+                row.stored.provider == seen.push.provider && row.stored.token == seen.push.token
+                && row.registeredAt <= since
+            if isTheSame, row.isLive { fail("P5", "a token lives on that \(seen.push.provider) called dead") }
         }
     }
 

@@ -1,5 +1,6 @@
 import DeliveryRules
 import Encodings
+import FCM
 import PushModel
 
 // The transport: lanes, their streams, and what the wire does to them.
@@ -12,7 +13,11 @@ extension SimulatedWorld {
         }
         processes[index].leases[lease].until = until
         checkCompany(index)
-        let lane = processes[index].placeOfLane(key)
+        let lane = placeOfLane(key, index)
+        let message = processes[index].leases[lease].parcel.message
+        if place(of: key) == .google, forms[message]?.isForFCM == false {
+            return refuse(name, positions, index)
+        }
         guard !processes[index].lanes[lane].isBlocked else {
             for position in positions { report(.deferred(after: nil, .laneBlocked), position, name, index) }
             return
@@ -20,8 +25,26 @@ extension SimulatedWorld {
         for position in positions { processes[index].lanes[lane].waiting.append((name, position)) }
     }
 
+    /// The message says something to another provider's devices only.
+    private mutating func refuse(_ name: LeaseName, _ positions: [Int32], _ index: Int) {
+        guard let parcel = processes[index].lease(name)?.parcel else { return }
+        for position in positions {
+            let member = parcel.members[Int(position)].registration
+            ledger.refuseHere(PushPair(message: parcel.message, registration: member))
+            report(.rejected(Rejection(fault: .message, reason: "nothing_to_show")), position, name, index)
+        }
+    }
+
+    mutating func placeOfLane(_ key: LaneKey, _ index: Int) -> Int {
+        if let place = processes[index].lanes.firstIndex(where: { $0.key == key }) { return place }
+        var lane = SimulatedLane(key: key, provider: place(of: key).provider)
+        if lane.provider == .fcm { lane.pace = plan.requestsPerMinute.map { RequestPace(perMinute: $0) } }
+        processes[index].lanes.append(lane)
+        return processes[index].lanes.count - 1
+    }
+
     mutating func withdraw(_ name: LeaseName, _ key: LaneKey, _ index: Int) {
-        let lane = processes[index].placeOfLane(key)
+        let lane = placeOfLane(key, index)
         for waiting in processes[index].lanes[lane].waiting where waiting.lease == name {
             report(.unsent(.withdrawn), waiting.position, name, index)
         }
@@ -49,6 +72,7 @@ extension SimulatedWorld {
 
     mutating func pumpLanes(_ index: Int) {
         for lane in processes[index].lanes.indices {
+            handBackLate(lane, index)
             while processes[index].isAlive, canOpen(lane, index) {
                 let next = processes[index].lanes[lane].waiting.removeFirst()
                 open(next.lease, next.position, lane, index)
@@ -57,9 +81,67 @@ extension SimulatedWorld {
         }
     }
 
-    private func canOpen(_ lane: Int, _ index: Int) -> Bool {
-        let lane = processes[index].lanes[lane]
-        return !lane.isBlocked && !lane.waiting.isEmpty && lane.open.count < plan.streamsMax
+    private mutating func canOpen(_ place: Int, _ index: Int) -> Bool {
+        let lane = processes[index].lanes[place]
+        guard !lane.isBlocked, !lane.waiting.isEmpty, lane.open.count < plan.streamsMax else { return false }
+        if lane.provider == .fcm, access(of: lane, index) == nil {
+            // As long as a request waits for a connection that is not there.
+            if lane.unusableSince == nil {
+                processes[index].lanes[place].unusableSince = now
+                ringLater(place, index, at: now + Self.unreachableAfter)
+            }
+            return false
+        }
+        processes[index].lanes[place].unusableSince = nil
+        let mono = processes[index].clock.read(at: now)
+        processes[index].lanes[place].meter.ask(at: now)
+        guard let allowance = processes[index].lanes[place].pace?.allowance(mono), allowance < 1 else { return true }
+        incidents.paced += 1
+        if let next = processes[index].lanes[place].pace?.nextAt(mono) {
+            ringLater(place, index, at: processes[index].clock.time(of: next))
+        }
+        return false
+    }
+
+    private static let unreachableAfter = SimulatedTime.seconds(10)
+
+    private func access(of lane: SimulatedLane, _ index: Int) -> FCMAccessToken? {
+        processes[index].accounts.first { $0.credential == lane.key.credential }?.serving
+    }
+
+    /// What may not leave any more, and what has waited for long to be let in.
+    private mutating func handBackLate(_ place: Int, _ index: Int) {
+        let lane = processes[index].lanes[place]
+        guard !lane.waiting.isEmpty else {
+            processes[index].lanes[place].unusableSince = nil
+            return
+        }
+        let mono = processes[index].clock.read(at: now)
+        let isShut = lane.unusableSince.map { now - $0 >= Self.unreachableAfter } ?? false
+        var staying: [(lease: LeaseName, position: Int32)] = []
+        for waiting in lane.waiting {
+            let isLate = processes[index].lease(waiting.lease)?.until.map { $0 <= mono } ?? true
+            if isLate || isShut {
+                report(.unsent(isLate ? .withdrawn : .unreachable), waiting.position, waiting.lease, index)
+            } else {
+                staying.append(waiting)
+            }
+        }
+        processes[index].lanes[place].waiting = staying
+    }
+
+    private mutating func ringLater(_ place: Int, _ index: Int, at time: SimulatedTime) {
+        if let set = processes[index].lanes[place].timerAt, set <= time { return }
+        processes[index].lanes[place].timerAt = time
+        queue.put(.laneTimer(processes[index].addressee, processes[index].lanes[place].key), at: max(time, now))
+    }
+
+    mutating func ringLane(_ key: LaneKey, _ index: Int) {
+        let place = placeOfLane(key, index)
+        // Set to an earlier time meanwhile; that alarm has rung.
+        guard let due = processes[index].lanes[place].timerAt, due <= now else { return }
+        processes[index].lanes[place].timerAt = nil
+        pumpLanes(index)
     }
 
     private mutating func open(_ name: LeaseName, _ position: Int32, _ lane: Int, _ index: Int) {
@@ -67,7 +149,8 @@ extension SimulatedWorld {
         guard processes[index].clock.read(at: now) < until else {
             return report(.unsent(.withdrawn), position, name, index)
         }
-        if now < weather.appleUnreachableUntil {
+        let provider = processes[index].lanes[lane].provider
+        if weather.isUnreachable(provider, now) {
             report(.unsent(.unreachable), position, name, index)
             return block(lane, index, .unsent(.unreachable), for: .seconds(1) ... .seconds(5))
         }
@@ -80,11 +163,19 @@ extension SimulatedWorld {
             route: lease.parcel.route, position: position, message: lease.parcel.message,
             registration: member.registration,
             token: DeviceToken(bytes: Array(lease.parcel.tokens[start..<start + Int(member.tokenCount)])),
+            provider: provider, kind: forms[lease.parcel.message]?.kind ?? .alert,
+            access: provider == .fcm ? access(of: processes[index].lanes[lane], index) : nil,
+            leasedAt: lease.parcel.leasedAt,
             apnsID: PushIdentity.apnsID(message: lease.parcel.message, registration: member.registration),
             badge: member.badge, leaseNumber: lease.number, openedAt: now,
-            isAnswerLost: isFaulty && random.happens(perMille: plan.answerLost + plan.silent))
+            isAnswerLost: isFaulty
+                && (weather.silent == provider || random.happens(perMille: plan.answerLost + plan.silent)))
         checkFence(push)
         processes[index].lanes[lane].open.append(push)
+        processes[index].lanes[lane].pace?.took(1)
+        processes[index].lanes[lane].meter.leave(at: now)
+        checkPace(lane, index)
+        checkAccess(push, index)
         carry(push)
     }
 
@@ -111,7 +202,7 @@ extension SimulatedWorld {
     }
 
     mutating func endStream(_ stream: Int, _ key: LaneKey, _ end: StreamEnd, _ index: Int) {
-        let lane = processes[index].placeOfLane(key)
+        let lane = placeOfLane(key, index)
         // A second word about a stream that is closed.
         guard let place = processes[index].lanes[lane].open.firstIndex(where: { $0.stream == stream }) else { return }
         let push = processes[index].lanes[lane].open.remove(at: place)
@@ -119,18 +210,46 @@ extension SimulatedWorld {
         case .fault(let isSent, let fault):
             report(isSent ? .unknown(fault) : .unsent(fault), push.position, push.lease, index)
         case .answered(let answer):
-            report(answer.outcome, push.position, push.lease, index)
+            hear(answer, push, lane, index)
             if isFaulty, random.happens(perMille: plan.answerDoubled) {
-                let other = random.pick([Outcome.accepted, .unknown(.connectionLost), AppleAnswer.badToken.outcome])
+                let other = random.pick([
+                    Outcome.accepted, .unknown(.connectionLost),
+                    ProviderAnswer(.badDeviceToken).verdict(now: wall).outcome,
+                ])
                 queue.put(
                     .saidAgain(push.from, push.lease, position: push.position, other),
                     at: after(.milliseconds(25) ... .seconds(5)))
             }
-            if answer == .credentialRefused {
-                block(lane, index, .deferred(after: nil, .credentialRefused), for: .seconds(1) ... .seconds(10))
-            }
         }
         pumpLanes(index)
+    }
+
+    /// What an answer means for its push, and for its lane.
+    private mutating func hear(_ answer: ProviderAnswer, _ push: WirePush, _ lane: Int, _ index: Int) {
+        let outcome = outcome(of: answer, processes[index].lanes[lane])
+        report(outcome, push.position, push.lease, index)
+        if outcome == .accepted { processes[index].lanes[lane].provenAt = now }
+        if answer.word.status == 429 {
+            processes[index].lanes[lane].pace?.giveBack(1)
+            processes[index].lanes[lane].meter.throwBack(at: now)
+            checkGivenBack(lane, index)
+        }
+        switch outcome {
+        case .deferred(_, .providerTokenExpired) where push.provider == .fcm: noteAccessRefused(push, index)
+        case .deferred(_, .credentialRefused):
+            block(lane, index, .deferred(after: nil, .credentialRefused), for: .seconds(1) ... .seconds(10))
+        default: break
+        }
+    }
+
+    private func outcome(of answer: ProviderAnswer, _ lane: SimulatedLane) -> Outcome {
+        if answer.word.isAccepted { return .accepted }
+        let outcome = answer.verdict(now: wall).outcome
+        // A project that answered others a while ago is there: that push alone can't be found.
+        guard answer.word == .noSuchProject, case .deferred = outcome,
+            let proof = lane.provenAt, now - proof <= .seconds(600)
+        else { return outcome }
+        return .deferred(after: .seconds(60), .providerBusy)
     }
 
     /// The lane says that it can't send, and hands back what it has not sent.
@@ -149,7 +268,7 @@ extension SimulatedWorld {
     }
 
     mutating func openLane(_ key: LaneKey, _ index: Int) {
-        let lane = processes[index].placeOfLane(key)
+        let lane = placeOfLane(key, index)
         processes[index].lanes[lane].isBlocked = false
         // The word may be overtaken by an older one: the next look at the route says it again.
         let isOvertaken = isFaulty && random.happens(perMille: plan.notificationLost)

@@ -17,11 +17,13 @@ extension SimulatedWorld {
         case .freeze: freeze(process)
         case .drain: drain(process)
         case .outage: weather.storeDownUntil = after(.seconds(1) ... .seconds(plan.leaseSeconds * 2))
-        case .unreachable: weather.appleUnreachableUntil = after(.seconds(1) ... .seconds(20))
+        case .unreachable:
+            weather.unreachable.append((random.pick([.apns, .fcm]), after(.seconds(1) ... .seconds(20))))
         case .credentialTrouble: troubleACredential()
+        case .revocation: providers.revokeAccess()
         case .wave:
             weather.waveUntil = after(.seconds(1) ... .seconds(30))
-            weather.waveEnvironment = random.pick([.production, .production, .sandbox])
+            weather.wavePlace = random.pick([.production, .production, .sandbox, .google])
         }
     }
 
@@ -71,6 +73,7 @@ extension WorldPlan {
         case .outage: outageEvery
         case .unreachable: unreachableEvery
         case .credentialTrouble: credentialTroubleEvery
+        case .revocation: revocationEvery
         case .wave: waveEvery
         }
     }

@@ -63,7 +63,7 @@ extension SimulatedWorld {
         case .poll:
             call(.poll, index)
         case .resolve(let ready):
-            let lane = credential(of: ready).map(LaneKey.init)
+            let lane = lane(of: ready, index)
             queue.put(
                 .resolved(processes[index].addressee, ready.route, lane), at: after(.zero ... .milliseconds(20)))
         case .lease(let request):
@@ -147,7 +147,7 @@ extension SimulatedWorld {
 
     private mutating func reading(of message: MessageID) -> MessageReading {
         if isFaulty, random.happens(perMille: plan.storeCallLost) { return .unread }
-        return unrepeatable.contains(message) ? .unrepeatable : .repeatable
+        return forms[message]?.mayRepeat == false ? .unrepeatable : .repeatable
     }
 
     private mutating func notifyOthers(_ index: Int) {

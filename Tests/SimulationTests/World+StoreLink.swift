@@ -111,7 +111,10 @@ extension SimulatedWorld {
     private mutating func applyVerdicts(_ pending: PendingSettle) {
         let before = pending.verdicts.compactMap { store.registration($0.registration) }
         _ = store.applyVerdicts(pending.verdicts, now: wall)
-        for row in before { checkRetired(row) }
+        for row in before {
+            checkRetired(row)
+            checkSuspected(row)
+        }
     }
 
     private mutating func applyConfirm() {

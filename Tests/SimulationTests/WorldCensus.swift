@@ -6,65 +6,120 @@ struct WorldCensus: Equatable, Sendable {
     var worlds = 0
     var events = 0
     var pushes = 0
-    var repeats = 0
-    var lapses = 0
-    var losers = 0
-    var ambiguousSettles = 0
-    var handOvers = 0
-    var retired = 0
-    var confirmed = 0
-    var cleared = 0
-    var expired = 0
-    var gaveUp = 0
-    var poisoned = 0
-    var innocentlyPoisoned = 0
-    var deletedMembers = 0
-    var drains = 0
+    /// What came about, by its name, and how often.
+    private var counts: [(name: String, count: Int)] = WorldCensus.names.map { ($0, 0) }
+    /// Looked up, never walked.
+    private static let places = Dictionary(uniqueKeysWithValues: zip(names, names.indices))
+
+    /// Everything that these worlds are there for.
+    private static let names: [String] =
+        Trouble.allCases.map(\.rawValue) + AnswerWord.allCases.map { "answer \($0)" }
+        + SimulatedContent.allCases.map { "delivered \($0)" }
+
+    enum Trouble: String, CaseIterable, Sendable {
+        case repeats, lapses, losers, drains, expired, poisoned
+        case ambiguousSettles = "ambiguous settles"
+        case handOvers = "hand-overs"
+        case handOversToFCM = "hand-overs from APNs to FCM"
+        case handOversToAPNs = "hand-overs from FCM to APNs"
+        case retired = "retired by APNs"
+        case retiredByFCM = "retired by FCM"
+        case confirmed = "doubts of APNs confirmed"
+        case confirmedByFCM = "doubts of FCM confirmed"
+        case cleared = "doubts cleared"
+        case gaveUp = "gave up"
+        case notRepeated = "not repeated"
+        case deletedMembers = "deleted members"
+        case unknownDevices = "installations without a token of the kind"
+        case unknownUsers = "users without a token of the kind"
+        case nothingToShow = "nothing to show"
+        case mixed = "messages for both providers"
+        case paced = "requests that wait for their pace"
+        case accessRenewed = "access tokens renewed"
+        case sidesChanged = "installations that changed providers"
+    }
 
     mutating func add(_ world: SimulatedWorld) {
         worlds += 1
         events += world.events
-        pushes += world.apple.log.count
-        for pair in world.ledger.pairs { repeats += max(0, world.apple.seen(pair).count - 1) }
-        lapses += world.ledger.lapsedLeases
-        losers += world.incidents.losers
-        ambiguousSettles += world.incidents.ambiguousSettles
-        handOvers += world.incidents.handOvers
-        drains += world.incidents.drains
-        for told in world.store.feedback {
-            switch (told.verdict, told.reason) {
-            case (.retired, "BadDeviceToken"): confirmed += 1
-            case (.retired, _): retired += 1
-            case (.cleared, _): cleared += 1
-            default: break
-            }
+        pushes += world.providers.log.count
+        for pair in world.ledger.pairs { count(.repeats, max(0, world.providers.seen(pair).count - 1)) }
+        count(.lapses, world.ledger.lapsedLeases)
+        count(.losers, world.incidents.losers)
+        count(.ambiguousSettles, world.incidents.ambiguousSettles)
+        count(.handOvers, world.incidents.handOvers)
+        count(.handOversToFCM, world.incidents.handOversToFCM)
+        count(.handOversToAPNs, world.incidents.handOversToAPNs)
+        count(.drains, world.incidents.drains)
+        count(.paced, world.incidents.paced)
+        count(.accessRenewed, world.incidents.accessRenewed)
+        count(.sidesChanged, world.incidents.sidesChanged)
+        for told in world.store.feedback { count(told) }
+        for message in world.store.messages {
+            if message.providers.count > 1 { count(.mixed) }
+            for total in message.reasons { count(total) }
         }
-        for message in world.store.messages { count(message.reasons, world) }
+        for seen in world.providers.log {
+            count("answer \(seen.answer.word)", 1)
+            guard seen.answer.word.isAccepted, let form = world.forms[seen.push.message] else { continue }
+            count("delivered \(form.content)", 1)
+        }
     }
 
-    private mutating func count(_ reasons: [EndingTotal], _ world: SimulatedWorld) {
-        for total in reasons {
-            switch (total.ending.state, total.ending.reason) {
-            case (.expired, _): expired += Int(total.count)
-            case (.gaveUp, EndingReason.poison):
-                poisoned += Int(total.count)
-                if world.poisonous.isEmpty { innocentlyPoisoned += Int(total.count) }
-            case (.gaveUp, _): gaveUp += Int(total.count)
-            case (.unregistered, EndingReason.deviceDeleted): deletedMembers += Int(total.count)
-            default: break
-            }
+    /// What others found.
+    mutating func add(_ other: WorldCensus) {
+        worlds += other.worlds
+        events += other.events
+        pushes += other.pushes
+        for place in counts.indices { counts[place].count += other.counts[place].count }
+    }
+
+    private mutating func count(_ trouble: Trouble, _ count: Int = 1) { self.count(trouble.rawValue, count) }
+
+    private mutating func count(_ name: String, _ count: Int) {
+        guard let place = Self.places[name] else { return }
+        counts[place].count += count
+    }
+
+    private mutating func count(_ told: FeedbackRow) {
+        switch told.verdict {
+        case .retired where AnswerWord(rawValue: told.reason)?.saysDead == true:
+            count(told.provider == .fcm ? .retiredByFCM : .retired)
+        case .retired: count(told.provider == .fcm ? .confirmedByFCM : .confirmed)
+        case .cleared: count(.cleared)
+        default: break
         }
+    }
+
+    private mutating func count(_ total: EndingTotal) {
+        let trouble: Trouble? =
+            switch (total.ending.state, total.ending.reason) {
+            case (.expired, _): .expired
+            case (.gaveUp, EndingReason.poison): .poisoned
+            case (.gaveUp, EndingReason.answerLost): .notRepeated
+            case (.gaveUp, _): .gaveUp
+            case (.unregistered, EndingReason.deviceDeleted): .deletedMembers
+            case (.rejected, EndingReason.unknownDevice): .unknownDevices
+            case (.rejected, EndingReason.unknownUser): .unknownUsers
+            case (.rejected, "nothing_to_show"): .nothingToShow
+            default: nil
+            }
+        if let trouble { count(trouble, Int(total.count)) }
     }
 
     /// The kinds that never came about.
-    var missing: [String] {
-        let counts = [
-            ("repeats", repeats), ("lapses", lapses), ("losers", losers), ("ambiguous settles", ambiguousSettles),
-            ("hand-overs", handOvers), ("retired", retired), ("confirmed", confirmed), ("cleared", cleared),
-            ("expired", expired), ("gave up", gaveUp), ("poisoned", poisoned), ("deleted members", deletedMembers),
-            ("drains", drains),
-        ]
-        return counts.filter { $0.1 == 0 }.map(\.0)
+    var missing: [String] { counts.filter { $0.count == 0 }.map(\.name) }
+
+    static func == (left: WorldCensus, right: WorldCensus) -> Bool {
+        left.worlds == right.worlds && left.events == right.events && left.pushes == right.pushes
+            && left.counts.elementsEqual(right.counts) { $0 == $1 }
+    }
+}
+
+extension WorldCensus: CustomStringConvertible {
+    var description: String {
+        (["\(worlds) worlds, \(events) events, \(pushes) pushes"] + counts.map { "\($0.name): \($0.count)" })
+            .joined(separator: "\n")
     }
 }
 
@@ -75,5 +130,13 @@ struct WorldIncidents: Sendable {
     /// Settles that found that they had been written before.
     var ambiguousSettles = 0
     var handOvers = 0
+    var handOversToFCM = 0
+    var handOversToAPNs = 0
     var drains = 0
+    /// Requests that had to wait for their lane's pace.
+    var paced = 0
+    /// Access tokens that took the place of refused ones.
+    var accessRenewed = 0
+    /// Installations that went over to another provider.
+    var sidesChanged = 0
 }

@@ -1,4 +1,5 @@
 import DeliveryRules
+import FCM
 import PushModel
 
 /// One process's run from its start to its death: what is addressed to an earlier one is lost.
@@ -17,10 +18,14 @@ enum WorldEvent: Sendable {
     case credentialsChanged(Addressee)
     case laneCloses(Addressee, LaneKey)
     case laneOpens(Addressee, LaneKey)
+    /// Something of the lane may be due: the next request of its pace, or the end of a wait.
+    case laneTimer(Addressee, LaneKey)
+    /// Google's answer to the question for an access token; nil: none came, or it failed.
+    case accessArrives(Addressee, CredentialID, FCMAccessToken?)
     // On the way to the database and back.
     case callArrives(StoreCall, willBeAnswered: Bool)
     case callAnswered(StoreCall, StoreReply)
-    // On the way to Apple and back.
+    // On the way to a provider and back.
     case pushArrives(WirePush)
     case streamEnds(Addressee, LaneKey, stream: Int, StreamEnd)
     /// The transport says something about a push that it has already reported.
@@ -37,8 +42,8 @@ enum WorldEvent: Sendable {
     var addressee: Addressee? {
         switch self {
         case .wake(let to), .housekeeping(let to), .flush(let to), .notified(let to), .resolved(let to, _, _),
-            .credentialsChanged(let to), .laneCloses(let to, _), .laneOpens(let to, _), .streamEnds(let to, _, _, _),
-            .saidAgain(let to, _, _, _):
+            .credentialsChanged(let to), .laneCloses(let to, _), .laneOpens(let to, _), .laneTimer(let to, _),
+            .accessArrives(let to, _, _), .streamEnds(let to, _, _, _), .saidAgain(let to, _, _, _):
             to
         case .callAnswered(let call, _): call.from
         case .callArrives, .pushArrives, .restart, .thaw, .mischief, .deviceEvent, .send, .faultsEnd: nil
@@ -47,7 +52,7 @@ enum WorldEvent: Sendable {
 }
 
 enum Mischief: CaseIterable, Sendable {
-    case kill, freeze, drain, outage, unreachable, credentialTrouble, wave
+    case kill, freeze, drain, outage, unreachable, credentialTrouble, revocation, wave
 }
 
 struct StoreCall: Sendable {
@@ -91,6 +96,13 @@ struct WirePush: Sendable {
     let message: MessageID
     let registration: RegistrationID
     let token: DeviceToken
+    let provider: Provider
+    /// What the message is, and so for which of an installation's tokens.
+    let kind: TokenKind
+    /// With what it is allowed in: FCM's only.
+    let access: FCMAccessToken?
+    /// When the database leased its parcel.
+    let leasedAt: WallInstant
     let apnsID: UniversalID
     let badge: Int32
     /// Which of the store's leases it was, counted over the whole run.
@@ -101,40 +113,6 @@ struct WirePush: Sendable {
 }
 
 enum StreamEnd: Sendable {
-    case answered(AppleAnswer)
+    case answered(ProviderAnswer)
     case fault(isSent: Bool, TransportFault)
-}
-
-/// What Apple answers.
-enum AppleAnswer: Equatable, Sendable {
-    case accepted
-    case gone(since: WallInstant)
-    case badToken
-    case throttled
-    case busy(retryAfter: Duration?)
-    case credentialRefused
-    case providerTokenExpired
-    case messageRefused
-
-    var outcome: Outcome {
-        switch self {
-        case .accepted: .accepted
-        case .gone(let since):
-            .rejected(Rejection(fault: .tokenUnregistered, reason: "Unregistered", invalidSince: since))
-        case .badToken: .rejected(Rejection(fault: .tokenUnknownHere, reason: "BadDeviceToken"))
-        case .throttled: .deferred(after: nil, .deviceThrottled)
-        case .busy(let after): .deferred(after: after, .providerBusy)
-        case .credentialRefused: .rejected(Rejection(fault: .credential, reason: "InvalidProviderToken"))
-        case .providerTokenExpired: .deferred(after: nil, .providerTokenExpired)
-        case .messageRefused: .rejected(Rejection(fault: .message, reason: "PayloadTooLarge"))
-        }
-    }
-
-    /// The push ended with it, undelivered.
-    var isRefusal: Bool {
-        switch self {
-        case .gone, .badToken, .messageRefused: true
-        case .accepted, .throttled, .busy, .credentialRefused, .providerTokenExpired: false
-        }
-    }
 }

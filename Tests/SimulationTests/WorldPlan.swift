@@ -14,6 +14,14 @@ struct WorldPlan: Sendable {
     var idsMax: Int
     var parcelMembersMax: Int
     var streamsMax: Int
+    /// In a thousand installations.
+    var fcmDevices = 0
+    /// In a thousand of Apple's installations: they have tokens of other kinds too.
+    var manyKinds = 0
+    /// How fast a lane to FCM may send; nil: as it likes.
+    var requestsPerMinute: Int?
+    /// How long Google lets an access token serve.
+    var accessSeconds: Int64 = 3_599
     var settings: DispatcherSettings
     var suspicion: SuspicionRule
     /// Parts per million that a process's clock is fast (or slow) by.
@@ -37,6 +45,7 @@ struct WorldPlan: Sendable {
     var deadDevices = 0
     var badTokens = 0
     var poisonous = 0
+    var accessFailed = 0
 
     /// The average pause between two events of the kind; nil where it doesn't happen.
     var killEvery: SimulatedTime?
@@ -45,12 +54,14 @@ struct WorldPlan: Sendable {
     var outageEvery: SimulatedTime?
     var unreachableEvery: SimulatedTime?
     var credentialTroubleEvery: SimulatedTime?
+    var revocationEvery: SimulatedTime?
     var waveEvery: SimulatedTime?
     var deviceEventEvery: SimulatedTime?
 
     /// In a thousand messages.
     var shortLived = 0
-    var notRepeatable = 0
+    /// Of another push type than alert.
+    var otherTypes = 0
     var named = 0
 
     init(seed: UInt64) {
@@ -70,6 +81,7 @@ struct WorldPlan: Sendable {
         drawRates(&random)
         drawMischief(&random)
         drawMessages(&random)
+        drawProviders(&random)
     }
 
     /// Nothing goes wrong.
@@ -136,8 +148,17 @@ struct WorldPlan: Sendable {
 
     private mutating func drawMessages(_ random: inout SeededRandom) {
         shortLived = random.pick([0, 0, 0, 300])
-        notRepeatable = random.pick([0, 0, 300])
+        otherTypes = random.pick([0, 0, 300, 700])
         named = random.pick([0, 300])
+    }
+
+    private mutating func drawProviders(_ random: inout SeededRandom) {
+        fcmDevices = random.pick([0, 300, 300, 500, 1_000])
+        manyKinds = random.pick([0, 0, 300, 700])
+        requestsPerMinute = random.pick([nil, nil, 120, 600, 6_000])
+        accessSeconds = random.pick([3_599, 3_599, 90])
+        accessFailed = random.pick([0, 0, 300])
+        revocationEvery = random.pick([nil, nil, .seconds(10), .seconds(60)])
     }
 
     /// A world in which nothing goes wrong: for stories about one thing that does.
@@ -147,6 +168,6 @@ struct WorldPlan: Sendable {
 
     /// Nothing in this world may keep a push from a device that can get it.
     var everyoneIsReached: Bool {
-        shortLived == 0 && notRepeatable == 0 && poisonous == 0 && settings.retry.budget >= .seconds(7_200)
+        shortLived == 0 && poisonous == 0 && settings.retry.budget >= .seconds(7_200)
     }
 }

@@ -9,7 +9,7 @@ struct WorldStoryTests {
     func calm() {
         var world = SimulatedWorld(plan: .calm(seed: 1))
         #expect(world.run() == nil)
-        #expect(world.apple.log.count == world.ledger.pairs.count)
+        #expect(world.providers.log.count == world.ledger.pairs.count)
         #expect(world.ledger.lapsedLeases == 0)
     }
 
@@ -17,7 +17,7 @@ struct WorldStoryTests {
     func isolation() {
         var world = SimulatedWorld(plan: .calm(seed: 2))
         let refused = world.credential(inSlot: world.slot(AppID(1), .production))
-        world.weather.refused.append((refused, .minutes(2)))
+        world.weather.refused.append((refused, false, .minutes(2)))
         #expect(world.run() == nil)
         for message in world.store.messages where message.app == AppID(2) {
             let taken = (message.finishedAt ?? message.expiresAt) - message.acceptedAt
@@ -36,6 +36,6 @@ struct WorldStoryTests {
         #expect(endings.allSatisfy { $0 == Ending(.gaveUp, EndingReason.poison) })
         let guilty = world.ledger.pairs.filter { $0.registration == RegistrationID(7) }
         #expect(world.store.messages.reduce(0) { $0 + $1.counts[6] } == guilty.count)
-        #expect(!world.apple.log.contains { $0.push.registration == RegistrationID(7) })
+        #expect(!world.providers.log.contains { $0.push.registration == RegistrationID(7) })
     }
 }

@@ -3,15 +3,9 @@ import Testing
 @Suite("A world full of faults")
 struct WorldTests {
     /// More of them: `CARILLON_SEEDS=20000 swift test --filter WorldTests`.
-    @Test("keeps every promise", arguments: WorldSeeds.batches)
-    func promisesHold(batch: Range<UInt64>) {
-        for seed in batch {
-            var world = SimulatedWorld(plan: WorldPlan(seed: seed))
-            if let violation = world.run() {
-                Issue.record("\(WorldSeeds.report(seed, violation, world))")
-                return
-            }
-        }
+    @Test("keeps every promise", .serialized, arguments: WorldSeeds.batches)
+    func promisesHold(batch: Range<UInt64>) async {
+        if let report = await WorldHarvest.of(batch).report { Issue.record("\(report)") }
     }
 
     @Test("is the same world every time")
@@ -23,14 +17,10 @@ struct WorldTests {
         #expect(first.events == second.events)
     }
 
-    @Test("gets into every kind of trouble that it is there for")
-    func troubleEnough() {
+    @Test("gets into every kind of trouble, and hears every answer, that it is there for")
+    func troubleEnough() async {
         var census = WorldCensus()
-        for seed in UInt64(1)...150 {
-            var world = SimulatedWorld(plan: WorldPlan(seed: seed))
-            _ = world.run()
-            census.add(world)
-        }
+        for batch in WorldSeeds.batches { census.add(await WorldHarvest.of(batch).census) }
         #expect(census.missing.isEmpty, "\(census)")
         if WorldSeeds.tellsMore { print(census) }
     }

@@ -1,0 +1,77 @@
+import DeliveryRules
+import Encodings
+import PushModel
+
+// What is sent, to whom.
+extension SimulatedWorld {
+    mutating func scheduleMessages() {
+        for number in 0..<plan.messages {
+            let isNamed = random.happens(perMille: plan.named)
+            let isShort = random.happens(perMille: plan.shortLived)
+            let message = write(number, isNamed: isNamed, lifetime: .seconds(isShort ? random.pick([30, 90]) : 86_400))
+            messages.append(message)
+            let latest = SimulatedTime(nanoseconds: plan.faultsEnd.nanoseconds * 3 / 4)
+            queue.put(.send(number), at: number == 0 ? .milliseconds(10) : random.within(.zero...latest))
+        }
+    }
+
+    /// For stories, before anything happens: this message, not the one that was drawn.
+    mutating func replaceMessage(_ number: Int, _ content: SimulatedContent, _ audience: Audience) {
+        let drawn = messages[number]
+        let form = MessageForm(content, badge: .none, drawn.id)
+        forms[drawn.id] = form
+        messages[number] = SimulatedMessage(
+            id: drawn.id, app: drawn.app, urgency: drawn.urgency, kind: form.kind, badge: .none,
+            lifetime: drawn.lifetime, audience: audience)
+    }
+
+    private mutating func write(_ number: Int, isNamed: Bool, lifetime: Duration) -> SimulatedMessage {
+        let app = AppID(Int64(random.within(1...plan.apps)))
+        let id = MessageID(UniversalID(high: UInt64(number + 1), low: plan.seed))
+        let content = random.happens(perMille: plan.otherTypes) ? random.pick(SimulatedContent.allCases) : .alert
+        let badge = random.pick([BadgeChange.none, .increment, .increment, .value(7)])
+        let form = MessageForm(content, badge: content.mayHaveBadge ? badge : .none, id)
+        if form.kind != content.kind { fail("P2", "\(content) is for \(content.kind), not for \(form.kind)") }
+        forms[id] = form
+        return SimulatedMessage(
+            id: id, app: app, urgency: isNamed ? .transactional : .bulk, kind: form.kind,
+            badge: content.mayHaveBadge ? badge : .none, lifetime: lifetime,
+            audience: isNamed ? drawNamed(number, app, form.kind) : drawBroadcast())
+    }
+
+    private mutating func drawBroadcast() -> Audience {
+        let selection = random.pick([
+            Audience.Selection.all, .all, .tags(TagExpression(any: ["half", "third"])),
+            .tags(TagExpression(all: ["half", "third"])), .tags(TagExpression(any: ["half"], none: ["third"])),
+        ])
+        return Audience(selection, providers: random.pick([nil, nil, nil, nil, [.apns], [.fcm]]))
+    }
+
+    /// Some phones, or some people, whether they have a token of that kind or not, or some tokens, a few of them of
+    /// another kind; one of them is nobody's.
+    private mutating func drawNamed(_ number: Int, _ app: AppID, _ kind: TokenKind) -> Audience {
+        let chosen = devices.filter { $0.app == app && random.happens(perMille: 500) }
+        switch random.below(3) {
+        case 0: return .installations(chosen.map(\.installation) + ["nobody-\(number)"])
+        case 1: return .users(chosen.map(user(of:)) + ["nobody-\(number)"])
+        default:
+            let fitting = chosen.filter { $0.kind == kind || $0.provider == .fcm || random.happens(perMille: 100) }
+            var targets = fitting.map { target($0.provider, $0.token, $0.environment) }
+            targets.append(target(.apns, providers.issueToken(.apns, kind, .production), .production))
+            targets.append(target(.fcm, providers.issueToken(.fcm, .alert, .production), .production))
+            return .tokens(targets)
+        }
+    }
+
+    private func target(_ provider: Provider, _ token: DeviceToken, _ environment: PushEnvironment) -> InlineTarget {
+        InlineTarget(provider: provider, environment: environment, topic: "", token: token)
+    }
+
+    mutating func send(_ number: Int) {
+        store.accept(messages[number], now: wall)
+        sent += 1
+        for process in processes where process.isAlive {
+            queue.put(.notified(process.addressee), at: after(.zero ... .milliseconds(30)))
+        }
+    }
+}
