@@ -1,0 +1,54 @@
+import DeliveryRules
+import Encodings
+import PushModel
+import Testing
+
+/// Worlds in which installations have tokens of several kinds.
+@Suite("Installations with tokens of several kinds")
+struct KindTests {
+    @Test("get each message at the token of its kind, and once", arguments: SimulatedContent.allCases)
+    func rightToken(content: SimulatedContent) {
+        var world = Self.world(content, .all)
+        #expect(world.run() == nil)
+        let owed = world.store.registrations.filter { $0.app == AppID(1) && $0.stored.kind == content.kind }.map(\.id)
+        #expect(!owed.isEmpty)
+        #expect(world.providers.log.map(\.push.registration).sorted() == owed)
+    }
+
+    @Test("and without the one that a message is for, are accounted as unknown", arguments: SimulatedContent.allCases)
+    func unknownKind(content: SimulatedContent) {
+        let names = (0..<40).map { "phone-1-\($0)" }
+        var world = Self.world(content, .installations(names))
+        let known = world.store.registrations.filter { $0.app == AppID(1) && $0.stored.kind == content.kind }.count
+        #expect(world.run() == nil)
+        let account = world.store.account(world.messages[0].id)
+        #expect(account?.audience == 40)
+        #expect(account?.count(.accepted) == Int64(known))
+        let unknown = account?.reasons.first { $0.ending.reason == EndingReason.unknownDevice }?.count ?? 0
+        #expect(unknown == Int64(40 - known))
+    }
+
+    @Test("are not called twice where the answer to a call was lost", arguments: SimulatedContent.allCases)
+    func lostAnswer(content: SimulatedContent) {
+        var world = Self.world(content, .all)
+        world.weather.silent = .apns
+        #expect(world.run() == nil)
+        for pair in world.ledger.pairs {
+            let shown = world.providers.seen(pair).count
+            if content.isSeenTwice { #expect(shown == 1) } else { #expect(shown > 1) }
+        }
+        let gaveUp = world.store.account(world.messages[0].id)?.count(.gaveUp) ?? 0
+        #expect(gaveUp == (content.isSeenTwice ? Int64(world.ledger.pairs.count) : 0))
+    }
+
+    /// One message, to Apple's phones with many tokens each.
+    private static func world(_ content: SimulatedContent, _ audience: Audience) -> SimulatedWorld {
+        var plan = WorldPlan.calm(seed: 5)
+        plan.apps = 1
+        plan.messages = 1
+        plan.manyKinds = 1_000
+        var world = SimulatedWorld(plan: plan)
+        world.replaceMessage(0, content, audience)
+        return world
+    }
+}

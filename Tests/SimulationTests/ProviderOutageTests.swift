@@ -1,0 +1,82 @@
+import DeliveryRules
+import PushModel
+import Testing
+
+/// Worlds with devices of both providers in which one of them is in trouble all along.
+@Suite("A world in which one provider is in trouble")
+struct ProviderOutageTests {
+    private static let words = AnswerWord.allCases.filter { !$0.isAccepted && !$0.saysDead }
+
+    @Test("keeps the other's pushes as fast as ever, and retires nobody for it", arguments: words, [UInt64(1), 2, 3])
+    func answers(word: AnswerWord, seed: UInt64) {
+        var world = Self.world(seed)
+        world.weather.onlyAnswer = word
+        expectIsolation(&world, from: word.provider)
+        #expect(world.providers.log.contains { $0.answer.word == word })
+        #expect(!world.store.feedback.contains { $0.verdict == .retired })
+    }
+
+    @Test("that can't be reached: likewise", arguments: [Provider.apns, .fcm], UInt64(1)...5)
+    func unreachable(provider: Provider, seed: UInt64) {
+        var world = Self.world(seed)
+        world.weather.unreachable.append((provider, world.plan.faultsEnd))
+        expectIsolation(&world, from: provider)
+        #expect(!world.store.feedback.contains { $0.verdict == .retired })
+    }
+
+    @Test("that takes everything and answers nothing: likewise", arguments: [Provider.apns, .fcm], UInt64(1)...5)
+    func silent(provider: Provider, seed: UInt64) {
+        var world = Self.world(seed)
+        world.weather.silent = provider
+        expectIsolation(&world, from: provider)
+    }
+
+    @Test("whose access tokens are revoked again and again: likewise", arguments: UInt64(1)...5)
+    func revoked(seed: UInt64) {
+        var plan = Self.plan(seed)
+        plan.revocationEvery = .seconds(2)
+        plan.accessFailed = 500
+        var world = Self.world(plan)
+        expectIsolation(&world, from: .fcm)
+        #expect(world.incidents.accessRenewed > 0)
+        #expect(!world.store.feedback.contains { $0.verdict == .retired })
+    }
+
+    /// Where a lane has room for one parcel only, that may wait for an answer of its own provider, which takes up to ten
+    /// seconds. What waits for the troubled one waits for minutes.
+    private static let patience: Duration = .seconds(12)
+
+    /// Half of the devices are FCM's. Some processes have hardly room for more than one parcel a lane.
+    private static func plan(_ seed: UInt64) -> WorldPlan {
+        var plan = WorldPlan.calm(seed: seed)
+        plan.fcmDevices = 500
+        if seed.isMultiple(of: 2) {
+            plan.settings.laneMembersMax = 10
+            plan.settings.membersMax = 10
+            plan.settings.membersReserve = 10
+        }
+        return plan
+    }
+
+    private static func world(_ seed: UInt64) -> SimulatedWorld { world(plan(seed)) }
+
+    private static func world(_ plan: WorldPlan) -> SimulatedWorld {
+        var world = SimulatedWorld(plan: plan)
+        for number in world.messages.indices { world.replaceMessage(number, .alert, .all) }
+        return world
+    }
+
+    /// Whoever is reached through the other provider has the push on its way within seconds, although the message is not
+    /// finished.
+    private func expectIsolation(_ world: inout SimulatedWorld, from troubled: Provider) {
+        #expect(world.run() == nil)
+        var others = 0
+        for seen in world.providers.log where seen.push.provider != troubled {
+            guard let message = world.store.message(seen.push.message) else { continue }
+            let taken = SimulatedWorld.wall(at: seen.push.openedAt) - message.acceptedAt
+            #expect(taken < Self.patience)
+            others += 1
+        }
+        #expect(others > 20)
+    }
+}
