@@ -78,7 +78,7 @@ extension ReasonRow {
 
     fileprivate static func alone(_ fate: String, _ status: Int, _ reason: String, _ sequel: Sequel) -> ReasonRow {
         var row = about(fate, status, reason, sequel)
-        row.isAlone = true
+        row.company = .healthy
         return row
     }
 

@@ -44,6 +44,7 @@ private struct ClassicBackend {
     private let android = "live-0000000000000000"
 
     private let path = "/v1/apps/garden"
+    private static let slowAnswer: Duration = .seconds(1)
 
     /// One certificate for development and one for distribution, each for its own of Apple's services.
     func obtainCertificates() async throws {
@@ -81,8 +82,10 @@ private struct ClassicBackend {
     }
 
     /// The document's own list, with the comma that it lacks. It is for Apple's devices only, should others be in the
-    /// database; it is kept for ten minutes, and goes at once.
+    /// database; it is kept for ten minutes, and goes at once. The tablet's APNs takes its time: nobody's second record
+    /// leaves before it has answered to the first.
     func sendRecords() async throws {
+        await world.sandbox.simulator.follow(APNsScript(answerDelay: Self.slowAnswer))
         let messages = try await gateway.send(
             .garden,
             """
@@ -119,6 +122,9 @@ private struct ClassicBackend {
         }
         let (lastOfFirst, firstOfSecond) = (try #require(arrivals[0].max()), try #require(arrivals[1].min()))
         #expect(lastOfFirst <= firstOfSecond, "in order, for all of them")
+        let slow = try #require(await received(tablet).first).arrivedAt
+        #expect(firstOfSecond - slow >= Self.slowAnswer - .milliseconds(100), "the timer's grain apart")
+        await world.sandbox.simulator.follow(APNsScript())
         #expect(await world.google.requests(to: android).isEmpty)
     }
 

@@ -35,7 +35,9 @@ extension Journeys {
             .scripted(400, "OUT_OF_RANGE", .ends("rejected")),
             .alone("UNAUTHENTICATED", "UNAUTHENTICATED", .comesAgain("provider_token_expired")),
             .alone("PERMISSION_DENIED", "PERMISSION_DENIED", .refused),
-            .alone("NOT_FOUND", "NOT_FOUND", .refused),
+            // A project that nobody has ever reached may not be there; one that answers others is, and this push is not.
+            .alone("NOT_FOUND", "NOT_FOUND", .refused, beside: .nobody),
+            .about("NOT_FOUND", "NOT_FOUND", .comesAgain("provider_busy")),
             .scripted(
                 429, "RESOURCE_EXHAUSTED", detail: .deviceQuota, name: "RESOURCE_EXHAUSTED about the device",
                 .comesAgain("device_throttled")),
@@ -55,8 +57,8 @@ extension Journeys {
             .odd("UNKNOWN_CODE_400", "CODE_OF_TOMORROW", .ends("rejected")),
             .odd("UNKNOWN_CODE_503", "CODE_OF_TOMORROW", .comesAgain("provider_busy")),
             .odd("UNSPECIFIED_ERROR_500", "UNKNOWN", .comesAgain("provider_busy")),
-            .odd("HTML_404", "status_404", .refused, isAlone: true),
-            .odd("HTML_429", "status_429", .comesAgain("provider_throttled"), isAlone: true),
+            .odd("HTML_404", "status_404", .refused, beside: .nobody),
+            .odd("HTML_429", "status_429", .comesAgain("provider_throttled"), beside: .healthy),
             .odd("HTML_502", "status_502", .comesAgain("provider_busy")),
             .odd("EMPTY_500", "status_500", .comesAgain("provider_busy")),
         ]
@@ -91,18 +93,20 @@ extension ReasonRow {
             name: name, provider: .fcm, way: .token(beginning(fate, sequel)), reason: String(word), sequel: sequel)
     }
 
-    fileprivate static func alone(_ fate: String, _ name: String, _ sequel: Sequel) -> ReasonRow {
+    fileprivate static func alone(
+        _ fate: String, _ name: String, _ sequel: Sequel, beside company: Company = .healthy
+    ) -> ReasonRow {
         var row = about(fate, name, sequel)
-        row.isAlone = true
+        row.company = company
         return row
     }
 
     fileprivate static func odd(
-        _ fate: String, _ reason: String, _ sequel: Sequel, isAlone: Bool = false
+        _ fate: String, _ reason: String, _ sequel: Sequel, beside company: Company = .anybody
     ) -> ReasonRow {
         ReasonRow(
             name: nil, provider: .fcm, way: .token(beginning(fate, sequel)), reason: reason, sequel: sequel,
-            isAlone: isAlone)
+            company: company)
     }
 
     fileprivate static func scripted(

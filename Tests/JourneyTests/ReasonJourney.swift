@@ -13,15 +13,17 @@ struct ReasonJourney: Sendable {
     let provider: Provider
 
     private static let healthyCount = 20
+    /// Of the healthy ones, whom a message beside the rows is for.
+    private static let neighbourCount = 3
 
     static func take(_ rows: [ReasonRow], of provider: Provider) async throws {
         try await World.within { world in
             let journey = ReasonJourney(world: world, gateway: try await world.gateway(), provider: provider)
             let time = Task { try await world.letWaitsPass() }
             defer { time.cancel() }
-            try await journey.takeTogether(rows.filter { !$0.isAlone && !$0.isScripted })
+            try await journey.takeTogether(rows.filter { $0.company == .anybody && !$0.isScripted })
             try await withThrowingTaskGroup(of: Void.self) { group in
-                for (number, row) in rows.enumerated() where row.isAlone && !row.isScripted {
+                for (number, row) in rows.enumerated() where row.company != .anybody && !row.isScripted {
                     group.addTask { try await journey.takeAlone(row, number) }
                 }
                 try await group.waitForAll()
@@ -36,7 +38,10 @@ struct ReasonJourney: Sendable {
     }
 
     private func takeTogether(_ rows: [ReasonRow]) async throws {
-        try await furnish(.garden, rows.enumerated().map { ($1.installation, $1.token($0)) } + healthy(.garden))
+        // No token of a row that goes alone.
+        let tokens = rows.indices.map { rows[$0].token(100 + $0) }
+        try await furnish(.garden, zip(rows, tokens).map { ($0.installation, $1) } + healthy(.garden))
+        try await checkNeighbours("the first of all")
         let message = try await gateway.broadcast(.garden)
         let account = try await gateway.finished(message, of: .garden)
         #expect(account.addsUp && account.audience == rows.count + Self.healthyCount)
@@ -45,8 +50,11 @@ struct ReasonJourney: Sendable {
         let told = (account.reasons ?? []).filter { $0.outcome != "accepted" }
         let counts = told.map { ("\((state: $0.outcome, reason: $0.reason))", $0.count) }
         #expect(Dictionary(uniqueKeysWithValues: counts) == wanted)
-        for (number, row) in rows.enumerated() { try await check(row, row.token(number), message, .garden) }
-        try await checkHealthy(.garden)
+        for (row, token) in zip(rows, tokens) { try await check(row, token, message, .garden) }
+        for (place, device) in healthy(.garden).enumerated() {
+            let wanted = place < Self.neighbourCount ? 2 : 1
+            #expect(await requests(device.token).count { $0.status == 200 } == wanted, "\(device.installation)")
+        }
         let failures = try await gateway.failures(message, of: .garden)
         let ended = rows.filter { $0.ending != nil }.map(\.installation)
         #expect(failures.compactMap(\.installation).sorted() == ended.sorted())
@@ -57,7 +65,8 @@ struct ReasonJourney: Sendable {
     private func takeAlone(_ row: ReasonRow, _ number: Int) async throws {
         let app = App(slug: "app-\(number)", keyID: "KEY000\(1_000 + number)")
         let token = row.token(number)
-        try await furnish(app, [(row.installation, token)] + healthy(app, family: number))
+        let company = row.company == .healthy ? healthy(app, family: number) : []
+        try await furnish(app, [(row.installation, token)] + company)
         let message = try await gateway.broadcast(app)
         if case .waitsForCredential(let cause, let tried) = row.sequel {
             try await eventually("\(row) to wait") {
@@ -66,14 +75,14 @@ struct ReasonJourney: Sendable {
             }
             #expect(await requests(token).count == 1, "\(row): a refused credential is not tried again and again")
             #expect(try await gateway.account(message, of: app).state != "finished", "\(row)")
-            try await checkNeighbours(row)
+            try await checkNeighbours(row.description)
             #expect(await requests(token).count == 1, "\(row): nor meanwhile")
             try await mend(app, number)
         }
         let account = try await gateway.finished(message, of: app)
-        #expect(account.addsUp && account.endings == ["accepted": 1 + Self.healthyCount], "\(row): \(account)")
+        #expect(account.addsUp && account.endings == ["accepted": 1 + company.count], "\(row): \(account)")
         try await check(row, token, message, app)
-        try await checkHealthy(app, family: number)
+        for device in company { #expect(await requests(device.token).count { $0.status == 200 } == 1, "\(row)") }
     }
 
     private func takeScripted(_ row: ReasonRow, _ number: Int) async throws {
@@ -112,18 +121,13 @@ struct ReasonJourney: Sendable {
         #expect(try await gateway.state(of: row.installation, app) == row.verdict ?? "active", "\(row)")
     }
 
-    private func checkHealthy(_ app: App, family: Int = 0) async throws {
-        for (installation, token) in healthy(app, family: family) {
-            #expect(await requests(token).count { $0.status == 200 } == 1, "\(installation)")
-        }
-    }
-
-    /// Others' pushes go while this row's lane is shut.
-    private func checkNeighbours(_ row: ReasonRow) async throws {
-        let names = healthy(.garden).prefix(3).map { #""\#($0.installation)""# }.joined(separator: ", ")
-        let message = try await gateway.send(.garden, audience: #"{"installations": [\#(names)]}"#)
+    /// Others' pushes go, also while a row's lane is shut.
+    private func checkNeighbours(_ situation: String) async throws {
+        let names = healthy(.garden).prefix(Self.neighbourCount).map { #""\#($0.installation)""# }
+        let list = names.joined(separator: ", ")
+        let message = try await gateway.send(.garden, audience: #"{"installations": [\#(list)]}"#)
         let account = try await gateway.finished(message, of: .garden)
-        #expect(account.addsUp && account.endings == ["accepted": 3], "beside \(row)")
+        #expect(account.addsUp && account.endings == ["accepted": Self.neighbourCount], "\(situation)")
     }
 }
 

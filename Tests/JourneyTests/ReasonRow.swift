@@ -29,8 +29,17 @@ struct ReasonRow: Sendable, CustomStringConvertible {
     /// The provider's word for it, as the account has it.
     let reason: String
     let sequel: Sequel
-    /// Whether it says something about the lane: then its app has no other rows.
-    var isAlone = false
+    var company = Company.anybody
+
+    /// Beside whom the push goes.
+    enum Company: Sendable {
+        /// It says nothing about others: beside other rows' pushes, on a lane that was good a moment ago.
+        case anybody
+        /// It says something about the lane: in an app of its own, beside healthy devices.
+        case healthy
+        /// The same, on a lane that has proved nothing yet.
+        case nobody
+    }
 
     var description: String { "\(name ?? "undocumented \(reason)") by \(wayText)" }
 

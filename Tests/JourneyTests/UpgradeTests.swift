@@ -17,8 +17,13 @@ extension Journeys {
 
         private static let apns = [Device](.live, liveCount)
         private static let dead = [Device](.gone, deadCount)
-        /// Registered in the wrong environment: a release may find them, an older one need not.
+        /// Registered in the wrong environment: this release finds them, the one before refuses them.
         private static let misplaced = [Device](.sandboxOnly, misplacedCount)
+        /// Scattered among the others: both processes meet some.
+        private static let mixed = apns.enumerated().flatMap { place, device in
+            let step = liveCount / misplacedCount
+            return place % step == 0 ? [device, misplaced[place / step]] : [device]
+        }
         private static let fcm = (0..<liveCount).map { "live-\($0)-0000000000000000" }
         private static let deadFCM = (0..<deadCount).map { "UNREGISTERED-\($0)-0000000000000000" }
 
@@ -39,6 +44,7 @@ extension Journeys {
                     old.program.kill(SIGTERM)
                     #expect(try await old.program.end() == .exited(0), "\(old.program.loggedLast)")
                     try await Self.expectAll(messages, world, new, mayRepeat: false)
+                    try await Self.expectFound(by: new)
                 })
                 try await Self.expect(traffic, old, world)
             }
@@ -59,6 +65,7 @@ extension Journeys {
                     traffic.doors = [new]
                     #expect(try await old.program.end() == .killed(signal: SIGKILL))
                     try await Self.expectAll(messages, world, new, mayRepeat: true)
+                    try await Self.expectFound(by: new)
                 })
                 try await Self.expect(traffic, old, world)
             }
@@ -69,7 +76,7 @@ extension Journeys {
         }
 
         private static func furnish(_ world: World, through gateway: Gateway) async throws {
-            try await world.furnish(.garden, apns + dead + misplaced, through: gateway)
+            try await world.furnish(.garden, mixed + dead, through: gateway)
             let sandbox = App(slug: "garden", environment: "sandbox", keyID: "GARDENDEV1")
             try await world.activateToken(for: sandbox, through: gateway)
             try await gateway.api.expect(201, "POST", "/v1/apps/garden/credentials", world.google.credential)
@@ -129,6 +136,14 @@ extension Journeys {
             let retired = try await gateway.feedback(.garden).filter { $0.verdict == "retired" }
             #expect(retired.count == 2 * deadCount)
             #expect(Set(retired.map(\.installation)).count == 2 * deadCount, "each once")
+        }
+
+        /// What only this release understands, now that the other one is gone.
+        private static func expectFound(by gateway: Gateway) async throws {
+            let names = misplaced.map { #""\#($0.installation)""# }.joined(separator: ", ")
+            let message = try await gateway.send(.garden, audience: #"{"installations": [\#(names)]}"#)
+            let account = try await gateway.finished(message, of: .garden)
+            #expect(account.addsUp && account.endings == ["accepted": misplacedCount], "\(account)")
         }
 
         /// After all is over: what went on at the doors, and what the older one thought of it.
