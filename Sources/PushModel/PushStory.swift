@@ -1,18 +1,26 @@
 /// One push that ended otherwise than accepted.
 package struct PushFailure: Equatable, Sendable {
-    /// nil: the device was deleted, or its user erased.
+    /// nil: the device was deleted, or its user erased; or something else was named.
     package let installation: String?
+    /// A user whom the message named, and who has no device for it.
+    package let user: String?
+    /// A token that the message named itself. Not for showing as it is.
+    package let token: DeviceToken?
     package let kind: TokenKind
-    package let provider: Provider
+    /// nil: it ended before it had one.
+    package let provider: Provider?
     package let ending: Ending
     package let at: WallInstant
     /// How often it was tried.
     package let attempts: Int16
 
     package init(
-        installation: String?, kind: TokenKind, provider: Provider, ending: Ending, at: WallInstant, attempts: Int16
+        installation: String?, user: String? = nil, token: DeviceToken? = nil, kind: TokenKind, provider: Provider?,
+        ending: Ending, at: WallInstant, attempts: Int16
     ) {
         self.installation = installation
+        self.user = user
+        self.token = token
         self.kind = kind
         self.provider = provider
         self.ending = ending
@@ -92,11 +100,13 @@ package struct PushLeg: Equatable, Sendable {
     }
 }
 
-/// One settle's word about a push.
+/// One settle's word about a push, or the planner's.
 package struct PushStep: Equatable, Sendable {
     package let at: WallInstant
-    package let parcel: ParcelID
-    package let leg: PushLeg
+    /// nil: it ended while the audience was cut.
+    package let parcel: ParcelID?
+    /// nil: there was nobody who had one.
+    package let leg: PushLeg?
     package let attempts: Int16
     package let event: Event
 
@@ -106,7 +116,7 @@ package struct PushStep: Equatable, Sendable {
         case goesOn(String)
     }
 
-    package init(at: WallInstant, parcel: ParcelID, leg: PushLeg, attempts: Int16, event: Event) {
+    package init(at: WallInstant, parcel: ParcelID?, leg: PushLeg?, attempts: Int16, event: Event) {
         self.at = at
         self.parcel = parcel
         self.leg = leg

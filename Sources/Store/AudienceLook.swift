@@ -65,7 +65,7 @@ struct AudienceLook: Sendable {
             $0.int16Array(providers)
         }
         let rows = try await transaction.run([query])[0]
-        return try FoundMembers(named: rows, plannedThrough: Int64(end), isLast: end == names.count)
+        return try FoundMembers(named: rows, before: start, plannedThrough: Int64(end), isLast: end == names.count)
     }
 
     /// By rising ids over all users, and not user by user: a registration that changes hands meanwhile is looked at once.
@@ -85,9 +85,7 @@ struct AudienceLook: Sendable {
             $0.int16Array(providers)
             $0.textArray(names)
         }
-        let counts = try await transaction.run([without])[0]
-        found.end(try counts.int64(0, 0), Ending(.rejected, EndingReason.unknownUser))
-        found.end(try counts.int64(0, 1), Ending(.unregistered, EndingReason.retired))
+        try found.end(users: try await transaction.run([without])[0])
         return found
     }
 

@@ -91,18 +91,33 @@ extension MessageStore {
                 throw .unexpectedShape(statement: "history_kind", column: 0)
             }
             let found = try FoundFailures(reading: answers[1], from: start, limit: limit)
-            let names = try await pool.read(Query(HistorySQL.names) { $0.int64Array(found.members.sorted()) })
-            return FailurePage(items: try found.items(of: kind, named: names), next: found.next)
+            let names = try await FailureNames(of: found, in: id, pool)
+            return FailurePage(items: found.items(of: kind, names), next: found.next)
         }
     }
 }
 
 /// Rows of the history taken apart into their members.
 private struct FoundFailures {
-    private var failures: [(member: Int64, provider: Provider, ending: Ending, at: WallInstant, attempts: Int16)] = []
+    private struct Found {
+        let subject: Subject
+        let provider: Provider?
+        let ending: Ending
+        let at: WallInstant
+        let attempts: Int16
+    }
+
+    enum Subject {
+        /// A registration, or a token that the message named.
+        case member(Int64)
+        /// A name in the message's audience, from 1.
+        case named(Int64)
+    }
+
+    private var failures: [Found] = []
     private(set) var next: FailureCursor?
 
-    var members: [Int64] { failures.map(\.member) }
+    var subjects: [Subject] { failures.map(\.subject) }
 
     init(reading rows: ResultSet, from start: FailureCursor, limit: Int) throws(PostgresError) {
         for row in 0..<rows.rowCount {
@@ -113,8 +128,10 @@ private struct FoundFailures {
             guard let state = TerminalState(rawValue: try rows.int16(row, 4)) else {
                 throw .unexpectedShape(statement: "history_failures", column: 4)
             }
+            let isNamed = try rows.int64(row, 9) == 0
+            let provider = try rows.int16OrNil(row, 3).flatMap(Provider.init)
             // A newer program's: it can't be named here.
-            guard let provider = Provider(rawValue: try rows.int16(row, 3)) else { continue }
+            guard isNamed || provider != nil else { continue }
             let ending = Ending(state, try rows.text(row, 5))
             let attempts = try rows.int16(row, 6)
             let at = try rows.instant(row, 7)
@@ -125,19 +142,74 @@ private struct FoundFailures {
                         parcel: here.parcel, settle: here.settle, place: here.place, position: Int32(position))
                     return
                 }
-                failures.append((members[position], provider, ending, at, attempts))
+                failures.append(
+                    Found(
+                        subject: isNamed ? .named(members[position]) : .member(members[position]), provider: provider,
+                        ending: ending, at: at, attempts: attempts))
             }
         }
     }
 
-    func items(of kind: TokenKind, named rows: ResultSet) throws(PostgresError) -> [PushFailure] {
-        let ids = try rows.int64Column(0)
-        var names: [Int64: String] = [:]
-        for (row, id) in ids.enumerated() { names[id] = try rows.text(row, 1) }
-        return failures.map {
-            PushFailure(
-                installation: names[$0.member], kind: kind, provider: $0.provider, ending: $0.ending, at: $0.at,
-                attempts: $0.attempts)
+    func items(of kind: TokenKind, _ names: FailureNames) -> [PushFailure] {
+        failures.map { found in
+            let (installation, user, token) = names.name(of: found.subject)
+            return PushFailure(
+                installation: installation, user: user, token: token, kind: kind, provider: found.provider,
+                ending: found.ending, at: found.at, attempts: found.attempts)
+        }
+    }
+}
+
+/// What the failures of a page are called, as far as it is still known.
+private struct FailureNames {
+    private var installations: [Int64: String] = [:]
+    private var tokens: [Int64: DeviceToken] = [:]
+    private var selection: Audience.Selection?
+
+    init(of found: FoundFailures, in message: MessageID, _ pool: PostgresPool) async throws(PostgresError) {
+        var members: [Int64] = []
+        var namesSomebody = false
+        for subject in found.subjects {
+            switch subject {
+            case .member(let id): members.append(id)
+            case .named: namesSomebody = true
+            }
+        }
+        members.sort()
+        let sorted = members
+        var queries = [
+            Query(HistorySQL.names) { $0.int64Array(sorted) },
+            Query(HistorySQL.tokens) {
+                $0.int64Array(sorted)
+                $0.uuid(message.value)
+            },
+        ]
+        // Up to some megabytes of names.
+        if namesSomebody { queries.append(Query(HistorySQL.audience) { $0.uuid(message.value) }) }
+        let answers = try await pool.run(queries)
+        for row in 0..<answers[0].rowCount {
+            installations[try answers[0].int64(row, 0)] = try answers[0].text(row, 1)
+        }
+        for row in 0..<answers[1].rowCount {
+            tokens[try answers[1].int64(row, 0)] = DeviceToken(bytes: try answers[1].bytes(row, 1))
+        }
+        if namesSomebody, answers[2].rowCount == 1 {
+            selection = try answers[2].bytesOrNil(0, 0).flatMap(AudienceText.decode)?.selection
+        }
+    }
+
+    func name(of subject: FoundFailures.Subject) -> (installation: String?, user: String?, token: DeviceToken?) {
+        switch subject {
+        case .member(let id): (installations[id], nil, tokens[id])
+        case .named(let place): named(Int(clamping: place) - 1)
+        }
+    }
+
+    private func named(_ place: Int) -> (installation: String?, user: String?, token: DeviceToken?) {
+        switch selection {
+        case .installations(let names)? where names.indices.contains(place): (names[place], nil, nil)
+        case .users(let names)? where names.indices.contains(place): (nil, names[place], nil)
+        case .all?, .installations?, .users?, .tags?, .tokens?, nil: (nil, nil, nil)
         }
     }
 }

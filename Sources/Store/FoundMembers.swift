@@ -7,8 +7,8 @@ struct FoundMembers: Sendable {
     /// Rising, with the route of each beside it.
     private(set) var ids: [Int64] = []
     private(set) var routes: [Int64] = []
-    /// Those that end before anything is sent, ordered by state and reason, each with a count.
-    private(set) var endings: [EndingCount] = []
+    /// Those that end before anything is sent, ordered by state, reason and route.
+    private(set) var early: [EarlyEnding] = []
     let plannedThrough: Int64
     let isLast: Bool
 
@@ -32,27 +32,37 @@ struct FoundMembers: Sendable {
     }
 
     /// One row for each named installation.
-    init(named rows: ResultSet, plannedThrough: Int64, isLast: Bool) throws(PostgresError) {
+    ///
+    /// - Parameter before: how many of the message's names come before these.
+    init(named rows: ResultSet, before: Int, plannedThrough: Int64, isLast: Bool) throws(PostgresError) {
         self.plannedThrough = plannedThrough
         self.isLast = isLast
         var live: [(id: Int64, route: Int64)] = []
-        var unknown: Int64 = 0
-        var retired: Int64 = 0
         for row in 0..<rows.rowCount {
-            guard let id = try rows.int64OrNil(row, 0) else {
-                unknown += 1
+            guard let id = try rows.int64OrNil(row, 1) else {
+                end(nameAt: Int64(before) + (try rows.int64(row, 0)), Ending(.rejected, EndingReason.unknownDevice))
                 continue
             }
-            guard try rows.bool(row, 3) else { continue }
-            if try rows.int16(row, 2) == RegistrationState.retired.rawValue {
-                retired += 1
+            guard try rows.bool(row, 4) else { continue }
+            let route = try rows.int64(row, 2)
+            if try rows.int16(row, 3) == RegistrationState.retired.rawValue {
+                end(id, on: route, Ending(.unregistered, EndingReason.retired))
             } else {
-                live.append((id, try rows.int64(row, 1)))
+                live.append((id, route))
             }
         }
         take(live)
-        end(unknown, Ending(.rejected, EndingReason.unknownDevice))
-        end(retired, Ending(.unregistered, EndingReason.retired))
+    }
+
+    /// One row for each named user without a live registration.
+    mutating func end(users rows: ResultSet) throws(PostgresError) {
+        for row in 0..<rows.rowCount {
+            if let id = try rows.int64OrNil(row, 1) {
+                end(id, on: try rows.int64(row, 2), Ending(.unregistered, EndingReason.retired))
+            } else {
+                end(nameAt: try rows.int64(row, 0), Ending(.rejected, EndingReason.unknownUser))
+            }
+        }
     }
 
     /// One row for each token, in no order.
@@ -70,12 +80,54 @@ struct FoundMembers: Sendable {
         routes = rising.map(\.route)
     }
 
-    /// - Precondition: after those that it comes after.
-    mutating func end(_ count: Int64, _ ending: Ending) {
-        if count > 0 { endings.append(EndingCount(ending: ending, count: Int(count))) }
+    private mutating func end(nameAt place: Int64, _ ending: Ending) {
+        add(place, to: EarlyEnding(ending: ending, route: nil, members: []))
+    }
+
+    private mutating func end(_ registration: Int64, on route: Int64, _ ending: Ending) {
+        add(registration, to: EarlyEnding(ending: ending, route: route, members: []))
+    }
+
+    /// A handful of groups: an app has few routes, and there are few reasons.
+    private mutating func add(_ member: Int64, to group: EarlyEnding) {
+        let known = early.firstIndex { $0.ending == group.ending && $0.route == group.route }
+        if known == nil {
+            early.append(group)
+            early.sort { $0.isBefore($1) }
+        }
+        let place = known ?? early.firstIndex { $0.ending == group.ending && $0.route == group.route }
+        if let place { early[place].members.append(member) }
+    }
+
+    /// By state and reason, each once.
+    var endings: [EndingCount] {
+        var counts: [EndingCount] = []
+        for group in early {
+            if let last = counts.indices.last, counts[last].ending == group.ending {
+                counts[last].count += group.members.count
+            } else {
+                counts.append(EndingCount(ending: group.ending, count: group.members.count))
+            }
+        }
+        return counts
     }
 
     func ended(_ state: TerminalState) -> Int64 {
-        endings.reduce(0) { $0 + ($1.ending.state == state ? Int64($1.count) : 0) }
+        early.reduce(0) { $0 + ($1.ending.state == state ? Int64($1.members.count) : 0) }
+    }
+}
+
+/// Members that end while the audience is cut.
+struct EarlyEnding: Equatable, Sendable {
+    let ending: Ending
+    /// nil: nobody is registered.
+    let route: Int64?
+    /// Registrations; where nobody is registered, places among the names in the message's audience, from 1.
+    var members: [Int64]
+
+    func isBefore(_ other: EarlyEnding) -> Bool {
+        if ending.state != other.ending.state { return ending.state.rawValue < other.ending.state.rawValue }
+        if ending.reason != other.ending.reason { return ending.reason < other.ending.reason }
+        return (route ?? 0) < (other.route ?? 0)
     }
 }

@@ -123,8 +123,7 @@ private struct PlanTurn: Sendable {
                 $0.instant(now)
             }
         ]
-        let endings = cut.found.endings
-        if !endings.isEmpty { queries.append(.addReasons(endings, to: MessageID(message))) }
+        queries += early(cut.found, now: now)
         if !cut.routes.isEmpty {
             queries.append(
                 Query(PlanSQL.cut) {
@@ -147,6 +146,37 @@ private struct PlanTurn: Sendable {
                     $0.int64(cut.found.plannedThrough)
                     $0.instant(now)
                 })
+        return queries
+    }
+
+    /// What ends before it is sent: counted, and told as settles tell.
+    private func early(_ found: FoundMembers, now: WallInstant?) -> [Query] {
+        guard !found.early.isEmpty else { return [] }
+        let routed = found.early.filter { $0.route != nil }
+        precondition(routed.allSatisfy { $0.ending.state == .unregistered })
+        var queries = [Query.addReasons(found.endings, to: MessageID(message))]
+        if !routed.isEmpty {
+            queries.append(
+                Query(PlanSQL.providers) {
+                    $0.uuid(message)
+                    $0.int64Array(routed.map { Int64($0.members.count) })
+                    $0.int64Array(routed.map(\.route))
+                })
+        }
+        let members = found.early.map { $0.members.sorted() }
+        queries.append(
+            Query(PlanSQL.told) {
+                $0.uuid(message)
+                $0.int32(Int32(clamping: plannedThrough))
+                $0.instant(now)
+                $0.int64Array(found.early.map { $0.route ?? 0 })
+                $0.int16Array(found.early.map(\.ending.state.rawValue))
+                $0.textArray(found.early.map(\.ending.reason))
+                $0.int64Array(members.map { $0.first ?? 0 })
+                $0.int64Array(members.map { $0.last ?? 0 })
+                $0.bytesArray(members.map { MemberList.encode($0) })
+                $0.int32Array(members.map { Int32($0.count) })
+            })
         return queries
     }
 

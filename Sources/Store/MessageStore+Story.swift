@@ -19,8 +19,9 @@ extension MessageStore {
             let rows = try await pool.read(query)
             guard rows.rowCount == 1 else { return nil }
             let subject = try StorySubject(reading: rows, installation: installation)
-            guard let registration = subject.registration else {
-                return subject.story(id, installation, standing: subject.standingOfNobody)
+            let named = try await stepsOfName(subject, of: id)
+            guard let registration = subject.registration, named.isEmpty else {
+                return subject.story(id, installation, standing: subject.standing(nil, named), steps: named)
             }
             let pending = try await pending(registration, of: id)
             let steps = try await steps(registration, of: id)
@@ -56,6 +57,27 @@ extension MessageStore {
         }
     }
 
+    /// How a named device ended that the app did not know.
+    private func stepsOfName(_ subject: StorySubject, of id: MessageID) async throws(PostgresError) -> [PushStep] {
+        guard !subject.isInTime, let name = subject.placeAmongNames else { return [] }
+        let query = Query(HistorySQL.aboutName) {
+            $0.uuid(id.value)
+            $0.int64(name)
+        }
+        let rows = try await pool.read(query)
+        var steps: [PushStep] = []
+        for row in 0..<rows.rowCount {
+            guard try rows.members(row, 3, of: "history_about_name").place(of: name) != nil,
+                let state = TerminalState(rawValue: try rows.int16(row, 0))
+            else { continue }
+            steps.append(
+                PushStep(
+                    at: try rows.instant(row, 2), parcel: nil, leg: nil, attempts: 0,
+                    event: .ended(Ending(state, try rows.text(row, 1)))))
+        }
+        return steps
+    }
+
     /// By time, then by parcel.
     private func steps(_ registration: Int64, of id: MessageID) async throws(PostgresError) -> [PushStep] {
         var steps: [PushStep] = []
@@ -82,12 +104,14 @@ extension MessageStore {
                 let event = TerminalState(rawValue: state).map { PushStep.Event.ended(Ending($0, reason)) }
                 steps.append(
                     PushStep(
-                        at: try rows.instant(row, 9), parcel: ParcelID(last.parcel), leg: leg,
+                        at: try rows.instant(row, 9), parcel: last.parcel == 0 ? nil : ParcelID(last.parcel), leg: leg,
                         attempts: try rows.int16(row, 8), event: event ?? .goesOn(reason)))
             }
             if rows.rowCount < Int(Self.rowsAtOnce) { break }
         }
-        return steps.sorted { $0.at == $1.at ? $0.parcel < $1.parcel : $0.at < $1.at }
+        return steps.sorted { one, other in
+            one.at == other.at ? (one.parcel?.value ?? 0) < (other.parcel?.value ?? 0) : one.at < other.at
+        }
     }
 }
 
@@ -96,10 +120,12 @@ private struct StorySubject {
     let registration: Int64?
     private let kind: TokenKind
     private let acceptedAt: WallInstant
-    private let isInTime: Bool
+    /// It was there when the message was accepted.
+    let isInTime: Bool
     private let isPlanned: Bool
     private let isWhole: Bool
-    private let isNamed: Bool
+    /// In the message's audience, from 1; nil: it is not named there.
+    let placeAmongNames: Int64?
 
     init(reading rows: ResultSet, installation: String) throws(PostgresError) {
         guard let kind = TokenKind(rawValue: try rows.int16(0, 0)) else {
@@ -114,16 +140,18 @@ private struct StorySubject {
         isInTime = registration.map { $0 <= horizon } ?? false
         let audience = try rows.bytesOrNil(0, 6).flatMap(AudienceText.decode)
         if case .installations(let names)? = audience?.selection {
-            isNamed = names.contains(installation)
+            // By their bytes, as the database compares them.
+            let place = names.firstIndex { $0.utf8.elementsEqual(installation.utf8) }
+            placeAmongNames = place.map { Int64($0) + 1 }
         } else {
-            isNamed = false
+            placeAmongNames = nil
         }
     }
 
-    /// No such device now, or it came after the message: named, it was refused as unknown, or deleted since.
-    var standingOfNobody: PushStanding {
-        if !isPlanned { return isNamed ? .planning : .notInAudience }
-        return isNamed ? .ended(Ending(.rejected, "unknown_device")) : .notInAudience
+    /// No such device now, or it came after the message, and nothing tells how it ended: named, it was deleted since.
+    private var standingOfNobody: PushStanding {
+        if placeAmongNames == nil { return .notInAudience }
+        return isPlanned ? .notKept : .planning
     }
 
     func standing(_ pending: PushStanding?, _ steps: [PushStep]) -> PushStanding {

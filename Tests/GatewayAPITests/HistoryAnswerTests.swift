@@ -25,6 +25,32 @@ struct HistoryAnswerTests {
                 + #""reason":"retries_exhausted","at":"2026-12-01T12:00:00.000Z","attempts":7}],"next":"c"}"#)
     }
 
+    @Test("lists who was named by a user's name or by a token, of which it shows the end")
+    func named() {
+        let token = DeviceToken(bytes: (0..<32).map { UInt8($0) })
+        let ending = Ending(.rejected, "unknown_user")
+        let failures = [
+            PushFailure(
+                installation: nil, user: "ann", kind: .alert, provider: nil, ending: ending, at: noon, attempts: 0),
+            PushFailure(
+                installation: nil, token: token, kind: .alert, provider: .apns, ending: ending, at: noon, attempts: 0),
+        ]
+        let rest = #""state":"rejected","reason":"unknown_user","at":"2026-12-01T12:00:00.000Z","attempts":0}"#
+        #expect(
+            Self.text(HistoryAnswer.page(failures, next: nil))
+                == #"{"items":[{"installation":null,"user":"ann","kind":"alert","provider":null,\#(rest),"#
+                + #"{"installation":null,"token":"…1e1f","kind":"alert","provider":"apns",\#(rest)],"next":null}"#)
+    }
+
+    @Test("tells of a name that nobody was registered under without parcel and route")
+    func nobody() {
+        let ending = Ending(.rejected, "unknown_device")
+        let step = PushStep(at: noon, parcel: nil, leg: nil, attempts: 0, event: .ended(ending))
+        #expect(
+            story(.ended(ending), [step]).hasSuffix(
+                #"{"at":"2026-12-01T12:00:00.000Z","step":"rejected","reason":"unknown_device","attempts":0}]}"#))
+    }
+
     private func story(_ standing: PushStanding, _ steps: [PushStep] = []) -> String {
         Self.text(
             HistoryAnswer.body(

@@ -5,13 +5,38 @@ import PushModel
 struct SimulatedLook {
     /// Rising.
     var members: [SimulatedMember] = []
-    var endings: [EndingCount] = []
+    /// Those that end before anything is sent, by state, reason and route.
+    var early: [EarlyGroup] = []
     var through: Int64
     var isLast: Bool
-    var ended: Int { endings.reduce(0) { $0 + $1.count } }
+    var ended: Int { early.reduce(0) { $0 + $1.members.count } }
 
-    fileprivate mutating func end(_ count: Int, _ ending: Ending) {
-        if count > 0 { endings.append(EndingCount(ending: ending, count: count)) }
+    struct EarlyGroup {
+        let ending: Ending
+        /// nil: the members are places among the names of the audience, from 1.
+        let route: RouteID?
+        var members: [Int64]
+
+        fileprivate var order: [String] { ["\(ending.state.rawValue)", ending.reason] }
+    }
+
+    fileprivate mutating func end(nameAt place: Int, _ ending: Ending) { end(Int64(place), nil, ending) }
+
+    fileprivate mutating func end(_ row: RegistrationRow, _ ending: Ending) {
+        end(row.id.value, row.stored.route, ending)
+    }
+
+    private mutating func end(_ member: Int64, _ route: RouteID?, _ ending: Ending) {
+        if let known = early.firstIndex(where: { $0.ending == ending && $0.route == route }) {
+            early[known].members.append(member)
+            return
+        }
+        early.append(EarlyGroup(ending: ending, route: route, members: [member]))
+        early.sort { one, other in
+            one.ending == other.ending
+                ? (one.route?.value ?? 0) < (other.route?.value ?? 0)
+                : one.order.lexicographicallyPrecedes(other.order)
+        }
     }
 }
 
@@ -65,21 +90,22 @@ extension SimulatedStore {
     private func named(_ names: [String], _ message: MessageRow, _ after: Int64, _ idsMax: Int) -> SimulatedLook {
         let looked = names.dropFirst(Int(after)).prefix(idsMax)
         var look = SimulatedLook(through: after + Int64(looked.count), isLast: Int(after) + looked.count >= names.count)
-        var unknown = 0
-        var retired = 0
-        for name in looked {
+        for (number, name) in zip(looked.indices, looked) {
             guard let place = placeOfDevice(app: message.app, installation: name, kind: message.kind),
                 registrations[place].id <= message.horizon
             else {
-                unknown += 1
+                look.end(nameAt: number + 1, Ending(.rejected, EndingReason.unknownDevice))
                 continue
             }
-            guard message.audienceWanted.includes(registrations[place]) else { continue }
-            if registrations[place].isLive { look.members.append(registrations[place].member) } else { retired += 1 }
+            let row = registrations[place]
+            guard message.audienceWanted.includes(row) else { continue }
+            if row.isLive {
+                look.members.append(row.member)
+            } else {
+                look.end(row, Ending(.unregistered, EndingReason.retired))
+            }
         }
         look.members.sort { $0.id < $1.id }
-        look.end(unknown, Ending(.rejected, EndingReason.unknownDevice))
-        look.end(retired, Ending(.unregistered, EndingReason.retired))
         return look
     }
 
@@ -115,17 +141,16 @@ extension SimulatedStore {
             $0.stored.kind == message.kind && $0.isLive && message.audienceWanted.includes($0)
         }
         guard after == 0 else { return look }
-        var unknown = 0
-        var retired = 0
-        for name in names {
+        for (number, name) in names.enumerated() {
             let own = owned.filter {
                 $0.stored.user == name && $0.stored.kind == message.kind && $0.id <= message.horizon
             }
-            if own.isEmpty { unknown += 1 }
-            if !own.contains(where: \.isLive), own.contains(where: message.audienceWanted.includes) { retired += 1 }
+            if own.isEmpty { look.end(nameAt: number + 1, Ending(.rejected, EndingReason.unknownUser)) }
+            guard !own.contains(where: \.isLive) else { continue }
+            if let gone = own.first(where: message.audienceWanted.includes) {
+                look.end(gone, Ending(.unregistered, EndingReason.retired))
+            }
         }
-        look.end(unknown, Ending(.rejected, EndingReason.unknownUser))
-        look.end(retired, Ending(.unregistered, EndingReason.retired))
         return look
     }
 

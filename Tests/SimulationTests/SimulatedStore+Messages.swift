@@ -55,7 +55,7 @@ extension SimulatedStore {
         let slice =
             look(at: message, after: plans[place].plannedThrough, idsMax)
         let routes = writeParcels(slice.members, message, parcelMembersMax, now)
-        for ending in slice.endings { addToMessage(messagePlace, ending) }
+        end(slice.early, messagePlace, settle: plans[place].plannedThrough, now)
         messages[messagePlace].plannedMembers += Int64(slice.members.count + slice.ended)
         plans[place].plannedThrough = slice.through
         plans[place].plannedAt = now
@@ -68,6 +68,27 @@ extension SimulatedStore {
         return SimulatedSlice(
             message: message.id, app: message.app, routes: routes, members: slice.members.count,
             isPlanned: slice.isLast, isFinished: messages[messagePlace].state == .finished)
+    }
+
+    /// Counted, for their provider too where they had one; told as a settle of parcel 0.
+    private mutating func end(
+        _ early: [SimulatedLook.EarlyGroup], _ messagePlace: Int, settle: Int64, _ now: WallInstant
+    ) {
+        for (number, group) in early.enumerated() {
+            addToMessage(messagePlace, EndingCount(ending: group.ending, count: group.members.count))
+            if let provider = group.route.flatMap({ route($0) })?.provider {
+                var counts = ProviderCounts(provider: provider)
+                counts.counts[Int(group.ending.state.rawValue) - 1] = Int64(group.members.count)
+                add(counts, messagePlace)
+            }
+            history.append(
+                HistoryRow(
+                    message: messages[messagePlace].id, parcel: ParcelID(0), settle: Int32(settle), place: number + 1,
+                    route: group.route ?? RouteID(0),
+                    entry: HistoryEntry(
+                        .ended(group.ending), attempts: 0, members: group.members.sorted().map(RegistrationID.init)),
+                    at: now))
+        }
     }
 
     private func nextPlan(_ knownFormats: [Int16]) -> Int? {

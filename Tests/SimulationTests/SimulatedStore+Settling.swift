@@ -69,11 +69,17 @@ extension SimulatedStore {
 
     private mutating func foldByProvider(_ parcel: ParcelRow, _ messagePlace: Int) {
         guard parcel.counts.contains(where: { $0 > 0 }), let provider = route(parcel.route)?.provider else { return }
+        var counts = ProviderCounts(provider: provider)
+        for state in TerminalState.allCases.indices { counts.counts[state] = parcel.counts[state] }
+        add(counts, messagePlace)
+    }
+
+    mutating func add(_ counts: ProviderCounts, _ messagePlace: Int) {
         var providers = messages[messagePlace].providers
-        let known = providers.firstIndex { $0.provider == provider }
-        if known == nil { providers.append(ProviderCounts(provider: provider)) }
+        let known = providers.firstIndex { $0.provider == counts.provider }
+        if known == nil { providers.append(ProviderCounts(provider: counts.provider)) }
         let place = known ?? providers.count - 1
-        for state in TerminalState.allCases.indices { providers[place].counts[state] += parcel.counts[state] }
+        for state in TerminalState.allCases.indices { providers[place].counts[state] += counts.counts[state] }
         messages[messagePlace].providers = providers.sorted { $0.provider.rawValue < $1.provider.rawValue }
     }
 

@@ -26,16 +26,19 @@ extension SimulatedWorld {
             fail("P2", "audience \(account.audience ?? -1), ended \(ended), owed \(frozen.count)")
         }
         if frozen.contains(where: { ledger[$0]?.isEnded != true }) { fail("P2", "a member never ended") }
-        checkProviders(message, account, frozen)
+        checkProviders(message, account, frozen, retired: retired)
         checkHistory(message, frozen)
         checkReach(message, account, frozen)
         checkPoison(message, frozen)
     }
 
     /// Each provider's own sum, from the history of the routes that lead to it.
-    private mutating func checkProviders(_ message: MessageRow, _ account: MessageAccount, _ frozen: [PushPair]) {
+    private mutating func checkProviders(
+        _ message: MessageRow, _ account: MessageAccount, _ frozen: [PushPair], retired: Int64
+    ) {
         let all = account.providers.reduce(0) { $0 + $1.members }
-        if all != frozen.count { fail("P2", "the providers have \(all) of \(frozen.count) members") }
+        let known = retired + Int64(frozen.count)
+        if all != known { fail("P2", "the providers have \(all) of \(known) members") }
         for provider in [Provider.apns, .fcm] {
             var told = [Int64](repeating: 0, count: TerminalState.allCases.count)
             for row in store.history where row.message == message.id && store.route(row.route)?.provider == provider {
@@ -55,12 +58,20 @@ extension SimulatedWorld {
         }
     }
 
-    /// Everybody's push has one ending in the history, and the sums are the providers'.
+    /// Everybody's push has one ending in the history, and the sums are the message's and, where there was a device,
+    /// the providers'.
     private mutating func checkHistory(_ message: MessageRow, _ frozen: [PushPair]) {
         var told: [RegistrationID: Int] = [:]
         var endings = [Int64](repeating: 0, count: TerminalState.allCases.count)
+        var nobodys = endings
         var attempts: [RegistrationID: Int16] = [:]
         for row in store.history where row.message == message.id {
+            if row.parcel.value == 0, case .ended(let ending) = row.entry.event {
+                let count = Int64(row.entry.members.count)
+                endings[Int(ending.state.rawValue) - 1] += count
+                if row.route.value == 0 { nobodys[Int(ending.state.rawValue) - 1] += count }
+                continue
+            }
             for member in row.entry.members {
                 if row.entry.attempts < attempts[member, default: 0] { fail("P2", "attempts go back in the history") }
                 attempts[member] = row.entry.attempts
@@ -73,8 +84,9 @@ extension SimulatedWorld {
             fail("P2", "the history has \(told[pair.registration] ?? 0) endings of one push")
         }
         let expected = message.counts.indices.map { state in
-            message.providers.reduce(0) { $0 + $1.counts[state] }
+            message.providers.reduce(nobodys[state]) { $0 + $1.counts[state] }
         }
+        if endings != message.counts { fail("P2", "the history ends \(endings) of \(message.counts)") }
         if endings != expected { fail("P2", "the history ends \(endings), the providers say \(expected)") }
     }
 

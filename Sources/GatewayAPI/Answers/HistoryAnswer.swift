@@ -9,8 +9,12 @@ package enum HistoryAnswer {
         writer.page(failures, next: next) { writer, failure in
             writer.beginObject()
             writer.optional("installation", failure.installation)
+            if let user = failure.user { writer.member("user", user) }
+            if let token = failure.token, let provider = failure.provider {
+                writer.member("token", DeviceAnswer.mask(token, of: provider))
+            }
             writer.member("kind", failure.kind.name)
-            writer.member("provider", failure.provider.name)
+            writer.optional("provider", failure.provider?.name)
             writer.member("state", failure.ending.state.name)
             writer.member("reason", failure.ending.reason)
             writer.time("at", failure.at)
@@ -67,8 +71,8 @@ package enum HistoryAnswer {
                 writer.member("step", "goes_on")
                 writer.member("reason", cause)
             }
-            writer.member("parcel", String(step.parcel.value))
-            write(step.leg, to: &writer)
+            if let parcel = step.parcel { writer.member("parcel", String(parcel.value)) }
+            if let leg = step.leg { write(leg, to: &writer) }
             writer.member("attempts", step.attempts)
             writer.endObject()
         }

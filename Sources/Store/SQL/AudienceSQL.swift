@@ -42,15 +42,15 @@ enum AudienceSQL {
         SELECT next.id, next.route_id, \(isWanted("next", in: "$6")) AND \(has("$7", "next.id")) IS NULL FROM next
         """)
 
-    /// $1 app, $2 kind, $3 horizon, $4 installations, each once, $5 providers. One row for each, with nulls where
-    /// it is unknown.
+    /// $1 app, $2 kind, $3 horizon, $4 installations, each once, $5 providers. One row for each, with its place among
+    /// them, and nulls where it is unknown.
     ///
     /// LIMIT keeps the planner from reading the app, or its ids up to the horizon, for all of them at once.
     static let named = Statement(
         "plan_named",
         """
-        SELECT r.id, r.route_id, r.state, \(isWanted("r", in: "$5"))
-        FROM unnest($4) AS named (installation)
+        SELECT named.place, r.id, r.route_id, r.state, \(isWanted("r", in: "$5"))
+        FROM unnest($4) WITH ORDINALITY AS named (installation, place)
         LEFT JOIN LATERAL (
             SELECT id, route_id, state, provider FROM registrations
             WHERE app_id = $1 AND kind = $2 AND installation = named.installation LIMIT 1
@@ -72,28 +72,31 @@ enum AudienceSQL {
         ORDER BY owned.id LIMIT $5
         """)
 
-    // One registration of a user, of the kind, up to the horizon.
-    private static func owned(_ which: String) -> String {
+    // One registration of a user, up to the horizon.
+    private static func owned(_ columns: String, _ which: String) -> String {
         """
-        (SELECT true FROM registrations r
+        SELECT \(columns) FROM registrations r
             WHERE (app_id, user_id, id) > ($1, named.user_id, 0) AND (app_id, user_id, id) <= ($1, named.user_id, $3)
-                AND user_id IS NOT NULL AND kind = $2 AND \(which)
-            ORDER BY app_id, user_id, id LIMIT 1)
+                AND user_id IS NOT NULL AND \(which)
+            ORDER BY app_id, user_id, id LIMIT 1
         """
     }
 
-    /// $1 app, $2 kind, $3 horizon, $4 providers, $5 users: how many of them have no registration, and how many have
-    /// retired ones alone.
+    /// $1 app, $2 kind, $3 horizon, $4 providers, $5 users. One row for each who has no live registration, with its
+    /// place among them: who has retired ones has the first of these, and who never had one has nulls.
     static let usersWithout = Statement(
         "plan_users_without",
         """
-        SELECT count(*) FILTER (WHERE had IS NULL), count(*) FILTER (WHERE was)
-        FROM unnest($5) AS named (user_id) CROSS JOIN LATERAL (
-            SELECT \(owned("state < 3")) AS has OFFSET 0
-        ) AS alive CROSS JOIN LATERAL (
-            SELECT CASE WHEN has IS NULL THEN \(owned("state = 3 AND " + isWanted("r", in: "$4"))) END AS was,
-                CASE WHEN has IS NULL THEN \(owned("state = 3")) ELSE true END AS had OFFSET 0
+        SELECT named.place, gone.id, gone.route_id
+        FROM unnest($5) WITH ORDINALITY AS named (user_id, place)
+        CROSS JOIN LATERAL (SELECT (\(owned("true", "kind = $2 AND state < 3"))) AS has OFFSET 0) AS alive
+        CROSS JOIN LATERAL (
+            SELECT CASE WHEN has IS NULL THEN (\(owned("true", "kind = $2 AND state = 3"))) END AS had OFFSET 0
         ) AS past
+        LEFT JOIN LATERAL (
+            \(owned("id, route_id", "had AND kind = $2 AND state = 3 AND " + isWanted("r", in: "$4")))
+        ) AS gone ON true
+        WHERE has IS NULL AND (had IS NULL OR gone.id IS NOT NULL)
         """)
 
     // Entries of one tag: the same five parameters.

@@ -7,14 +7,15 @@ enum HistorySQL {
 
     /// $1 message, from $2 parcel, $3 settle, $4 place on, $5 state or null, $6 reason or null, $7 how many members.
     ///
-    /// As many rows as hold so many members, and no more: each may have thousands.
+    /// As many rows as hold so many members, and no more: each may have thousands. Without a route: the members are
+    /// places in the message's audience.
     static let failures = Statement(
         "history_failures",
         """
-        SELECT parcel_id, settle, place, provider, state, reason, attempts, at, members FROM (
-            SELECT h.parcel_id, h.settle, h.place, r.provider, h.state, h.reason, h.attempts, h.at, h.members,
+        SELECT parcel_id, settle, place, provider, state, reason, attempts, at, members, route_id FROM (
+            SELECT h.parcel_id, h.settle, h.place, h.route_id, r.provider, h.state, h.reason, h.attempts, h.at, h.members,
                 sum(h.member_count) OVER (ORDER BY h.parcel_id, h.settle, h.place) - h.member_count AS before
-            FROM push_history h JOIN routes r ON r.id = h.route_id
+            FROM push_history h LEFT JOIN routes r ON r.id = h.route_id
             WHERE h.message_id = $1 AND (h.parcel_id, h.settle, h.place) >= ($2, $3, $4) AND h.state > 1
                 AND h.state = coalesce($5, h.state) AND h.reason = coalesce($6, h.reason)
             ORDER BY h.parcel_id, h.settle, h.place LIMIT $7
@@ -25,6 +26,15 @@ enum HistorySQL {
     static let names = Statement(
         "history_names", "SELECT id, installation FROM registrations WHERE id = ANY ($1) ORDER BY id")
 
+    /// $1 ids, $2 message. Tokens that it named, and no registration held.
+    static let tokens = Statement(
+        "history_tokens",
+        "SELECT id, token FROM inline_targets WHERE id = ANY ($1) AND message_id = $2 ORDER BY id")
+
+    /// $1 message.
+    static let audience = Statement(
+        "history_audience", "SELECT audience FROM message_contents WHERE message_id = $1")
+
     /// $1 app, $2 message, $3 installation. Whether the history tells of every member of the audience: then who is in
     /// none of its rows is not in the audience.
     static let subject = Statement(
@@ -32,10 +42,8 @@ enum HistorySQL {
         """
         SELECT m.kind, m.accepted_at, m.horizon, m.audience IS NOT NULL, r.id,
             m.planned_members = (SELECT coalesce(sum(pending), 0) FROM parcels WHERE message_id = m.id)
-                + (SELECT coalesce(sum(member_count), 0) FROM push_history
-                    WHERE message_id = m.id AND state > 0 AND reason <> 'retired')
-                + (SELECT coalesce(sum(count), 0) FROM message_reasons
-                    WHERE message_id = m.id AND reason IN ('unknown_device', 'unknown_user', 'retired')), c.audience
+                + (SELECT coalesce(sum(member_count), 0) FROM push_history WHERE message_id = m.id AND state > 0),
+            c.audience
         FROM messages m
         LEFT JOIN LATERAL (
             SELECT id FROM registrations WHERE app_id = $1 AND installation = $3 AND kind = m.kind LIMIT 1
@@ -64,6 +72,15 @@ enum HistorySQL {
         WHERE h.message_id = $1 AND (h.parcel_id, h.settle, h.place) > ($3, $4, $5)
             AND h.first_member <= $2 AND h.last_member >= $2
         ORDER BY h.parcel_id, h.settle, h.place LIMIT $6
+        """)
+
+    /// $1 message, $2 place in its audience: what ended before anybody was found there.
+    static let aboutName = Statement(
+        "history_about_name",
+        """
+        SELECT state, reason, at, members FROM push_history
+        WHERE message_id = $1 AND parcel_id = 0 AND route_id = 0 AND first_member <= $2 AND last_member >= $2
+        ORDER BY settle, place
         """)
 
     /// $1 now. The clock and the partitions of the history by name.

@@ -73,6 +73,34 @@ enum PlanSQL {
         RETURNING state
         """)
 
+    /// $1 message, $2 unregistered, $3 on which routes. Who was registered once counts for its provider too.
+    static let providers = Statement(
+        "plan_providers",
+        """
+        INSERT INTO message_providers AS known (message_id, provider, accepted, rejected, unregistered, expired,
+            suppressed, cancelled, gave_up)
+        SELECT $1, routes.provider, 0, 0, sum(ended.count), 0, 0, 0, 0
+        FROM unnest($2, $3) AS ended (count, route_id) JOIN routes ON routes.id = ended.route_id
+        GROUP BY routes.provider ORDER BY routes.provider
+        ON CONFLICT (message_id, provider) DO UPDATE SET unregistered = known.unregistered + excluded.unregistered
+        """)
+
+    /// $1 message, $2 how many of its names were looked up before, $3 now; $4 routes, $5 states, $6 reasons, $7 first,
+    /// $8 last, $9 members, $10 member counts.
+    ///
+    /// In the history they have parcel 0, and each slice is a settle of it. Route 0: the members are places in the
+    /// message's audience, not registrations. Programs before this one look for the route, find none, and pass them by.
+    static let told = Statement(
+        "plan_told",
+        """
+        INSERT INTO push_history (message_id, parcel_id, settle, place, route_id, state, reason, attempts, at,
+            first_member, last_member, members, member_count)
+        SELECT $1, 0, $2, did.place, did.route_id, did.state, did.reason, 0, coalesce($3, clock_timestamp()),
+            did.first_member, did.last_member, did.members, did.count
+        FROM unnest($4, $5, $6, $7, $8, $9, $10) WITH ORDINALITY
+            AS did (route_id, state, reason, first_member, last_member, members, count, place)
+        """)
+
     /// $1 message, then states, reasons and counts, ordered by state and reason: rows are locked in one order.
     static let reasons = Statement(
         "message_reasons_add",
