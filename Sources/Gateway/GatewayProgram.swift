@@ -1,4 +1,5 @@
 import APNs
+import Commands
 import CredentialKeeping
 import Delivery
 import DeliveryRules
@@ -116,9 +117,10 @@ package struct GatewayProgram: Sendable {
         limits.bodyBytesMax = settings.limits.bodyBytes
         return GatewayServices(
             registry: RegistryKeeper(stores: stores, committer: GroupCommitter(registry: stores.registry)),
-            messages: desk, credentials: keeper, adminKeySHA256: Hashes.sha256(Array(ground.adminKey.revealed.utf8)),
-            readiness: Readings(pool: ground.pool).readiness, clock: { Clocks.wallNow() }, limits: limits, log: log,
-            steps: steps)
+            messages: desk, credentials: keeper, keys: stores.keys,
+            adminKeySHA256: Hashes.sha256(Array(ground.adminKey.revealed.utf8)),
+            readiness: Readings(pool: ground.pool).readiness, clock: { Clocks.wallNow() },
+            entropy: { Entropy.bytes($0) }, limits: limits, log: log, steps: steps)
     }
 
     private var deliverySettings: DeliverySettings {

@@ -31,7 +31,9 @@ extension StoreFault {
         switch self {
         case .damaged(let place): .damaged("\(row): \(place)")
         case .invalid(let constraint), .conflict(.other(let constraint)): .damaged("\(row): constraint \(constraint)")
-        case .conflict(.slugTaken), .unavailable, .contended, .commitUnknown, .unknownApp, .cancelled: self
+        case .conflict(.slugTaken), .conflict(.keyNameTaken), .unavailable, .contended, .commitUnknown, .unknownApp,
+            .cancelled:
+            self
         }
     }
 }

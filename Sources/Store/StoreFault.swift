@@ -24,7 +24,19 @@ package enum StoreFault: Error, Equatable, Sendable {
 
 package enum StoreConflict: Equatable, Sendable {
     case slugTaken
+    case keyNameTaken
     case other(constraint: String)
+}
+
+extension StoreConflict {
+    fileprivate init(constraint: String) {
+        self =
+            switch constraint {
+            case "apps_slug_key": .slugTaken
+            case "api_keys_name": .keyNameTaken
+            default: .other(constraint: constraint)
+            }
+    }
 }
 
 extension StoreFault {
@@ -60,7 +72,7 @@ extension StoreFault {
         case .tooManyConnections, .adminShutdown, .crashShutdown, .cannotConnectNow, .readOnlyTransaction:
             self = .unavailable
         case .uniqueViolation, .exclusionViolation:
-            self = .conflict(constraint == "apps_slug_key" ? .slugTaken : .other(constraint: constraint))
+            self = .conflict(StoreConflict(constraint: constraint))
         case .foreignKeyViolation:
             // Every foreign key of ours that a caller's value can miss leads to the app, at once or by its routes.
             self = .unknownApp

@@ -8,6 +8,7 @@ package struct Stores: Sendable {
     package let parcels: ParcelStore
     package let feedback: FeedbackStore
     package let credentials: CredentialStore
+    package let keys: KeyStore
     package let sweeper: Sweeper
     package let bell: WorkBell
 
@@ -19,6 +20,7 @@ package struct Stores: Sendable {
         parcels = ParcelStore(pool: pool, bell: bell, steps: steps)
         feedback = FeedbackStore(pool: pool)
         credentials = CredentialStore(pool: pool, bell: bell)
+        keys = KeyStore(pool: pool)
         sweeper = Sweeper(pool: pool)
     }
 }

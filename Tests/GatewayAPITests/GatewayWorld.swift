@@ -147,8 +147,9 @@ private func serve(
     let services = GatewayServices(
         registry: RegistryKeeper(stores: stores, committer: GroupCommitter(registry: stores.registry)),
         messages: MessageDesk(store: stores.messages, backlogMax: backlogMax, steps: nil) {},
-        credentials: keeper, adminKeySHA256: TestHash.sha256(GatewayWorld.key), readiness: { readiness.value },
-        clock: { Clocks.wallNow() }, limits: limits, log: log, steps: steps)
+        credentials: keeper, keys: stores.keys, adminKeySHA256: TestHash.sha256(GatewayWorld.key),
+        readiness: { readiness.value }, clock: { Clocks.wallNow() }, entropy: { Entropy.bytes($0) }, limits: limits,
+        log: log, steps: steps)
     let (ports, ready) = AsyncStream.makeStream(of: Int.self)
     let serving = Task {
         defer { ready.finish() }

@@ -3,28 +3,38 @@ import Encodings
 import JSON
 import PushModel
 
-/// Registrations as the API shows them. A token is never shown whole.
+/// How tokens are shown.
+package enum TokenView: Sendable {
+    /// Enough to recognise one that is known.
+    case masked
+    /// As the provider writes them: for keys that have the scope by name.
+    case whole
+}
+
+/// Registrations as the API shows them.
 package enum DeviceAnswer {
-    package static func body(_ device: DeviceRecord) -> [UInt8] {
+    package static func body(_ device: DeviceRecord, _ view: TokenView = .masked) -> [UInt8] {
         var writer = JSONWriter(capacity: 512)
         writer.beginObject()
-        writeMembers(of: device, to: &writer)
+        writeMembers(of: device, view, to: &writer)
         writer.endObject()
         return writer.bytes
     }
 
-    package static func page(_ devices: [DeviceRecord], next: String?) -> [UInt8] {
+    package static func page(_ devices: [DeviceRecord], next: String?, _ view: TokenView = .masked) -> [UInt8] {
         var writer = JSONWriter(capacity: 16_384)
         writer.page(devices, next: next) { writer, device in
             writer.beginObject()
-            writeMembers(of: device, to: &writer)
+            writeMembers(of: device, view, to: &writer)
             writer.endObject()
         }
         return writer.bytes
     }
 
     /// Who has which token of a list, by its place in it; and the places of those that nobody has.
-    package static func holders(_ found: [(place: Int, device: DeviceRecord)], of count: Int) -> [UInt8] {
+    package static func holders(
+        _ found: [(place: Int, device: DeviceRecord)], of count: Int, _ view: TokenView = .masked
+    ) -> [UInt8] {
         var writer = JSONWriter(capacity: 16_384)
         writer.beginObject()
         writer.name("items")
@@ -32,7 +42,7 @@ package enum DeviceAnswer {
         for (place, device) in found {
             writer.beginObject()
             writer.member("index", place)
-            writeMembers(of: device, to: &writer)
+            writeMembers(of: device, view, to: &writer)
             writer.endObject()
         }
         writer.endArray()
@@ -55,25 +65,27 @@ package enum DeviceAnswer {
     }
 
     /// One registration, and what the request made of it.
-    package static func body(_ device: DeviceRecord, change: RegistrationChange) -> [UInt8] {
+    package static func body(
+        _ device: DeviceRecord, change: RegistrationChange, _ view: TokenView = .masked
+    ) -> [UInt8] {
         var writer = JSONWriter(capacity: 512)
         writer.beginObject()
-        writeMembers(of: device, to: &writer)
+        writeMembers(of: device, view, to: &writer)
         writer.member("change", change.name)
         writer.endObject()
         return writer.bytes
     }
 
     /// An installation: its first registration's members, and every kind's in `registrations`.
-    package static func body(_ device: DeviceRecord, all: [DeviceRecord]) -> [UInt8] {
+    package static func body(_ device: DeviceRecord, all: [DeviceRecord], _ view: TokenView = .masked) -> [UInt8] {
         var writer = JSONWriter(capacity: 1_024)
         writer.beginObject()
-        writeMembers(of: device, to: &writer)
+        writeMembers(of: device, view, to: &writer)
         writer.name("registrations")
         writer.beginArray()
         for registration in all {
             writer.beginObject()
-            writeMembers(of: registration, to: &writer)
+            writeMembers(of: registration, view, to: &writer)
             writer.endObject()
         }
         writer.endArray()
@@ -91,13 +103,13 @@ package enum DeviceAnswer {
         return writer.bytes
     }
 
-    private static func writeMembers(of device: DeviceRecord, to writer: inout JSONWriter) {
+    private static func writeMembers(of device: DeviceRecord, _ view: TokenView, to writer: inout JSONWriter) {
         writer.member("installation", device.installation)
         writer.member("kind", device.kind.name)
         writer.member("provider", device.provider.name)
         writer.member("environment", device.environment.name)
         writer.member("topic", device.topic)
-        writer.member("token", mask(device.token, of: device.provider))
+        writer.member("token", text(device.token, of: device.provider, view))
         writer.member("state", device.state.name)
         writer.member("badge", device.badge)
         writer.optional("user", device.user)
@@ -112,6 +124,14 @@ package enum DeviceAnswer {
         writer.raw(device.attributes)
         writer.time("registered_at", device.registeredAt)
         writer.time("created_at", device.createdAt)
+    }
+
+    private static func text(_ token: DeviceToken, of provider: Provider, _ view: TokenView) -> String {
+        switch (view, provider) {
+        case (.masked, _): mask(token, of: provider)
+        case (.whole, .apns): Hexadecimal.text(token.bytes)
+        case (.whole, .fcm), (.whole, .hms), (.whole, .webpush): String(decoding: token.bytes, as: UTF8.self)
+        }
     }
 
     /// Shorter tokens show nothing: the end would be too much of them.

@@ -145,6 +145,11 @@ extension Problem {
         case .commitUnknown: self = .outcomeUnknown(repetition)
         case .conflict(.slugTaken):
             self.init(.slugTaken, "Another app has this slug; choose another one.", at: .root / "slug")
+        case .conflict(.keyNameTaken):
+            self.init(
+                .keyNameTaken,
+                "A key of this name is there already: choose another name. If the answer to its making was lost, revoke it "
+                    + "and make it again.", at: .root / "name")
         case .conflict(.other(let constraint)):
             self.init(
                 .conflict, "What is stored already forbids this. Read it, and change the request.",

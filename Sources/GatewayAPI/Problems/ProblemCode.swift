@@ -15,6 +15,7 @@ package enum ProblemCode: String, CaseIterable, Sendable {
 
     // Who asks, and for what.
     case unauthorized = "unauthorized"
+    case forbidden = "forbidden"
     case notFound = "not_found"
     case methodNotAllowed = "method_not_allowed"
     case unknownApp = "unknown_app"
@@ -23,6 +24,7 @@ package enum ProblemCode: String, CaseIterable, Sendable {
     case unknownCredential = "unknown_credential"
     case unknownToken = "unknown_token"
     case unknownFeedback = "unknown_feedback"
+    case unknownKey = "unknown_key"
 
     // The request is understood, and asks for something that can't be.
     case missingMember = "missing_member"
@@ -35,6 +37,8 @@ package enum ProblemCode: String, CaseIterable, Sendable {
     case notSupported = "not_supported"
     case tooManyTopics = "too_many_topics"
     case slugTaken = "slug_taken"
+    case keyNameTaken = "key_name_taken"
+    case tooManyKeys = "too_many_keys"
     case conflict = "conflict"
     case notARetirement = "not_a_retirement"
     case tokenReplaced = "token_replaced"
@@ -83,11 +87,12 @@ extension ProblemCode {
             .invalidQuery, .invalidCursor, .invalidIdempotencyKey:
             400
         case .unauthorized: 401
+        case .forbidden: 403
         case .notFound, .unknownApp, .unknownDevice, .unknownMessage, .unknownCredential, .unknownToken,
-            .unknownFeedback:
+            .unknownFeedback, .unknownKey:
             404
         case .methodNotAllowed: 405
-        case .slugTaken, .conflict, .notARetirement, .tokenReplaced, .tokenMoved: 409
+        case .slugTaken, .keyNameTaken, .tooManyKeys, .conflict, .notARetirement, .tokenReplaced, .tokenMoved: 409
         case .bodyTooLarge, .lineTooLong: 413
         case .missingMember, .unknownMember, .wrongType, .invalidValue, .valueTooLong, .invalidToken, .kindNotAllowed,
             .notSupported, .tooManyTopics, .idempotencyMismatch, .payloadTooLarge, .invalidCollapseID,
@@ -120,6 +125,7 @@ extension ProblemCode {
         case .bodyTooLarge: "The body is too large"
         case .lineTooLong: "The line is too long"
         case .unauthorized: "No valid API key"
+        case .forbidden: "The API key does not open this"
         case .notFound: "There is nothing here"
         case .methodNotAllowed: "This method is not served here"
         case .unknownApp: "There is no such app"
@@ -128,6 +134,7 @@ extension ProblemCode {
         case .unknownCredential: "There is no such credential"
         case .unknownToken: "No device has this token"
         case .unknownFeedback: "There is no such entry in the feed"
+        case .unknownKey: "There is no such API key"
         case .missingMember: "A member is missing"
         case .unknownMember: "A member is unknown"
         case .wrongType: "A value has the wrong type"
@@ -138,6 +145,8 @@ extension ProblemCode {
         case .notSupported: "This is not offered"
         case .tooManyTopics: "The app has too many topics"
         case .slugTaken: "The slug is taken"
+        case .keyNameTaken: "Another API key has this name"
+        case .tooManyKeys: "There are as many API keys as there may be"
         case .conflict: "What is stored forbids this"
         case .notARetirement: "This entry retired no token"
         case .tokenReplaced: "The device has another token now"

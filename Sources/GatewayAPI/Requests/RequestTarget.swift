@@ -105,6 +105,7 @@ package struct PageLimits: Sendable {
     package static let messages = PageLimits(standard: 50, max: 500)
     package static let failures = PageLimits(standard: 100, max: 1_000)
     package static let feedback = PageLimits(standard: 100, max: 1_000)
+    package static let keys = PageLimits(standard: 100, max: 1_000)
 }
 
 /// The header that makes repeating a POST safe.

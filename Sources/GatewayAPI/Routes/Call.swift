@@ -9,6 +9,7 @@ struct Call: Sendable {
     let query: QueryReader
     let body: [UInt8]
     let idempotencyKey: String?
+    let caller: Caller
 
     /// The slug in the path.
     var app: String { parameter(0) }

@@ -24,7 +24,7 @@ extension DeviceHandlers {
             throw Problem(error, .reads)
         }
         guard let page else { throw .invalidCursor }
-        return Answer(.ok, DeviceAnswer.page(page.devices, next: page.next?.text))
+        return Answer(.ok, DeviceAnswer.page(page.devices, next: page.next?.text, call.caller.tokenView))
     }
 
     private static func filter(_ query: QueryReader) throws(Problem) -> DeviceFilter {
@@ -52,7 +52,7 @@ extension DeviceHandlers {
         } catch {
             throw Problem(error, .isIdempotent)
         }
-        let body = DeviceAnswer.body(device.record, change: device.change)
+        let body = DeviceAnswer.body(device.record, change: device.change, call.caller.tokenView)
         guard device.isNew else { return Answer(.ok, body) }
         let location = "/v1/apps/\(app.slug)/devices/\(registration.installation)"
         return Answer(.created, body, headers: [(.location, location)])
@@ -72,7 +72,7 @@ extension DeviceHandlers {
         let app = try await apps.app(of: call)
         do {
             let found = try await registry.holders(app: app.id, of: request.readings)
-            return Answer(.ok, DeviceAnswer.holders(found, of: request.count))
+            return Answer(.ok, DeviceAnswer.holders(found, of: request.count, call.caller.tokenView))
         } catch {
             throw Problem(error, .reads)
         }
@@ -95,7 +95,7 @@ extension DeviceHandlers {
         switch reply {
         case .patched(let devices):
             guard let device = devices.first(where: { kind == nil || $0.kind == kind }) else { throw .unknownDevice }
-            return Answer(.ok, DeviceAnswer.body(device, all: devices))
+            return Answer(.ok, DeviceAnswer.body(device, all: devices, call.caller.tokenView))
         case .unknownDevice: throw .unknownDevice
         case .tooManyTags(let count):
             throw Problem(

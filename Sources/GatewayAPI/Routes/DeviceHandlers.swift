@@ -18,7 +18,7 @@ struct DeviceHandlers: Sendable {
         do { device = try await registry.register(registration, app: app.id) } catch {
             throw Problem(error, .isIdempotent)
         }
-        let body = DeviceAnswer.body(device.record, change: device.change)
+        let body = DeviceAnswer.body(device.record, change: device.change, call.caller.tokenView)
         guard device.isNew else { return Answer(.ok, body) }
         return Answer(.created, body, headers: [(.location, call.path)])
     }
@@ -34,7 +34,7 @@ struct DeviceHandlers: Sendable {
         guard let device = kind.map({ kind in devices.first { $0.kind == kind } }) ?? devices.first else {
             throw .unknownDevice
         }
-        return Answer(.ok, DeviceAnswer.body(device, all: devices))
+        return Answer(.ok, DeviceAnswer.body(device, all: devices, call.caller.tokenView))
     }
 
     func remove(_ call: Call) async throws(Problem) -> Answer {

@@ -31,7 +31,7 @@ struct FeedbackHandlers: Sendable {
             throw Problem(error, .isIdempotent)
         }
         switch reply {
-        case .live(let device): return Answer(.ok, DeviceAnswer.body(device))
+        case .live(let device): return Answer(.ok, DeviceAnswer.body(device, call.caller.tokenView))
         case .unknownFeedback: throw .unknownFeedback
         case .unknownDevice:
             throw Problem(

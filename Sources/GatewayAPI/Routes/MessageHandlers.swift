@@ -13,6 +13,8 @@ struct MessageHandlers: Sendable {
 
     func send(_ call: Call) async throws(Problem) -> Answer {
         let request = try MessageRequest.read(call.body)
+        let scope: APIScope = request.audience.selection.isBroadcast ? .broadcast : .messages
+        guard call.caller.has(scope) else { throw .missingScope([scope]) }
         let app = try await apps.app(of: call)
         let claim = call.idempotencyKey.map {
             IdempotencyClaim(operation: "messages.create", key: $0, bodySHA256: Hashes.sha256(call.body))

@@ -37,19 +37,27 @@ package enum Route: CaseIterable, Sendable {
     case activateCredential
     case retireCredential
     case deleteCredential
+    case listKeys
+    case createKey
+    case deleteKey
+    case listGlobalKeys
+    case createGlobalKey
+    case deleteGlobalKey
 }
 
 extension Route {
     package var method: HTTPRequest.Method {
         switch self {
         case .health, .readiness, .contract, .errors, .listApps, .readApp, .listDevices, .readDevice, .readBadge,
-            .listMessages, .readMessage, .listFailures, .readPush, .readFeedback, .listCredentials:
+            .listMessages, .readMessage, .listFailures, .readPush, .readFeedback, .listCredentials, .listKeys,
+            .listGlobalKeys:
             .get
         case .registerDevice, .setBadge: .put
         case .changeApp, .patchDevice: .patch
-        case .deleteApp, .removeDevice, .eraseUser, .deleteCredential: .delete
+        case .deleteApp, .removeDevice, .eraseUser, .deleteCredential, .deleteKey, .deleteGlobalKey: .delete
         case .createApp, .registerToken, .lookUpDevices, .importDevices, .consumeBadge, .changeBadgeOfToken,
-            .sendMessage, .undoFeedback, .submitCredential, .activateCredential, .retireCredential:
+            .sendMessage, .undoFeedback, .submitCredential, .activateCredential, .retireCredential, .createKey,
+            .createGlobalKey:
             .post
         }
     }
@@ -81,6 +89,10 @@ extension Route {
         case .activateCredential: "/v1/apps/{app}/credentials/{credential}/activate"
         case .retireCredential: "/v1/apps/{app}/credentials/{credential}/retire"
         case .deleteCredential: "/v1/apps/{app}/credentials/{credential}"
+        case .listKeys, .createKey: "/v1/apps/{app}/keys"
+        case .deleteKey: "/v1/apps/{app}/keys/{key}"
+        case .listGlobalKeys, .createGlobalKey: "/v1/keys"
+        case .deleteGlobalKey: "/v1/keys/{key}"
         }
     }
 
@@ -92,7 +104,7 @@ extension Route {
             .readDevice, .patchDevice, .removeDevice, .lookUpDevices, .importDevices, .eraseUser, .readBadge, .setBadge,
             .consumeBadge, .changeBadgeOfToken, .sendMessage, .listMessages, .readMessage, .listFailures, .readPush,
             .readFeedback, .undoFeedback, .listCredentials, .submitCredential, .activateCredential, .retireCredential,
-            .deleteCredential:
+            .deleteCredential, .listKeys, .createKey, .deleteKey, .listGlobalKeys, .createGlobalKey, .deleteGlobalKey:
             false
         }
     }
@@ -101,11 +113,13 @@ extension Route {
     package var takesBody: Bool {
         switch self {
         case .createApp, .changeApp, .registerToken, .registerDevice, .patchDevice, .lookUpDevices, .importDevices,
-            .setBadge, .consumeBadge, .changeBadgeOfToken, .sendMessage, .submitCredential:
+            .setBadge, .consumeBadge, .changeBadgeOfToken, .sendMessage, .submitCredential, .createKey,
+            .createGlobalKey:
             true
         case .health, .readiness, .contract, .errors, .listApps, .readApp, .deleteApp, .listDevices, .readDevice,
             .removeDevice, .eraseUser, .readBadge, .listMessages, .readMessage, .listFailures, .readPush, .readFeedback,
-            .undoFeedback, .listCredentials, .activateCredential, .retireCredential, .deleteCredential:
+            .undoFeedback, .listCredentials, .activateCredential, .retireCredential, .deleteCredential, .listKeys,
+            .deleteKey, .listGlobalKeys, .deleteGlobalKey:
             false
         }
     }
@@ -113,7 +127,7 @@ extension Route {
     /// The query parameters that it knows.
     package var queryNames: [String] {
         switch self {
-        case .listApps: ["cursor", "limit"]
+        case .listApps, .listKeys, .listGlobalKeys: ["cursor", "limit"]
         case .listMessages: ["state", "cursor", "limit"]
         case .listFailures: ["cursor", "limit", "state", "reason"]
         case .readFeedback: ["after", "limit"]
@@ -122,8 +136,8 @@ extension Route {
         case .health, .readiness, .contract, .errors, .createApp, .readApp, .changeApp, .deleteApp, .registerToken,
             .registerDevice, .removeDevice, .lookUpDevices, .importDevices, .eraseUser, .changeBadgeOfToken,
             .sendMessage, .readMessage, .readPush, .undoFeedback, .listCredentials, .submitCredential,
-            .activateCredential,
-            .retireCredential, .deleteCredential:
+            .activateCredential, .retireCredential, .deleteCredential, .createKey, .deleteKey, .createGlobalKey,
+            .deleteGlobalKey:
             []
         }
     }

@@ -7,7 +7,7 @@ import PushModel
 /// From a request to its answer: route, key, body, handler; and every refusal as problem+json.
 package struct GatewayResponder: HTTPResponder {
     private let services: GatewayServices
-    private let adminKey: AdminKey
+    private let ring: KeyRing
     /// Of everything that is read, and of imports in it.
     private let budget: BodyBudget
     private let importBudget: BodyBudget
@@ -16,10 +16,11 @@ package struct GatewayResponder: HTTPResponder {
     private let messages: MessageHandlers
     private let feedback: FeedbackHandlers
     private let credentials: CredentialHandlers
+    private let keys: KeyHandlers
 
     package init(_ services: GatewayServices) {
         self.services = services
-        adminKey = AdminKey(sha256: services.adminKeySHA256)
+        ring = KeyRing(operatorSHA256: services.adminKeySHA256, store: services.keys, clock: services.clock)
         budget = BodyBudget(bytesMax: services.limits.bodiesInFlightBytesMax)
         importBudget = BodyBudget(bytesMax: services.limits.importsInFlightBytesMax)
         apps = AppHandlers(registry: services.registry)
@@ -27,6 +28,8 @@ package struct GatewayResponder: HTTPResponder {
         messages = MessageHandlers(apps: apps, desk: services.messages)
         feedback = FeedbackHandlers(apps: apps)
         credentials = CredentialHandlers(apps: apps, keeper: services.credentials)
+        keys = KeyHandlers(
+            apps: apps, store: services.keys, ring: ring, clock: services.clock, entropy: services.entropy)
     }
 
     package func respond(to request: Request, context: GatewayContext) async throws -> Response {
@@ -53,10 +56,13 @@ package struct GatewayResponder: HTTPResponder {
         let target = try RequestTarget(request.head.path ?? "")
         let match = try RouteTable.match(request.method, target.segments)
         incoming.route = match.route
-        if !match.route.isOpen { try adminKey.check(authorization: request.headers[values: .authorization]) }
+        let caller = try await caller(of: match, request)
         let query = try QueryReader(target.query, known: match.route.queryNames)
         let key = try IdempotencyKey.read(request.headers[values: .idempotencyKey])
-        let call = { body in Call(match: match, path: target.path, query: query, body: body, idempotencyKey: key) }
+        let call = { body in
+            Call(
+                match: match, path: target.path, query: query, body: body, idempotencyKey: key, caller: caller)
+        }
         if match.route == .importDevices { return try await importDevices(call([]), incoming) }
         guard match.route.takesBody else { return Response(try await answer(call([]))) }
         let bytesMax = services.limits.bodyBytesMax
@@ -74,6 +80,14 @@ package struct GatewayResponder: HTTPResponder {
         let answer = try await answer(call(body))
         guard match.route == .sendMessage, let steps = services.steps else { return Response(answer) }
         return Response(answer, announcing: .messageAnswered, to: steps, on: incoming.channel)
+    }
+
+    /// Before anything else of the request is looked at: whoever may not ask learns nothing.
+    private func caller(of match: RouteMatch, _ request: Request) async throws(Problem) -> Caller {
+        guard !match.route.isOpen else { return .nobody }
+        let caller = try await ring.caller(authorization: request.headers[values: .authorization])
+        try caller.check(match)
+        return caller
     }
 
     private func answer(_ call: Call) async throws(Problem) -> Answer {
@@ -112,6 +126,9 @@ package struct GatewayResponder: HTTPResponder {
         case .activateCredential: try await credentials.activate(call)
         case .retireCredential: try await credentials.retire(call)
         case .deleteCredential: try await credentials.delete(call)
+        case .listKeys, .listGlobalKeys: try await keys.list(call)
+        case .createKey, .createGlobalKey: try await keys.create(call)
+        case .deleteKey, .deleteGlobalKey: try await keys.delete(call)
         }
     }
 

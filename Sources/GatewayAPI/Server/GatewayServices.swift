@@ -3,31 +3,39 @@ import Delivery
 import Logging
 import PushModel
 import Registry
+import Store
 
 /// What the API stands on.
 package struct GatewayServices: Sendable {
     package let registry: RegistryKeeper
     package let messages: MessageDesk
     package let credentials: CredentialKeeper
+    package let keys: KeyStore
     package let adminKeySHA256: [UInt8]
     package let readiness: @Sendable () async -> Readiness
     package let clock: @Sendable () -> WallInstant
+    /// So many random bytes.
+    package let entropy: @Sendable (Int) -> [UInt8]
     package let limits: GatewayLimits
     package let log: Logger
     package let steps: (any StepListener)?
 
     /// - Parameter adminKeySHA256: of the key's UTF-8 bytes.
     package init(
-        registry: RegistryKeeper, messages: MessageDesk, credentials: CredentialKeeper, adminKeySHA256: [UInt8],
+        registry: RegistryKeeper, messages: MessageDesk, credentials: CredentialKeeper, keys: KeyStore,
+        adminKeySHA256: [UInt8],
         readiness: @escaping @Sendable () async -> Readiness, clock: @escaping @Sendable () -> WallInstant,
+        entropy: @escaping @Sendable (Int) -> [UInt8],
         limits: GatewayLimits = GatewayLimits(), log: Logger, steps: (any StepListener)? = nil
     ) {
         self.registry = registry
         self.messages = messages
         self.credentials = credentials
+        self.keys = keys
         self.adminKeySHA256 = adminKeySHA256
         self.readiness = readiness
         self.clock = clock
+        self.entropy = entropy
         self.limits = limits
         self.log = log
         self.steps = steps

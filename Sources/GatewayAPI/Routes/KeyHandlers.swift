@@ -1,0 +1,102 @@
+import HTTPTypes
+import JSON
+import PushModel
+import Signing
+import Store
+
+/// API keys: made, listed, revoked. A key itself is in one answer only, the one to its making.
+struct KeyHandlers: Sendable {
+    let apps: AppHandlers
+    let store: KeyStore
+    let ring: KeyRing
+    let clock: @Sendable () -> WallInstant
+    /// So many random bytes.
+    let entropy: @Sendable (Int) -> [UInt8]
+
+    func list(_ call: Call) async throws(Problem) -> Answer {
+        let limit = try call.query.limit(.keys)
+        let after = try call.query["cursor"].map { (text) throws(Problem) in
+            guard let id = Int64(text), id >= 0 else { throw Problem.invalidCursor }
+            return id
+        }
+        let app = try await owner(of: call)
+        let keys: [APIKeyRecord]
+        do { keys = try await store.list(app: app, after: after ?? 0, limit: limit) } catch {
+            throw Problem(error, .reads)
+        }
+        return Answer(.ok, KeyAnswer.page(keys, next: keys.count == limit ? keys.last.map { String($0.id) } : nil))
+    }
+
+    /// The name is the key's own among its owner's, so that a request whose answer was lost makes no second one.
+    func create(_ call: Call) async throws(Problem) -> Answer {
+        let request = try KeyRequest.read(call.body, now: clock())
+        for (place, scope) in request.scopes.enumerated() where !call.caller.has(scope) {
+            throw Problem(
+                .forbidden, "A key can't open more than the one that makes it, and this one has not this scope.",
+                at: .root / "scopes" / place)
+        }
+        let app = try await owner(of: call)
+        let text = APIKeyText.make(from: entropy(APIKeyText.randomBytes))
+        let key = NewAPIKey(
+            name: request.name, scopes: request.scopes, sha256: Hashes.sha256(Array(text.utf8)),
+            hint: String(text.suffix(APIKeyText.hintCharacters)), expiresAt: request.expiresAt)
+        let made: APIKeyRecord?
+        do { made = try await store.create(key, app: app) } catch { throw Problem(error, .isIdempotent) }
+        guard let made else {
+            throw Problem(
+                .tooManyKeys, "There are \(KeyStore.keysMax) keys already. Revoke those that nobody uses any more.")
+        }
+        // It may have been tried before it was there.
+        ring.forget()
+        return Answer(.created, KeyAnswer.body(made, key: text), headers: [(.cacheControl, "no-store")])
+    }
+
+    func delete(_ call: Call) async throws(Problem) -> Answer {
+        let app = try await owner(of: call)
+        let text = call.match.names.last ?? ""
+        let unknown = Problem(.unknownKey, "There is no key of this id. GET .../keys lists them.")
+        guard let id = Int64(text), id > 0 else { throw unknown }
+        let isDeleted: Bool
+        do { isDeleted = try await store.delete(id, app: app) } catch { throw Problem(error, .isIdempotent) }
+        ring.forget()
+        guard isDeleted else { throw unknown }
+        return .done
+    }
+
+    /// nil: keys of all apps.
+    private func owner(of call: Call) async throws(Problem) -> AppID? {
+        guard call.match.route.isOfApp else { return nil }
+        return try await apps.app(of: call).id
+    }
+}
+
+enum KeyAnswer {
+    static func page(_ keys: [APIKeyRecord], next: String?) -> [UInt8] {
+        var writer = JSONWriter(capacity: 4_096)
+        writer.page(keys, next: next) { writer, key in write(key, nil, to: &writer) }
+        return writer.bytes
+    }
+
+    static func body(_ key: APIKeyRecord, key text: String) -> [UInt8] {
+        var writer = JSONWriter()
+        write(key, text, to: &writer)
+        return writer.bytes
+    }
+
+    private static func write(_ key: APIKeyRecord, _ text: String?, to writer: inout JSONWriter) {
+        writer.beginObject()
+        writer.member("id", String(key.id))
+        writer.optional("app", key.app)
+        writer.member("name", key.name)
+        writer.name("scopes")
+        writer.beginArray()
+        for scope in key.scopes { writer.string(scope.rawValue) }
+        writer.endArray()
+        if let text { writer.member("key", text) }
+        writer.member("hint", key.hint)
+        writer.time("created_at", key.createdAt)
+        writer.optionalTime("expires_at", key.expiresAt)
+        writer.optionalTime("last_used_at", key.lastUsedAt)
+        writer.endObject()
+    }
+}

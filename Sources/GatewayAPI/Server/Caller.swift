@@ -1,0 +1,76 @@
+import PushModel
+
+/// Who asks: what their key opens.
+struct Caller: Equatable, Sendable {
+    /// The slug of the only app that it opens; nil: all of them.
+    let app: String?
+    private let scopes: [APIScope]
+
+    init(app: String?, scopes: [APIScope]) {
+        self.app = app
+        self.scopes = scopes
+    }
+
+    /// Who has the operator's own key.
+    static let admin = Caller(app: nil, scopes: [.admin])
+    /// Who needs no key.
+    static let nobody = Caller(app: nil, scopes: [])
+
+    func has(_ scope: APIScope) -> Bool { scopes.contains(scope) || scopes.contains(.admin) }
+
+    /// `admin` may grant the scope, and does not have it: nobody sees tokens who has not asked for them.
+    var tokenView: TokenView { scopes.contains(.tokens) ? .whole : .masked }
+
+    /// Whether it may ask this at all; what the body asks for is its handler's to look at.
+    func check(_ match: RouteMatch) throws(Problem) {
+        if let app {
+            guard match.route.isOfApp else {
+                throw Problem(.forbidden, "This key belongs to one app, and this route to all of them.")
+            }
+            guard match.names.first?.hasSameBytes(as: app) == true else {
+                throw Problem(.forbidden, "This key belongs to another app.")
+            }
+        }
+        let asked = match.route.scopes
+        guard asked.isEmpty || asked.contains(where: has) else { throw .missingScope(asked) }
+    }
+}
+
+extension Problem {
+    static func missingScope(_ scopes: [APIScope]) -> Problem {
+        let words = scopes.map { "\"\($0.rawValue)\"" }.joined(separator: " or ")
+        return Problem(
+            .forbidden, "This key has not the scope \(words). Use one that has it, or make one: POST .../keys.")
+    }
+}
+
+extension Route {
+    /// Whether its path names an app, as its first parameter.
+    var isOfApp: Bool { template.hasPrefix("/v1/apps/{app}") }
+
+    /// One of these is needed; none: any key of the app will do.
+    var scopes: [APIScope] {
+        switch self {
+        case .health, .readiness, .contract, .errors, .readApp: []
+        case .createApp, .listApps, .changeApp, .deleteApp: [.admin]
+        case .listDevices, .registerToken, .registerDevice, .readDevice, .patchDevice, .removeDevice, .lookUpDevices,
+            .importDevices, .eraseUser, .readBadge, .setBadge, .consumeBadge, .changeBadgeOfToken:
+            [.devices]
+        case .sendMessage, .listMessages, .readMessage, .listFailures, .readPush: [.messages, .broadcast]
+        case .readFeedback, .undoFeedback: [.feedback]
+        case .listCredentials, .submitCredential, .activateCredential, .retireCredential, .deleteCredential:
+            [.credentials]
+        case .listKeys, .createKey, .deleteKey, .listGlobalKeys, .createGlobalKey, .deleteGlobalKey: [.keys]
+        }
+    }
+}
+
+extension Audience.Selection {
+    /// Sent to whom the sender described, rather than to whom they named.
+    var isBroadcast: Bool {
+        switch self {
+        case .all, .tags: true
+        case .installations, .users, .tokens: false
+        }
+    }
+}

@@ -1,0 +1,44 @@
+import Postgres
+
+/// API keys. They are few: an app's are bounded by `KeyStore.keysMax`.
+enum KeySQL {
+    // In the order of `APIKeyRecord.init(reading:row:)`.
+    private static let columns = """
+        k.id, (SELECT slug FROM apps WHERE id = k.app_id), k.name, k.scopes, k.hint, k.created_at, k.expires_at, k.last_used_at
+        """
+
+    /// $1 app (null: of all), $2 name, $3 scopes, $4 SHA-256, $5 hint, $6 expiry, $7 how many there may be. No row: there
+    /// are as many. Two at once may both be the last.
+    static let create = Statement(
+        "key_create",
+        """
+        INSERT INTO api_keys AS k (app_id, name, scopes, sha256, hint, expires_at)
+        SELECT $1, $2, $3, $4, $5, $6
+        WHERE (SELECT count(*) FROM api_keys WHERE app_id IS NOT DISTINCT FROM $1) < $7
+        RETURNING \(columns)
+        """)
+
+    /// $1 app (null: of all), $2 after which id, $3 how many.
+    static let list = Statement(
+        "key_list",
+        """
+        SELECT \(columns) FROM api_keys k WHERE k.app_id IS NOT DISTINCT FROM $1 AND k.id > $2 ORDER BY k.id LIMIT $3
+        """)
+
+    /// $1 id, $2 app (null: of all).
+    static let delete = Statement(
+        "key_delete", "DELETE FROM api_keys WHERE id = $1 AND app_id IS NOT DISTINCT FROM $2")
+
+    /// $1 SHA-256. A key of a deleted app opens nothing. Its use is noted once a minute at most: every request asks.
+    static let find = Statement(
+        "key_find",
+        """
+        WITH noted AS (
+            UPDATE api_keys SET last_used_at = date_trunc('minute', clock_timestamp())
+            WHERE sha256 = $1 AND (last_used_at IS NULL OR last_used_at < date_trunc('minute', clock_timestamp()))
+        )
+        SELECT \(columns) FROM api_keys k LEFT JOIN apps a ON a.id = k.app_id
+        WHERE k.sha256 = $1 AND (k.expires_at IS NULL OR k.expires_at > clock_timestamp())
+            AND (k.app_id IS NULL OR a.deleted_at IS NULL)
+        """)
+}

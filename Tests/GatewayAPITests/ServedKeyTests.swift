@@ -1,0 +1,189 @@
+import GatewayAPI
+import JSON
+import PushModel
+import Testing
+
+@Suite("API keys of a running gateway")
+struct ServedKeyTests {
+    private func make(
+        _ world: GatewayWorld, _ path: String, _ scopes: String, name: String = "client", members: String = ""
+    ) async throws -> (id: String, key: String) {
+        let made = try await world.expect(
+            201, "POST", path, #"{"name": "\#(name)", "scopes": [\#(scopes)]\#(members)}"#)
+        #expect(made.header("cache-control") == "no-store")
+        return (try #require(made.member("id").string), try #require(made.member("key").string))
+    }
+
+    private func status(_ world: GatewayWorld, _ method: String, _ path: String, _ key: String, _ body: String? = nil)
+        async throws -> Int
+    {
+        try await world.call(method, path, body, key: key).status
+    }
+
+    @Test("open what their scopes say and nothing else")
+    func scopes() async throws {
+        try await withGateway { world in
+            let app = try await world.makeApp()
+            let doors: [(scope: String, method: String, path: String, body: String?)] = [
+                ("devices", "GET", "/devices", nil),
+                ("devices", "PUT", "/devices/phone", GatewayWorld.registration(1)),
+                ("messages", "GET", "/messages", nil), ("broadcast", "GET", "/messages", nil),
+                ("feedback", "GET", "/feedback", nil), ("credentials", "GET", "/credentials", nil),
+                ("keys", "GET", "/keys", nil), ("admin", "PATCH", "", #"{"name": "Tower"}"#),
+            ]
+            for scope in APIScope.allCases {
+                let key = try await make(world, app + "/keys", "\"\(scope.rawValue)\"", name: scope.rawValue).key
+                for door in doors {
+                    let isOpen = door.scope == scope.rawValue || scope == .admin
+                    let opens = try await status(world, door.method, app + door.path, key, door.body)
+                    let other = door.path == "/messages" && (scope == .messages || scope == .broadcast)
+                    #expect((opens < 300) == (isOpen || other), "\(scope) at \(door.method) \(door.path): \(opens)")
+                    #expect(opens < 300 || opens == 403)
+                }
+                // Whose key it is may be read with any.
+                #expect(try await status(world, "GET", app, key) == 200)
+            }
+        }
+    }
+
+    @Test("of one app open no other app, whether it is there or not, and nothing that is of all apps")
+    func otherApps() async throws {
+        try await withGateway { world in
+            let app = try await world.makeApp()
+            try await world.makeApp("garden")
+            let key = try await make(world, app + "/keys", #""admin""#).key
+            #expect(try await status(world, "GET", app + "/devices", key) == 200)
+            for path in ["/v1/apps/garden/devices", "/v1/apps/nowhere/devices", "/v1/apps", "/v1/keys"] {
+                let reply = try await world.call("GET", path, key: key)
+                #expect(reply.status == 403)
+                #expect(try reply.member("code")?.string == "forbidden")
+            }
+            let everywhere = try await make(world, "/v1/keys", #""devices""#).key
+            #expect(try await status(world, "GET", app + "/devices", everywhere) == 200)
+            #expect(try await status(world, "GET", "/v1/apps/garden/devices", everywhere) == 200)
+            #expect(try await status(world, "GET", "/v1/apps/nowhere/devices", everywhere) == 404)
+            #expect(try await status(world, "GET", "/v1/apps", everywhere) == 403)
+        }
+    }
+
+    @Test("with messages reach whom they name; all and tags take broadcast")
+    func broadcast() async throws {
+        try await withGateway { world in
+            let app = try await world.makeApp()
+            let named = try await make(world, app + "/keys", #""messages""#, name: "named").key
+            let all = try await make(world, app + "/keys", #""broadcast""#, name: "all").key
+            func send(_ audience: String, _ key: String) async throws -> Int {
+                try await status(
+                    world, "POST", app + "/messages", key,
+                    #"{"audience": \#(audience), "notification": {"body": "x"}}"#)
+            }
+            for audience in [#"{"installations": ["phone"]}"#, #"{"users": ["u"]}"#] {
+                #expect(try await send(audience, named) == 202)
+                #expect(try await send(audience, all) == 403)
+            }
+            for audience in [#"{"all": true}"#, #"{"tags": {"any": ["news"]}}"#] {
+                #expect(try await send(audience, named) == 403)
+                #expect(try await send(audience, all) == 202)
+            }
+        }
+    }
+
+    @Test("show tokens whole where they have the scope by its name")
+    func tokens() async throws {
+        try await withGateway { world in
+            let app = try await world.makeApp()
+            try await world.expect(201, "PUT", app + "/devices/phone", GatewayWorld.registration(1))
+            let whole = GatewayWorld.token(1)
+            for (scopes, isWhole) in [(#""devices", "tokens""#, true), (#""devices""#, false), (#""admin""#, false)] {
+                let key = try await make(world, app + "/keys", scopes, name: "s\(scopes.count)").key
+                for path in ["/devices", "/devices/phone"] {
+                    let reply = try await world.call("GET", app + path, key: key)
+                    #expect(reply.text.contains(whole) == isWhole, "\(scopes) at \(path)")
+                }
+            }
+            #expect(try await !world.expect(200, "GET", app + "/devices/phone").text.contains(whole))
+        }
+    }
+
+    @Test("are shown once, listed without themselves, and refused from their revocation on")
+    func life() async throws {
+        try await withGateway { world in
+            let app = try await world.makeApp()
+            let (id, key) = try await make(world, app + "/keys", #""devices", "feedback""#, name: "backend")
+            #expect(key.hasPrefix("carillon_"))
+            #expect(try await status(world, "GET", app + "/devices", key) == 200)
+            let list = try await world.expect(200, "GET", app + "/keys")
+            #expect(!list.text.contains(key))
+            let item = try #require(list.member("items")?.array?.first?.object)
+            #expect(item["id"]?.string == id && item["name"]?.string == "backend" && item["app"]?.string == "tower")
+            #expect(item["hint"]?.string == String(key.suffix(4)))
+            #expect(item["scopes"]?.array?.compactMap(\.string) == ["devices", "feedback"])
+            #expect(item["last_used_at"]?.string != nil, "its use is noted")
+            try await world.refuse(
+                .keyNameTaken, "POST", app + "/keys", #"{"name": "backend", "scopes": ["devices"]}"#, pointer: "/name")
+            try await world.refuse(.unknownKey, "DELETE", "/v1/keys/" + id)
+            try await world.expect(204, "DELETE", app + "/keys/" + id)
+            let refused = try await world.call("GET", app + "/devices", key: key)
+            #expect(refused.status == 401)
+            #expect(!refused.text.contains(key))
+            try await world.refuse(.unknownKey, "DELETE", app + "/keys/" + id)
+            #expect(try await world.expect(200, "GET", app + "/keys").member("items")?.array?.isEmpty == true)
+        }
+    }
+
+    @Test("can't make keys that open more than they do")
+    func noClimbing() async throws {
+        try await withGateway { world in
+            let app = try await world.makeApp()
+            let key = try await make(world, app + "/keys", #""keys", "devices""#).key
+            func create(_ scopes: String) async throws -> WireReply {
+                try await world.call(
+                    "POST", app + "/keys", #"{"name": "n\#(scopes.count)", "scopes": [\#(scopes)]}"#, key: key)
+            }
+            #expect(try await create(#""devices""#).status == 201)
+            for more in [#""devices", "tokens""#, #""keys", "admin""#] {
+                let reply = try await create(more)
+                #expect(reply.status == 403)
+                #expect(try reply.member("pointer")?.string == "/scopes/1")
+            }
+        }
+    }
+
+    @Test("are refused with a reason where they are cut, mistyped or unknown")
+    func malformed() async throws {
+        try await withGateway { world in
+            let app = try await world.makeApp()
+            let key = try await make(world, app + "/keys", #""devices""#).key
+            let middle = key.index(key.startIndex, offsetBy: 20)
+            var mistyped = key
+            mistyped.replaceSubrange(middle...middle, with: key[middle] == "A" ? "B" : "A")
+            for wrong in [String(key.dropLast()), key + "A", mistyped] {
+                let reply = try await world.call("GET", app + "/devices", key: wrong)
+                #expect(reply.status == 401)
+                #expect(try reply.member("detail")?.string?.contains("Copy it again") == true)
+            }
+            #expect(try await status(world, "GET", app + "/devices", String(repeating: "x", count: 300)) == 401)
+        }
+    }
+
+    @Test(
+        "are made of a name and of scopes that are known, and end in the future",
+        arguments: [
+            (#"{"scopes": ["devices"]}"#, ProblemCode.missingMember, "/name"),
+            (#"{"name": "a"}"#, .missingMember, "/scopes"), (#"{"name": "a", "scopes": []}"#, .invalidValue, "/scopes"),
+            (#"{"name": "a", "scopes": ["device"]}"#, .invalidValue, "/scopes/0"),
+            (#"{"name": "a", "scopes": ["devices", "devices"]}"#, .invalidValue, "/scopes/1"),
+            (#"{"name": "a", "scopes": "devices"}"#, .wrongType, "/scopes"),
+            (
+                #"{"name": "a", "scopes": ["devices"], "expires_at": "2020-01-01T00:00:00Z"}"#, .invalidValue,
+                "/expires_at"
+            ),
+            (#"{"name": "a", "scopes": ["devices"], "expires_at": "soon"}"#, .invalidValue, "/expires_at"),
+            (#"{"name": "a", "scopes": ["devices"], "app": "b"}"#, .unknownMember, "/app"),
+        ])
+    func refused(body: String, code: ProblemCode, pointer: String) async throws {
+        try await withGateway { world in
+            try await world.refuse(code, "POST", "/v1/keys", body, pointer: pointer)
+        }
+    }
+}
