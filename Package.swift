@@ -113,10 +113,19 @@ let package = Package(
         room(
             "Simulator", ["PushModel", "JSON", "Encodings", "Calendar", "Reactor", "TLS", "HTTP2", "Signing", "APNs"]),
 
-        // Roof: the wiring, and the executable around it.
+        // Roof: the commands that ask a gateway; the wiring, and the executable around it.
+        room(
+            "Commands",
+            [
+                "PushModel", "JSON", "Encodings", "DeliveryRules", "APNs", "FCM", "Reactor", "Delivery", "GatewayAPI",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "NIOCore", package: "swift-nio"),
+            ]),
         room(
             "Gateway",
             [
+                "Commands",
                 "PushModel", "JSON", "Encodings", "DeliveryRules", "APNs", "FCM", "Reactor", "TLS", "Signing",
                 "Postgres",
                 "Transport", "Store", "Delivery", "Registry", "CredentialKeeping", "GatewayAPI", "Simulator",
@@ -168,6 +177,7 @@ let package = Package(
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
             ]),
+        suite("CommandsTests", ["Commands", "JSON"]),
         suite("GatewayTests", ["Gateway", "PushModel", "Transport"]),
         suite("ThreadTests", ["PushModel", "Encodings", "Postgres", "Reactor", "Signing", "TLS"]),
         suite(

@@ -1,11 +1,36 @@
 import ArgumentParser
+import Commands
 
 /// The program: one executable, a subcommand for each thing it can be.
 package struct CarillonCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "carillon",
         abstract: "The push gateway that you own.",
-        subcommands: [ServeCommand.self, SimulateCommand.self, MigrateCommand.self, SettingsCommand.self])
+        discussion: """
+            carillon serve                                    # the gateway, with a PostgreSQL of its own
+            carillon apps create garden --name "The Garden"   # in another terminal, beside its data folder
+            carillon credentials add --help                   # Apple's and Google's
+            carillon send --app garden --all --title Noon --body "Twelve o'clock" --preview
+
+            Commands that ask a gateway find it by --url or CARILLON_URL, and open it with the key in --key-file, \
+            CARILLON_KEY or data/admin-key. They end with 0 where all is well, 1 where what was asked for failed, 64 for a \
+            wrong command line, 65 where the gateway refused, 69 where it can't be reached, 75 where later may be better, \
+            77 where the key does not open this. Shell completion: carillon --generate-completion-script bash
+            """,
+        subcommands: [],
+        groupedSubcommands: [
+            CommandGroup(
+                name: "Running:",
+                subcommands: [
+                    ServeCommand.self, SimulateCommand.self, MigrateCommand.self, SettingsCommand.self,
+                ]),
+            CommandGroup(
+                name: "Asking a gateway:",
+                subcommands: [
+                    SendCommand.self, MessagesCommand.self, DevicesCommand.self, AppsCommand.self,
+                    CredentialsCommand.self, KeysCommand.self,
+                ]),
+        ])
 
     package init() {}
 }

@@ -1,3 +1,4 @@
+import Commands
 import Delivery
 import GatewayAPI
 import Logging

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Commands
 
 /// `carillon migrate`: brings the database's schema up to this program's, and ends.
 struct MigrateCommand: AsyncParsableCommand {

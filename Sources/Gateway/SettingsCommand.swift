@@ -1,4 +1,5 @@
 import ArgumentParser
+import Commands
 
 /// `carillon settings`: every setting with its value, where that came from, its default and its meaning.
 struct SettingsCommand: ParsableCommand {

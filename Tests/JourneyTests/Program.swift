@@ -74,6 +74,9 @@ final class Program: Sendable {
         return text.split(separator: "\n", omittingEmptySubsequences: false).dropLast().map(String.init)
     }
 
+    /// All that it printed, once it has ended.
+    var printed: String { (try? String(contentsOf: output, encoding: .utf8)) ?? "" }
+
     /// The signal goes to this one process, by its id.
     func kill(_ signal: Int32) {
         guard isAlive else { return }

@@ -92,6 +92,27 @@ final class World: Sendable {
         #expect(try await Program(["migrate"], settings: settings, logs: folder).end() == .exited(0))
     }
 
+    /// Runs a command that asks the gateway, as a person does, to its end.
+    ///
+    /// - Parameter key: nil: the operator's.
+    func command(
+        _ arguments: [String], _ gateway: Gateway, key: String? = nil
+    ) async throws -> (code: Int32, printed: String, said: String) {
+        let settings = ["URL": gateway.api.base.absoluteString, "KEY": key ?? adminKey, "APP": "garden"]
+        let program = try Program(arguments, settings: settings, logs: folder)
+        guard case .exited(let code) = try await program.end() else {
+            throw TookTooLong(description: "carillon \(arguments) crashed: \(program.loggedLast)")
+        }
+        return (code, program.printed, program.logged)
+    }
+
+    /// The signing key, as Apple hands it out.
+    func writeSigningKey(_ name: String) throws -> String {
+        let file = folder.appending(path: name)
+        try Data(try signingKey.privatePEM()).write(to: file)
+        return file.path(percentEncoded: false)
+    }
+
     /// Starts a gateway, and waits until it says that it is ready.
     func gateway(_ release: Program.Release = .this) async throws -> Gateway {
         let program = try start(release)

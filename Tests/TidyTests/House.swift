@@ -100,8 +100,15 @@ enum House {
             ]),
 
         Room(
+            "Commands", .roof,
+            [
+                "PushModel", "JSON", "Encodings", "DeliveryRules", "APNs", "FCM", "Reactor", "Delivery", "GatewayAPI",
+                "ArgumentParser", "AsyncHTTPClient", "NIOCore", "Foundation",
+            ]),
+        Room(
             "Gateway", .roof,
             [
+                "Commands",
                 "PushModel", "JSON", "Encodings", "DeliveryRules", "APNs", "FCM", "Reactor", "TLS", "Signing",
                 "Postgres",
                 "Transport", "Store", "Delivery", "Registry", "CredentialKeeping", "GatewayAPI", "Simulator",
@@ -120,6 +127,8 @@ enum House {
     static let neighbours: [String: [String]] = [
         "PushModel": ["Reactor", "TLS", "HTTP2", "Signing", "Postgres", "JSON", "Encodings", "Calendar"],
         "Reactor": ["Postgres"],
+        // Both are the roof: what serves, and what asks it.
+        "Commands": ["Gateway"],
     ]
 
     /// What any test may use besides the rooms it names in the package: Swift Testing, Foundation, the C library.

@@ -86,7 +86,7 @@ struct RuleTests {
     @Test("see printing outside the console")
     func printing() throws {
         #expect(try verdicts(.printingHasOnePlace, "print(1)\ndebugPrint(2)\n", in: "Gateway").count == 2)
-        #expect(try verdicts(.printingHasOnePlace, "print(1)\n", in: "Gateway", file: "Console.swift").isEmpty)
+        #expect(try verdicts(.printingHasOnePlace, "print(1)\n", in: "Commands", file: "Console.swift").isEmpty)
         #expect(
             try verdicts(.printingHasOnePlace, "console.print(1)\nfunc print(_ text: String) {}\n", in: "Gateway")
                 .isEmpty)

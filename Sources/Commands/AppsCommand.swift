@@ -1,0 +1,99 @@
+import ArgumentParser
+import JSON
+
+/// `carillon apps`: the tenants.
+package struct AppsCommand: AsyncParsableCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "apps", abstract: "Lists, makes and deletes apps.",
+        discussion: """
+            carillon apps create garden --name "The Garden"
+            carillon apps list
+            """,
+        subcommands: [List.self, Create.self, Delete.self], defaultSubcommand: List.self)
+
+    package init() {}
+
+    struct List: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Lists the apps.")
+        @OptionGroup(title: "Gateway") var gateway: GatewayOptions
+
+        func run() async throws {
+            try await orComplain {
+                let client = try gateway.client()
+                let apps = try await client.items("/v1/apps")
+                if gateway.json { return sayJSON(.array(apps)) }
+                var table = TextTable("SLUG", "NAME", "SINCE")
+                for app in apps { table.add(app.shown("slug"), app.shown("name"), app.shown("created_at")) }
+                table.isEmpty
+                    ? Console.remark("No apps yet. Make one: carillon apps create SLUG --name NAME") : table.say()
+            }
+        }
+    }
+
+    struct Create: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Makes an app. Again does no harm.")
+        @OptionGroup(title: "Gateway") var gateway: GatewayOptions
+        @Argument(help: "Its name in URLs: a-z, 0-9, - and _.") var slug: String
+        @Option(help: "Its name for people (else the slug).") var name: String?
+
+        func run() async throws {
+            try await orComplain {
+                let body: JSONValue = ["slug": .string(slug), "name": .string(name ?? slug)]
+                let app = try await gateway.client().send("POST", "/v1/apps", body)
+                if gateway.json { return sayJSON(app) }
+                Console.say("The app \(slug) is there.")
+                Console.remark("Next, its credentials: carillon credentials add --app \(slug) --help")
+            }
+        }
+    }
+
+    struct Delete: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Deletes an app with its devices, messages and credentials. There is no way back.")
+        @OptionGroup(title: "Gateway") var gateway: GatewayOptions
+        @Argument(help: "The app.") var slug: String
+        @Flag(help: "Does not ask.") var yes = false
+
+        func run() async throws {
+            try await orComplain {
+                try confirm("Delete the app \(slug) and everything in it?", yes)
+                let answer = try await gateway.client().send("DELETE", "/v1/apps/" + GatewayClient.escaped(slug))
+                if gateway.json { return sayJSON(answer) }
+                Console.say("The app \(slug) is gone; its rows follow in the background.")
+            }
+        }
+    }
+}
+
+/// Asks a person; without one, `--yes` has to say it.
+func confirm(_ question: String, _ yes: Bool) throws(CommandFault) {
+    guard !yes else { return }
+    guard Console.isInteractive else {
+        throw CommandFault(.usage, "\(question) Nobody is here to answer: say --yes")
+    }
+    Console.ask(question + " [y/N] ")
+    guard let answer = readLine(), ["y", "yes"].contains(answer.lowercased()) else {
+        throw CommandFault(.failed, "nothing was done")
+    }
+}
+
+func sayJSON(_ value: JSONValue) {
+    Console.write(value.bytes + [UInt8(ascii: "\n")])
+}
+
+extension GatewayClient {
+    /// All items of a paged list.
+    func items(
+        _ path: String, _ query: [(name: String, value: String?)] = [], limit: Int = .max
+    ) async throws(CommandFault) -> [JSONValue] {
+        var items: [JSONValue] = []
+        var cursor: String?
+        repeat {
+            let pageSize = min(500, limit - items.count)
+            let page = try await get(path, query + [("cursor", cursor), ("limit", String(pageSize))])
+            items += page.object?["items"]?.array ?? []
+            cursor = page.object?["next"]?.string
+        } while cursor != nil && items.count < limit
+        return items
+    }
+}

@@ -1,0 +1,104 @@
+import Foundation
+
+/// What a person at a terminal reads. The only place that writes to standard output and standard error.
+package enum Console {
+    /// A line of the answer that was asked for.
+    package static func say(_ line: String) {
+        FileHandle.standardOutput.write(Data((line + "\n").utf8))
+    }
+
+    /// Bytes of the answer, as they are.
+    package static func write(_ bytes: [UInt8]) {
+        FileHandle.standardOutput.write(Data(bytes))
+    }
+
+    /// Why the program can't go on, in one line.
+    package static func complain(_ line: String) {
+        FileHandle.standardError.write(Data(("carillon: " + line + "\n").utf8))
+    }
+
+    /// What is said beside the answer: progress, and hints.
+    package static func remark(_ line: String) {
+        FileHandle.standardError.write(Data((line + "\n").utf8))
+    }
+
+    /// Whether remarks are read on a terminal, which can draw over what was drawn.
+    package static var isTerminal: Bool {
+        isatty(FileHandle.standardError.fileDescriptor) == 1
+            && ProcessInfo.processInfo.environment["TERM"].map { $0 != "dumb" } ?? false
+    }
+
+    /// Draws a line of progress over the one before; an empty one takes it away.
+    fileprivate static func draw(_ line: String) {
+        FileHandle.standardError.write(Data(("\r\u{1b}[2K" + line).utf8))
+    }
+}
+
+/// Where long work stands: a bar where remarks are read on a terminal, a line now and then elsewhere.
+struct Progress {
+    private let subject: String
+    private let isTerminal = Console.isTerminal
+    private var lastTenth = -1
+    private static let width = 30
+
+    init(_ subject: String) { self.subject = subject }
+
+    /// - Parameter whole: nil where it is not known yet.
+    mutating func show(_ done: Int64, of whole: Int64?, _ words: String) {
+        guard let whole, whole > 0 else {
+            if isTerminal { Console.draw("\(subject)  \(done)  \(words)") }
+            return
+        }
+        let share = min(1, Double(done) / Double(whole))
+        if isTerminal {
+            let filled = Int(share * Double(Self.width))
+            let bar = String(repeating: "#", count: filled) + String(repeating: "-", count: Self.width - filled)
+            Console.draw("\(subject)  [\(bar)] \(Int(share * 100)) %  \(words)")
+            return
+        }
+        let tenth = Int(share * 10)
+        guard tenth > lastTenth else { return }
+        lastTenth = tenth
+        Console.remark("\(subject)  \(done) of \(whole)  \(words)")
+    }
+
+    func end() {
+        if isTerminal { Console.draw("") }
+    }
+}
+
+/// Columns as wide as what stands in them.
+struct TextTable {
+    private var rows: [[String]]
+
+    init(_ titles: String...) { rows = [titles] }
+
+    mutating func add(_ cells: String...) { rows.append(cells) }
+
+    var isEmpty: Bool { rows.count == 1 }
+
+    var lines: [String] {
+        let widths = (0..<rows[0].count).map { column in rows.map { $0[column].count }.max() ?? 0 }
+        return rows.map { row in
+            var line = ""
+            for (column, cell) in row.enumerated() {
+                line += cell
+                if column < row.count - 1 { line += String(repeating: " ", count: widths[column] - cell.count + 2) }
+            }
+            return line
+        }
+    }
+
+    func say() {
+        for line in lines { Console.say(line) }
+    }
+}
+
+extension Console {
+    /// Whether a person can answer.
+    static var isInteractive: Bool { isatty(FileHandle.standardInput.fileDescriptor) == 1 && isTerminal }
+
+    static func ask(_ question: String) {
+        FileHandle.standardError.write(Data(question.utf8))
+    }
+}

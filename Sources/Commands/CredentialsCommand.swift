@@ -1,0 +1,173 @@
+import ArgumentParser
+import Encodings
+import Foundation
+import JSON
+
+/// `carillon credentials`: what lets an app's pushes in at its providers.
+package struct CredentialsCommand: AsyncParsableCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "credentials", abstract: "Hands in, lists, activates and retires credentials.",
+        discussion: """
+            APNs with a signing key (one for production and sandbox), with a certificate, and FCM:
+
+            carillon credentials add --app garden --p8 AuthKey_ABCDE12345.p8 --team-id TEAMID1234 \\
+                --topic com.example.garden --environment both --activate
+            carillon credentials add --app garden --certificate push.p12 --password-file push.password --activate
+            carillon credentials add --app garden --service-account firebase.json --activate
+
+            Secrets are sealed when they arrive, and never come out again.
+            """,
+        subcommands: [List.self, Add.self, Activate.self, Retire.self, Delete.self], defaultSubcommand: List.self)
+
+    package init() {}
+
+    struct List: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Lists the app's credentials, without their secrets.")
+        @OptionGroup var app: AppOptions
+
+        func run() async throws {
+            try await orComplain {
+                let answer = try await app.gateway.client().get(try app.path("credentials"))
+                if app.gateway.json { return sayJSON(answer) }
+                sayTable(answer.object?["items"]?.array ?? [])
+            }
+        }
+    }
+
+    struct Add: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Hands a credential in.",
+            discussion: "Exactly one of --p8, --certificate and --service-account says what it is.")
+        @OptionGroup var app: AppOptions
+        @Option(help: ArgumentHelp("Apple's signing key; its id is read from AuthKey_<id>.p8.", valueName: "path"))
+        var p8: String?
+        @Option(help: ArgumentHelp("The key id, where the file's name does not say it.", valueName: "id"))
+        var keyID: String?
+        @Option(help: ArgumentHelp("The team whose key it is.", valueName: "id"))
+        var teamID: String?
+        @Option(help: ArgumentHelp("A topic that it is for, the app's bundle id; again for each.", valueName: "topic"))
+        var topic: [String] = []
+        @Option(help: ArgumentHelp("A push certificate with its key, as .pem or .p12.", valueName: "path"))
+        var certificate: String?
+        @Option(help: ArgumentHelp("A file whose first line opens the .p12 or the key.", valueName: "path"))
+        var passwordFile: String?
+        @Option(help: ArgumentHelp("Firebase's service account, as it was downloaded.", valueName: "path"))
+        var serviceAccount: String?
+        @Option(help: ArgumentHelp("production, sandbox or both (APNs).", valueName: "name"))
+        var environment = "production"
+        @Flag(help: "Takes it into use at once; the one before is kept, and can be activated again.")
+        var activate = false
+
+        func run() async throws {
+            try await orComplain {
+                let body = JSONValue.object(JSONObject(try members()))
+                let answer = try await app.gateway.client().send(
+                    "POST", try app.path("credentials"), body, idempotencyKey: UUID().uuidString)
+                if app.gateway.json { return sayJSON(answer) }
+                sayTable(answer.object?["items"]?.array ?? [])
+                if !activate { Console.remark("Take it into use: carillon credentials activate ID") }
+            }
+        }
+
+        private func members() throws(CommandFault) -> [JSONMember] {
+            switch (p8, certificate, serviceAccount) {
+            case (let path?, nil, nil): try signingKey(path)
+            case (nil, let path?, nil): try pushCertificate(path)
+            case (nil, nil, let path?): try account(path)
+            default:
+                throw CommandFault(.usage, "say exactly one of --p8, --certificate and --service-account")
+            }
+        }
+
+        private func common(_ provider: JSONValue, _ kind: JSONValue) -> [JSONMember] {
+            var members = [JSONMember("provider", provider), JSONMember("kind", kind)]
+            if activate { members.append(JSONMember("activate", true)) }
+            return members
+        }
+
+        private func signingKey(_ path: String) throws(CommandFault) -> [JSONMember] {
+            let name = String(path.split(separator: "/").last ?? "")
+            let named =
+                name.hasPrefix("AuthKey_") && name.hasSuffix(".p8") ? String(name.dropFirst(8).dropLast(3)) : nil
+            guard let id = keyID ?? named else {
+                throw CommandFault(.usage, "which key is it? Name the file AuthKey_<key id>.p8, or say --key-id")
+            }
+            guard let teamID else { throw CommandFault(.usage, "whose key is it? Say --team-id") }
+            return common("apns", "token") + [
+                JSONMember("environment", .string(environment)), JSONMember("key_id", .string(id)),
+                JSONMember("team_id", .string(teamID)), JSONMember("topics", .array(topic.map { .string($0) })),
+                JSONMember("p8", .string(try text(ofFile: path))),
+            ]
+        }
+
+        private func pushCertificate(_ path: String) throws(CommandFault) -> [JSONMember] {
+            var members = common("apns", "certificate") + [JSONMember("environment", .string(environment))]
+            if !topic.isEmpty { members.append(JSONMember("topics", .array(topic.map { .string($0) }))) }
+            let bytes = try contents(ofFile: path)
+            if bytes.starts(with: Array("-----BEGIN".utf8)) || path.hasSuffix(".pem") {
+                members.append(JSONMember("pem", .string(try text(ofFile: path))))
+            } else {
+                members.append(JSONMember("pkcs12", .string(Base64.encode(bytes))))
+            }
+            if let passwordFile {
+                let line = try text(ofFile: passwordFile).prefix { !$0.isNewline }
+                members.append(JSONMember("password", .string(String(line))))
+            }
+            return members
+        }
+
+        private func account(_ path: String) throws(CommandFault) -> [JSONMember] {
+            let bytes = try contents(ofFile: path)
+            guard let account = try? JSONReader.read(bytes) else {
+                throw CommandFault(.usage, "\(path) is not JSON; download it again from Firebase")
+            }
+            return common("fcm", "service_account") + [JSONMember("service_account", account)]
+        }
+    }
+
+    /// What is done to one that was handed in.
+    struct One: ParsableArguments {
+        @OptionGroup var app: AppOptions
+        @Argument(help: "Its id, as credentials list shows it.") var id: String
+
+        func tell(_ method: String, _ action: String?, _ sentence: String) async throws {
+            try await orComplain {
+                let path = try action.map { (word) throws(CommandFault) in try app.path("credentials", id, word) }
+                let answer = try await app.gateway.client().send(method, try path ?? app.path("credentials", id))
+                if app.gateway.json { return sayJSON(answer) }
+                Console.say(sentence)
+            }
+        }
+    }
+
+    struct Activate: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Takes a credential into use in place of the one before, without a failed push.")
+        @OptionGroup var one: One
+        func run() async throws { try await one.tell("POST", "activate", "The credential \(one.id) is in use.") }
+    }
+
+    struct Retire: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Takes a credential out of use.")
+        @OptionGroup var one: One
+        func run() async throws { try await one.tell("POST", "retire", "The credential \(one.id) is out of use.") }
+    }
+
+    struct Delete: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Deletes a credential for good.")
+        @OptionGroup var one: One
+        func run() async throws { try await one.tell("DELETE", nil, "The credential \(one.id) is gone.") }
+    }
+}
+
+private func sayTable(_ credentials: [JSONValue]) {
+    var table = TextTable("ID", "PROVIDER", "KIND", "ENVIRONMENT", "STATE", "TOPICS", "VALID UNTIL")
+    for credential in credentials {
+        let topics = credential.words("topics").joined(separator: ",")
+        table.add(
+            credential.shown("id"), credential.shown("provider"), credential.shown("kind"),
+            credential.shown("environment"), credential.shown("state"), topics.isEmpty ? "-" : topics,
+            credential.shown("expires_at"))
+    }
+    table.isEmpty ? Console.remark("No credentials yet: carillon credentials add --help") : table.say()
+}

@@ -1,0 +1,217 @@
+import ArgumentParser
+import Foundation
+import JSON
+
+/// `carillon devices`: the registry.
+package struct DevicesCommand: AsyncParsableCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "devices", abstract: "Lists, shows, registers, imports and removes devices.",
+        discussion: """
+            carillon devices list --app garden --tag news --limit 20
+            carillon devices list --app garden --stale --json
+            carillon devices register my-phone --app garden --provider fcm --token-file token.txt
+            carillon devices import devices.ndjson --app garden
+            """,
+        subcommands: [List.self, Show.self, Register.self, Import.self, Remove.self, EraseUser.self],
+        defaultSubcommand: List.self)
+
+    package init() {}
+
+    struct List: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Lists registrations; all filters hold together.")
+        @OptionGroup var app: AppOptions
+        @Option(help: "Of this user.") var user: String?
+        @Option(help: "With this tag.") var tag: String?
+        @Option(help: "apns or fcm.") var provider: String?
+        @Option(help: "active, suspected or retired.") var state: String?
+        @Option(help: "alert, voip, live-activity, ...") var kind: String?
+        @Flag(help: "Silent for longer than the app's settings allow.") var stale = false
+        @Option(help: "At most so many.") var limit = 100
+
+        func run() async throws {
+            try await orComplain {
+                guard limit > 0 else { throw CommandFault(.usage, "--limit must be 1 or more") }
+                let devices = try await app.gateway.client().items(
+                    try app.path("devices"),
+                    [
+                        ("user", user), ("tag", tag), ("provider", provider), ("state", state), ("kind", kind),
+                        ("stale", stale ? "true" : nil),
+                    ], limit: limit)
+                if app.gateway.json { return sayJSON(.array(devices)) }
+                sayTable(devices)
+                if devices.count == limit { Console.remark("There may be more: --limit says how many are shown.") }
+            }
+        }
+    }
+
+    struct Show: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Shows an installation with all its tokens, masked.")
+        @OptionGroup var app: AppOptions
+        @Argument(help: "The installation.") var installation: String
+
+        func run() async throws {
+            try await orComplain {
+                let device = try await app.gateway.client().get(try app.path("devices", installation))
+                if app.gateway.json { return sayJSON(device) }
+                for registration in device.object?["registrations"]?.array ?? [] {
+                    for member in registration.object?.members ?? [] {
+                        let value = String(decoding: member.value.bytes, as: UTF8.self)
+                        Console.say("\(member.name): \(member.value.string ?? value)")
+                    }
+                    Console.say("")
+                }
+            }
+        }
+    }
+
+    struct Register: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Registers a device's token. Twice has the effect of once.",
+            discussion: "The token is read from a file, or from standard input: arguments are read by everybody.")
+        @OptionGroup var app: AppOptions
+        @Argument(help: "The installation: the app's own name for one copy of it.") var installation: String
+        @Option(help: "apns or fcm.") var provider: String
+        @Option(help: ArgumentHelp("A file with the token; - is standard input.", valueName: "path"))
+        var tokenFile = "-"
+        @Option(help: "alert (the default), voip, live-activity, ...") var kind: String?
+        @Option(help: "production (the default) or sandbox.") var environment: String?
+        @Option(help: "The app's bundle id.") var topic: String?
+        @Option(help: "Whose it is.") var user: String?
+        @Option(help: "Such as fr-CA.") var locale: String?
+        @Option(help: "A tag; again for each.") var tag: [String] = []
+
+        func run() async throws {
+            try await orComplain {
+                let token = try text(ofFile: tokenFile).trimmingCharacters(in: .whitespacesAndNewlines)
+                var members = [JSONMember("provider", .string(provider)), JSONMember("token", .string(token))]
+                for (name, value) in [
+                    ("kind", kind), ("environment", environment), ("topic", topic), ("user", user), ("locale", locale),
+                ] {
+                    if let value { members.append(JSONMember(name, .string(value))) }
+                }
+                if !tag.isEmpty { members.append(JSONMember("tags", .array(tag.map { .string($0) }))) }
+                let device = try await app.gateway.client().send(
+                    "PUT", try app.path("devices", installation), .object(JSONObject(members)))
+                if app.gateway.json { return sayJSON(device) }
+                Console.say("\(installation): \(device.shown("change"))")
+            }
+        }
+    }
+
+    struct Import: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Imports registrations, one JSON object a line; refused lines hurt no neighbour.",
+            discussion: """
+                {"installation": "phone-1", "provider": "fcm", "token": "...", "locale": "fr-CA", "tags": ["news"]}
+
+                An import that was cut off is simply sent again: what is there already is left as it is.
+                """)
+        @OptionGroup var app: AppOptions
+        @Argument(help: "The file; - is standard input.") var file: String
+
+        func run() async throws {
+            try await orComplain {
+                let handle: FileHandle
+                if file == "-" {
+                    handle = .standardInput
+                } else {
+                    guard let opened = FileHandle(forReadingAtPath: file) else {
+                        throw CommandFault(.usage, "\(file) can't be read")
+                    }
+                    handle = opened
+                }
+                var outcome = ImportOutcome(isJSON: app.gateway.json)
+                try await app.gateway.client().stream(try app.path("devices", "import"), file: handle) { line in
+                    outcome.take(line)
+                }
+                try outcome.conclude()
+            }
+        }
+    }
+
+    struct Remove: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Unregisters an installation, all kinds.")
+        @OptionGroup var app: AppOptions
+        @Argument(help: "The installation.") var installation: String
+
+        func run() async throws {
+            try await orComplain {
+                try await app.gateway.client().send("DELETE", try app.path("devices", installation))
+                if !app.gateway.json { Console.say("\(installation) is unregistered.") }
+            }
+        }
+    }
+
+    struct EraseUser: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Erases a person: their devices, and their names in the feed. There is no way back.")
+        @OptionGroup var app: AppOptions
+        @Argument(help: "The user.") var user: String
+        @Flag(help: "Does not ask.") var yes = false
+
+        func run() async throws {
+            try await orComplain {
+                try confirm("Erase \(user) in \(try app.slug())?", yes)
+                let answer = try await app.gateway.client().send("DELETE", try app.path("users", user))
+                if app.gateway.json { return sayJSON(answer) }
+                Console.say("\(answer.count("registrations")) registrations are gone.")
+            }
+        }
+    }
+}
+
+private func sayTable(_ devices: [JSONValue]) {
+    var table = TextTable("INSTALLATION", "KIND", "PROVIDER", "ENVIRONMENT", "STATE", "TOKEN", "BADGE", "USER", "TAGS")
+    for device in devices {
+        let tags = device.words("tags").joined(separator: ",")
+        table.add(
+            device.shown("installation"), device.shown("kind"), device.shown("provider"), device.shown("environment"),
+            device.shown("state"), device.shown("token"), device.shown("badge"), device.shown("user"),
+            tags.isEmpty ? "-" : tags)
+    }
+    table.isEmpty ? Console.remark("No devices.") : table.say()
+}
+
+/// What an import's answer says, line by line.
+private struct ImportOutcome {
+    let isJSON: Bool
+    private var progress = Progress("Importing")
+    private var refused = 0
+    private var last: JSONValue = .null
+    private static let refusalsShown = 20
+
+    init(isJSON: Bool) { self.isJSON = isJSON }
+
+    mutating func take(_ line: JSONValue) {
+        if isJSON { sayJSON(line) }
+        guard line.object?["line"] == nil else { return note(refusal: line) }
+        last = line
+        if !isJSON { progress.show(line.count("resume_after"), of: nil, "lines") }
+    }
+
+    private mutating func note(refusal: JSONValue) {
+        refused += 1
+        guard !isJSON, refused <= Self.refusalsShown else { return }
+        progress.end()
+        Console.say("line \(refusal.shown("line")): \(refusal.shown("detail")) [\(refusal.shown("code"))]")
+        if refused == Self.refusalsShown { Console.remark("Further refusals are only counted (--json has them all).") }
+    }
+
+    func conclude() throws(CommandFault) {
+        progress.end()
+        guard last.object?["done"]?.bool == true else {
+            let why = last.object?["detail"]?.string.map { ": \($0)" } ?? ""
+            throw CommandFault(
+                .tryAgain,
+                "the import ended behind line \(last.count("resume_after"))\(why). Send the file again; what is there "
+                    + "already stays as it is")
+        }
+        if !isJSON {
+            let changes = ["created", "refreshed", "replaced", "moved", "unchanged", "stale"].compactMap { word in
+                last.count(word) > 0 ? "\(last.count(word)) \(word)" : nil
+            }
+            Console.say("\(last.count("accepted")) accepted: " + changes.joined(separator: ", "))
+        }
+        if refused > 0 { throw CommandFault(.failed, "\(refused) lines were refused; the others are registered") }
+    }
+}

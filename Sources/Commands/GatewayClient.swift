@@ -1,0 +1,160 @@
+import AsyncHTTPClient
+import Foundation
+import JSON
+import NIOCore
+import PushModel
+
+/// The gateway's API, for commands: one request after the other.
+struct GatewayClient: Sendable {
+    let base: String
+    private let key: String
+    private static let deadline: Int64 = 60
+    private static let answerBytesMax = 64 << 20
+
+    init(base: String, key: String) {
+        self.base = base
+        self.key = key
+    }
+
+    struct Answer: Sendable {
+        let status: Int
+        let body: [UInt8]
+
+        func json() throws(CommandFault) -> JSONValue {
+            do throws(JSONError) { return try JSONReader.read(body, limits: .trusted) } catch {
+                throw CommandFault(.refused, "the gateway answered \(status) with something that is no JSON")
+            }
+        }
+    }
+
+    /// A segment of a path, or a value of a query.
+    static func escaped(_ text: String) -> String {
+        text.addingPercentEncoding(withAllowedCharacters: unreserved) ?? ""
+    }
+
+    private static let unreserved = CharacterSet(
+        charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+
+    /// `query`: those without a value are left out.
+    func get(_ path: String, _ query: [(name: String, value: String?)] = []) async throws(CommandFault) -> JSONValue {
+        try await call("GET", Self.path(path, query)).json()
+    }
+
+    static func path(_ path: String, _ query: [(name: String, value: String?)]) -> String {
+        let given = query.compactMap { pair in pair.value.map { "\(pair.name)=\(escaped($0))" } }
+        return given.isEmpty ? path : path + "?" + given.joined(separator: "&")
+    }
+
+    @discardableResult
+    func send(
+        _ method: String, _ path: String, _ body: JSONValue? = nil, idempotencyKey: String? = nil
+    ) async throws(CommandFault) -> JSONValue {
+        let answer = try await call(method, path, body?.bytes, idempotencyKey: idempotencyKey)
+        return answer.body.isEmpty ? .null : try answer.json()
+    }
+
+    func call(
+        _ method: String, _ path: String, _ body: [UInt8]? = nil, idempotencyKey: String? = nil
+    ) async throws(CommandFault) -> Answer {
+        var request = request(method, path)
+        if let idempotencyKey { request.headers.add(name: "idempotency-key", value: idempotencyKey) }
+        if let body {
+            request.headers.add(name: "content-type", value: "application/json")
+            request.body = .bytes(ByteBuffer(bytes: body))
+        }
+        let whole = request
+        let answer = try await reaching {
+            let response = try await HTTPClient.shared.execute(whole, timeout: .seconds(Self.deadline))
+            let body = try await response.body.collect(upTo: Self.answerBytesMax)
+            return Answer(status: Int(response.status.code), body: Array(body.readableBytesView))
+        }
+        guard (200..<300).contains(answer.status) else {
+            throw CommandFault(status: answer.status, body: answer.body)
+        }
+        return answer
+    }
+
+    /// Sends a file as it is read, and hands out the answer's lines as they come.
+    func stream(
+        _ path: String, file: FileHandle, _ line: (JSONValue) throws -> Void
+    ) async throws {
+        var request = request("POST", path)
+        request.headers.add(name: "content-type", value: "application/x-ndjson")
+        request.body = .stream(FileChunks(file: file), length: .unknown)
+        let whole = request
+        let response = try await reaching {
+            try await HTTPClient.shared.execute(whole, deadline: .distantFuture)
+        }
+        let status = Int(response.status.code)
+        guard status == 200 else {
+            let body = try await reaching { try await response.body.collect(upTo: Self.answerBytesMax) }
+            throw CommandFault(status: status, body: Array(body.readableBytesView))
+        }
+        var held: [UInt8] = []
+        var chunks = response.body.makeAsyncIterator()
+        while let chunk = try await next(&chunks) {
+            held += chunk.readableBytesView
+            while let end = held.firstIndex(of: UInt8(ascii: "\n")) {
+                if end > 0 { try line(try Answer(status: 200, body: Array(held[..<end])).json()) }
+                held.removeSubrange(...end)
+            }
+        }
+        if !held.isEmpty { try line(try Answer(status: 200, body: held).json()) }
+    }
+
+    private func next(
+        _ chunks: inout HTTPClientResponse.Body.AsyncIterator
+    ) async throws(CommandFault) -> ByteBuffer? {
+        do { return try await chunks.next() } catch { throw unreachable(error) }
+    }
+
+    private func request(_ method: String, _ path: String) -> HTTPClientRequest {
+        var request = HTTPClientRequest(url: base + path)
+        request.method = .RAW(value: method)
+        request.headers.add(name: "authorization", value: "Bearer \(key)")
+        return request
+    }
+
+    private func reaching<Result>(_ body: () async throws -> Result) async throws(CommandFault) -> Result {
+        do { return try await body() } catch { throw unreachable(error) }
+    }
+
+    private func unreachable(_ error: any Error) -> CommandFault {
+        CommandFault(
+            .unreachable,
+            "the gateway at \(base) can't be reached: \(error). Is it running, and is this its address (--url)?")
+    }
+}
+
+/// A file in pieces.
+private struct FileChunks: AsyncSequence, Sendable {
+    let file: FileHandle
+    private static let chunkBytes = 65_536
+
+    struct AsyncIterator: AsyncIteratorProtocol {
+        let file: FileHandle
+
+        mutating func next() async throws -> ByteBuffer? {
+            guard let data = try file.read(upToCount: FileChunks.chunkBytes), !data.isEmpty else { return nil }
+            return ByteBuffer(bytes: data)
+        }
+    }
+
+    func makeAsyncIterator() -> AsyncIterator { AsyncIterator(file: file) }
+}
+
+extension JSONValue {
+    /// A member's string, or what is shown where there is none.
+    func shown(_ name: String) -> String {
+        switch object?[name] {
+        case .string(let text)?: text
+        case .number(let number)?: number.integer.map(String.init) ?? String(number.double)
+        case .bool(let claim)?: claim ? "yes" : "no"
+        default: "-"
+        }
+    }
+
+    func words(_ name: String) -> [String] { object?[name]?.array?.compactMap(\.string) ?? [] }
+
+    func count(_ name: String) -> Int64 { object?[name]?.integer ?? 0 }
+}

@@ -1,0 +1,79 @@
+import ArgumentParser
+import Foundation
+
+/// Which gateway is spoken to, and with which key. A key is never an argument: everybody on the machine reads those.
+struct GatewayOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "Where the gateway listens (else CARILLON_URL, else http://127.0.0.1:8080).", valueName: "url"))
+    var url: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "A file whose first line is the API key (else CARILLON_KEY holds it, else data/admin-key).",
+            valueName: "path"))
+    var keyFile: String?
+
+    @Flag(help: "Prints the gateway's answer as JSON, for scripts.")
+    var json = false
+
+    func client() throws(CommandFault) -> GatewayClient {
+        let environment = ProcessInfo.processInfo.environment
+        let text = url ?? environment["CARILLON_URL"] ?? "http://127.0.0.1:8080"
+        guard let parts = URL(string: text), let scheme = parts.scheme, ["http", "https"].contains(scheme),
+            parts.host()?.isEmpty == false
+        else { throw CommandFault(.usage, "\(text) is no URL such as http://127.0.0.1:8080") }
+        return GatewayClient(base: text.hasSuffix("/") ? String(text.dropLast()) : text, key: try key(environment))
+    }
+
+    private func key(_ environment: [String: String]) throws(CommandFault) -> String {
+        if keyFile == nil, let key = environment["CARILLON_KEY"], !key.isEmpty { return key }
+        let path = keyFile ?? (environment["CARILLON_DATA_DIR"] ?? "data") + "/admin-key"
+        guard let contents = FileManager.default.contents(atPath: path) else {
+            throw CommandFault(
+                .noPermission,
+                "no API key: \(path) can't be read. Put a key into CARILLON_KEY, or name its file with --key-file")
+        }
+        let line = String(decoding: contents, as: UTF8.self).prefix { !$0.isNewline }
+        guard !line.isEmpty else { throw CommandFault(.noPermission, "\(path) holds no API key") }
+        return String(line)
+    }
+}
+
+/// The same for what belongs to one app.
+struct AppOptions: ParsableArguments {
+    @OptionGroup(title: "Gateway")
+    var gateway: GatewayOptions
+
+    @Option(help: ArgumentHelp("The app (else CARILLON_APP).", valueName: "slug"))
+    var app: String?
+
+    func slug() throws(CommandFault) -> String {
+        guard let slug = app ?? ProcessInfo.processInfo.environment["CARILLON_APP"], !slug.isEmpty else {
+            throw CommandFault(.usage, "which app? Name it with --app, or in CARILLON_APP")
+        }
+        return slug
+    }
+
+    /// The path of something of the app's.
+    func path(_ segments: String...) throws(CommandFault) -> String {
+        "/v1/apps/" + ([try slug()] + segments).map(GatewayClient.escaped).joined(separator: "/")
+    }
+}
+
+/// A file's bytes; "-" is standard input.
+func contents(ofFile path: String) throws(CommandFault) -> [UInt8] {
+    if path == "-" { return Array(FileHandle.standardInput.readDataToEndOfFile()) }
+    guard let data = FileManager.default.contents(atPath: path) else {
+        throw CommandFault(.usage, "\(path) can't be read")
+    }
+    return Array(data)
+}
+
+func text(ofFile path: String) throws(CommandFault) -> String {
+    let bytes = try contents(ofFile: path)
+    guard let text = String(validating: bytes, as: UTF8.self) else {
+        throw CommandFault(.usage, "\(path) is not UTF-8 text")
+    }
+    return text
+}

@@ -1,0 +1,44 @@
+import Commands
+import JSON
+import Testing
+
+@Suite("A notification drawn in characters")
+struct PhonePictureTests {
+    private func json(_ text: String) throws -> JSONValue { try JSONReader.read(Array(text.utf8)) }
+
+    @Test("has every line as wide as its frame, whatever is said")
+    func frame() throws {
+        let long = String(repeating: "unbreakable", count: 9)
+        for body in ["x", "Twelve o'clock, and all is well in the garden and beyond it", long, "one\ntwo", ""] {
+            var picture = PhonePicture(app: "garden")
+            picture.title = "Noon"
+            picture.body = body
+            let lines = picture.lines
+            #expect(Set(lines.map(\.count)) == [46], "\(body)")
+            let shown = lines.joined().filter { $0.isLetter }
+            #expect(shown.contains(body.filter(\.isLetter)))
+        }
+    }
+
+    @Test("tells of an APNs payload what a person would see, and beside it what nobody sees")
+    func apns() throws {
+        let payload = try json(
+            #"{"aps":{"alert":{"title":"Noon","subtitle":"Bell","body":"Twelve"},"badge":3,"sound":"default"},"id":"4"}"#
+        )
+        let picture = PhonePicture(apns: payload, app: "garden")
+        #expect(picture.title == "Noon" && picture.subtitle == "Bell" && picture.body == "Twelve")
+        #expect(picture.lines.last == "  badge 3 · sound default · data id")
+        #expect(PhonePicture(apns: try json(#"{"aps":{"alert":"Ring"}}"#), app: "a").body == "Ring")
+        let silent = PhonePicture(apns: try json(#"{"aps":{"content-available":1}}"#), app: "a")
+        #expect(silent.lines.contains { $0.contains("nothing is shown") } && silent.remarks == ["wakes the app"])
+    }
+
+    @Test("tells of FCM's request what Android shows, its own part before the common one")
+    func fcm() throws {
+        let request = try json(
+            #"{"message":{"notification":{"title":"Noon","body":"Twelve"},"android":{"notification":{"title":"Midday"}}}}"#
+        )
+        let picture = PhonePicture(fcm: request, app: "garden")
+        #expect(picture.title == "Midday" && picture.body == "Twelve")
+    }
+}

@@ -1,0 +1,99 @@
+import Foundation
+import JSON
+import Testing
+
+extension Journeys {
+    @Suite("The command line beside a gateway")
+    struct CommandLineTests {
+        @Test("takes an operator from an empty gateway to an account of a push, and a script gets JSON and exit codes")
+        func wholeWay() async throws {
+            let live = [Device](.live, 3)
+            let gone = [Device](.gone, 1)
+            try await World.within { world in
+                let gateway = try await world.gateway()
+                func run(_ arguments: String..., code: Int32 = 0) async throws -> (printed: String, said: String) {
+                    let outcome = try await world.command(arguments, gateway)
+                    #expect(outcome.code == code, "carillon \(arguments): \(outcome.printed)\(outcome.said)")
+                    return (outcome.printed, outcome.said)
+                }
+                #expect(try await run("apps", "create", "garden", "--name", "The Garden").printed.contains("garden"))
+                let key = try world.writeSigningKey("AuthKey_GARDEN1234.p8")
+                let added = try await run(
+                    "credentials", "add", "--p8", key, "--team-id", "TEAMID1234", "--topic", "com.example.garden",
+                    "--activate")
+                #expect(added.printed.contains("active") && !added.printed.contains("PRIVATE"))
+                let file = world.folder.appending(path: "devices.ndjson")
+                let lines = (live + gone).map { $0.registration() } + [#"{"installation": "broken"}"#]
+                try Data(lines.joined(separator: "\n").utf8).write(to: file)
+                let imported = try await run("devices", "import", file.path(percentEncoded: false), code: 1)
+                #expect(imported.printed.contains("4 accepted: 4 created"))
+                #expect(imported.printed.contains("line 5:") && imported.said.contains("1 lines were refused"))
+                #expect(try await run("devices", "list").printed.split(separator: "\n").count == 5)
+
+                let asked = try await run("send", "--all", "--title", "Noon", "--body", "Twelve o'clock", code: 64)
+                #expect(asked.said.contains("--yes"))
+                let sent = try await run(
+                    "send", "--all", "--title", "Noon", "--body", "Twelve o'clock", "--badge", "increment", "--yes")
+                #expect(sent.printed.contains("3  accepted") && sent.printed.contains("1 Unregistered"))
+                #expect(try await world.production.receipts(of: live) == .onceEach(3))
+
+                let listed = try await run("messages", "list", "--json")
+                let id = try #require(try JSONReader.read(Array(listed.printed.utf8)).array?[0].object?["id"]?.string)
+                #expect(try await run("messages", "watch", id).printed.contains("finished"))
+                #expect(try await run("messages", "failures", id).printed.contains("Unregistered"))
+                #expect(try await run("messages", "push", id, live[0].installation).printed.contains("accepted"))
+                try await gateway.stopGently()
+                #expect(try await run("apps", "list", code: 69).said.contains("can't be reached"))
+            }
+        }
+
+        @Test("makes keys that open their part, and says what another one would")
+        func keys() async throws {
+            try await World.within { world in
+                let gateway = try await world.gateway()
+                try await gateway.api.expect(201, "POST", "/v1/apps", #"{"slug": "garden", "name": "Garden"}"#)
+                let made = try await world.command(
+                    ["keys", "create", "backend", "--app", "garden", "--scopes", "devices"], gateway)
+                let key = made.printed.trimmingCharacters(in: .whitespacesAndNewlines)
+                #expect(made.code == 0 && key.hasPrefix("carillon_") && !made.said.contains(key))
+                #expect(try await world.command(["devices", "list"], gateway, key: key).code == 0)
+                let refused = try await world.command(["messages", "list"], gateway, key: key)
+                #expect(refused.code == 77 && refused.said.contains(#""messages" or "broadcast""#))
+                let list = try await world.command(["keys", "list", "--app", "garden"], gateway)
+                let id = try #require(list.printed.split(separator: "\n").last?.split(separator: " ").first)
+                #expect(!list.printed.contains(key) && list.printed.contains("backend"))
+                #expect(try await world.command(["keys", "revoke", String(id), "--app", "garden"], gateway).code == 0)
+                #expect(try await world.command(["devices", "list"], gateway, key: key).code == 77)
+                try await gateway.stopGently()
+            }
+        }
+
+        @Test("shows what phones would get, and tests on some before it sends to all")
+        func previewAndTest() async throws {
+            let live = [Device](.live, 3)
+            try await World.within { world in
+                let gateway = try await world.gateway()
+                try await world.furnish(.garden, live, through: gateway)
+                let preview = try await world.command(
+                    ["send", "--all", "--title", "Noon", "--body", "Twelve o'clock", "--preview"], gateway)
+                #expect(preview.code == 0)
+                for words in ["An iPhone: push type alert, priority 10", "| Twelve o'clock", "An Android phone:"] {
+                    #expect(preview.printed.contains(words), "\(preview.printed)")
+                }
+                #expect(await world.production.simulator.summary().requests == 0)
+
+                // One that fails stops the rest.
+                let name = live[0].installation
+                let stopped = try await world.command(
+                    ["send", "--all", "--body", "Twelve o'clock", "--test-to", "nobody", "--yes"], gateway)
+                #expect(stopped.code == 1 && stopped.said.contains("nobody else"))
+                #expect(await world.production.simulator.summary().requests == 0)
+                let sent = try await world.command(
+                    ["send", "--all", "--body", "Twelve o'clock", "--test-to", name, "--yes"], gateway)
+                #expect(sent.code == 0)
+                #expect(await world.production.simulator.summary().requests == 1 + live.count)
+                try await gateway.stopGently()
+            }
+        }
+    }
+}
