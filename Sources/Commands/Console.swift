@@ -102,3 +102,12 @@ extension Console {
         FileHandle.standardError.write(Data(question.utf8))
     }
 }
+
+extension Console {
+    /// Whether answers are read on a terminal, where some may stand out.
+    static var isColoured: Bool {
+        let environment = ProcessInfo.processInfo.environment
+        return isatty(FileHandle.standardOutput.fileDescriptor) == 1 && environment["NO_COLOR"] == nil
+            && environment["TERM"].map { $0 != "dumb" } ?? false
+    }
+}

@@ -103,7 +103,7 @@ enum House {
             "Commands", .roof,
             [
                 "PushModel", "JSON", "Encodings", "DeliveryRules", "APNs", "FCM", "Reactor", "Delivery", "GatewayAPI",
-                "ArgumentParser", "AsyncHTTPClient", "NIOCore", "Foundation",
+                "ArgumentParser", "AsyncHTTPClient", "NIOCore", "NIOSSL", "Foundation", "Synchronization",
             ]),
         Room(
             "Gateway", .roof,

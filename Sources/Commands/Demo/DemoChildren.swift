@@ -1,0 +1,129 @@
+import Foundation
+import Synchronization
+
+/// The programs that a demo starts, this one's own executable in its other roles. Ended with it.
+final class DemoChildren: Sendable {
+    let executable = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().path
+    private let running = Mutex<[Child]>([])
+    private static let patience: Duration = .seconds(120)
+    private static let pause: Duration = .milliseconds(50)
+
+    struct Child: Sendable {
+        let name: String
+        let process: ProcessHandle
+        let output: String
+        let log: String
+
+        /// What it said last, for whoever has to find out why it ended.
+        var lastWords: String {
+            let text = (try? String(contentsOfFile: log, encoding: .utf8)) ?? ""
+            return text.split(separator: "\n").suffix(3).joined(separator: "; ")
+        }
+    }
+
+    /// A child of Foundation's, which may be asked from any thread.
+    final class ProcessHandle: Sendable {
+        private let process: Mutex<Process>
+
+        let id: Int32
+
+        init(_ process: sending Process) {
+            id = process.processIdentifier
+            self.process = Mutex(process)
+        }
+
+        var isRunning: Bool { process.withLock { $0.isRunning } }
+        func terminate() { process.withLock { if $0.isRunning { $0.terminate() } } }
+    }
+
+    func start(
+        _ name: String, _ arguments: [String], _ environment: [String: String], in folder: DemoFolder
+    ) throws(CommandFault) -> Child {
+        let (output, log) = (folder.file(name + ".out"), folder.file(name + ".log"))
+        for file in [output, log] { FileManager.default.createFile(atPath: file, contents: nil) }
+        let process = Process()
+        process.executableURL = URL(filePath: executable)
+        process.arguments = arguments
+        process.environment = Self.inherited.merging(environment) { _, new in new }
+        process.standardInput = FileHandle.nullDevice
+        process.standardOutput = FileHandle(forWritingAtPath: output)
+        process.standardError = FileHandle(forWritingAtPath: log)
+        do { try process.run() } catch { throw CommandFault(.failed, "\(executable) can't be started: \(error)") }
+        let child = Child(name: name, process: ProcessHandle(process), output: output, log: log)
+        let ids = running.withLock { running in
+            running.append(child)
+            return running.map { String($0.process.id) }
+        }
+        try? Data(ids.joined(separator: "\n").utf8).write(to: URL(filePath: folder.file(Self.idsFile)))
+        return child
+    }
+
+    private static let idsFile = "children"
+
+    /// A demo that was killed leaves its programs behind, which would deliver to the stand-ins of then.
+    static func endLeftovers(in folder: DemoFolder) async {
+        let text = (try? String(contentsOfFile: folder.file(idsFile), encoding: .utf8)) ?? ""
+        for id in text.split(separator: "\n").compactMap({ Int32($0) }) where isLeftover(id, of: folder) {
+            kill(id, SIGTERM)
+            while isLeftover(id, of: folder) { try? await Task.sleep(for: pause) }
+        }
+    }
+
+    /// A process of that id, which has the folder's output open: ids are used again by others.
+    private static func isLeftover(_ id: Int32, of folder: DemoFolder) -> Bool {
+        let output = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(id)/fd/1")) ?? ""
+        return output.hasPrefix(URL(filePath: folder.path).resolvingSymlinksInPath().path + "/")
+    }
+
+    /// Settings of this process's own gateway decide nothing here.
+    private static let inherited = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("CARILLON_") }
+
+    /// What `look` finds, once it finds something; nil where the child ended first.
+    func wait<Found>(for child: Child, _ look: () -> Found?) async throws -> Found? {
+        let clock = ContinuousClock()
+        let limit = clock.now + Self.patience
+        while clock.now < limit {
+            if let found = look() { return found }
+            guard child.process.isRunning else { return look() }
+            try await Task.sleep(for: Self.pause)
+        }
+        throw CommandFault(.failed, "\(child.name) did not get ready in two minutes; its log is \(child.log)")
+    }
+
+    /// The last started first: the gateway before the stand-ins that it sends to.
+    func stop() async {
+        let children = running.withLock { running in
+            defer { running = [] }
+            return running
+        }
+        for child in children.reversed() {
+            child.process.terminate()
+            while child.process.isRunning { try? await Task.sleep(for: Self.pause) }
+        }
+    }
+
+    /// Until somebody asks for the end, or a child ends by itself.
+    func stayUp() async throws {
+        let signals = [SIGINT, SIGTERM].map { number in
+            signal(number, SIG_IGN)
+            let source = DispatchSource.makeSignalSource(signal: number)
+            return source
+        }
+        let (asked, end) = AsyncStream.makeStream(of: Void.self)
+        for source in signals {
+            source.setEventHandler { end.yield() }
+            source.resume()
+        }
+        let children = running.withLock { $0 }
+        let watching = Task {
+            while children.allSatisfy(\.process.isRunning) { try await Task.sleep(for: .milliseconds(500)) }
+            end.yield()
+        }
+        for await _ in asked { break }
+        watching.cancel()
+        for source in signals { source.cancel() }
+        if let ended = children.first(where: { !$0.process.isRunning }), !ended.lastWords.isEmpty {
+            throw CommandFault(.failed, "\(ended.name) ended: \(ended.lastWords)")
+        }
+    }
+}

@@ -1,0 +1,92 @@
+import ArgumentParser
+import Foundation
+import JSON
+
+/// `carillon demo`: the whole thing at work on this machine, and its account.
+package struct DemoCommand: AsyncParsableCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "demo", abstract: "Shows the whole thing at work on this machine.",
+        discussion: """
+            Starts a gateway with a PostgreSQL of its own, and stand-ins of APNs and FCM; registers installations (APNs \
+            production and sandbox, FCM; three languages, some dead); broadcasts to them in their languages, with a badge; \
+            and shows the account, and what two phones received. It stays up for trying things out, until Ctrl-C.
+
+            What it makes lies in --folder, and is used again by the next run.
+            """)
+
+    @Option(help: ArgumentHelp("Where everything lies that it makes.", valueName: "path")) var folder = "data/demo"
+    @Option(help: ArgumentHelp("How many installations.", valueName: "count")) var installations = 1_000
+    @Option(help: ArgumentHelp("The gateway's port; another one where it is taken.", valueName: "port"))
+    var port: UInt16 = 8_080
+    @Flag(help: "Ends after the account.") var once = false
+
+    package init() {}
+
+    package func validate() throws {
+        guard (100...1_000_000).contains(installations) else {
+            throw ValidationError("--installations takes 100 to 1000000.")
+        }
+    }
+
+    package func run() async throws {
+        try await orComplain {
+            try await DemoFolder(path: folder).locked { folder in
+                let children = DemoChildren()
+                let outcome: Result<Void, any Error>
+                do { outcome = .success(try await show(folder, children)) } catch { outcome = .failure(error) }
+                await children.stop()
+                try outcome.get()
+            }
+        }
+    }
+
+    private func show(_ folder: DemoFolder, _ children: DemoChildren) async throws {
+        headline("Starting stand-ins of APNs and FCM, and the gateway with a PostgreSQL of its own")
+        let standIns = try await DemoStandIns(folder, children)
+        let gateway = try await DemoGateway(folder, standIns, port: port, children)
+        Console.say("gateway    \(gateway.client.base)   (API key in \(gateway.keyFile))")
+        Console.say("stand-ins  APNs \(standIns.production), sandbox \(standIns.sandbox), FCM \(standIns.fcm)")
+
+        let story = DemoStory(gateway: gateway, standIns: standIns, installations: installations)
+        headline("An app with its credentials, and \(installations) installations")
+        try await story.furnish(folder)
+        headline("A broadcast in everybody's language, which raises the badge")
+        let account = try await story.broadcast()
+        AccountText(account).say()
+        try await story.checkAccount(account)
+        headline("What two phones received")
+        try await story.showPhones()
+        headline("What the app's backend reads about its dead tokens")
+        try await story.showFeedback()
+        guard !once else { return }
+        headline("It stays up until Ctrl-C. Try, in another terminal:")
+        for line in story.suggestions(program: children.executable) { Console.say("  " + line) }
+        try await children.stayUp()
+    }
+
+    private func headline(_ text: String) {
+        Console.say("")
+        Console.say(Console.isColoured ? "\u{1b}[1m\(text)\u{1b}[0m" : text)
+    }
+}
+
+/// One demo at a time lives in a folder.
+struct DemoFolder: Sendable {
+    let path: String
+
+    func file(_ name: String) -> String { path + "/" + name }
+
+    func locked(_ body: (DemoFolder) async throws -> Void) async throws {
+        do { try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true) } catch {
+            throw CommandFault(.usage, "\(path) can't be made")
+        }
+        let lock = open(file("lock"), O_CREAT | O_RDWR | O_CLOEXEC, 0o600)
+        guard lock >= 0 else { throw CommandFault(.usage, "\(path) can't be written to") }
+        defer { close(lock) }
+        guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
+            throw CommandFault(.failed, "another demo is running in \(path); end it, or name another --folder")
+        }
+        await DemoChildren.endLeftovers(in: self)
+        try await body(self)
+    }
+}
