@@ -17,6 +17,10 @@ struct Ledger: Sendable {
     /// Pushes that no provider saw, since it has no form of them.
     private(set) var refusedHere: Set<PushPair> = []
     private(set) var leases = 0
+    /// The other environment, as a lease offered it. Looked up, never walked.
+    private var offers: [LeaseName: EnvironmentOffer] = [:]
+    /// Tokens, by generation, for which both environments were asked.
+    private var compared: Set<TokenName> = []
     private var samples: [(route: RouteID, sample: AnswerSample, at: WallInstant)] = []
 
     struct PairStanding: Sendable {
@@ -70,6 +74,20 @@ struct Ledger: Sendable {
 
     mutating func disturb(_ registration: RegistrationID) { disturbed.insert(registration) }
 
+    mutating func offer(_ parcel: LeasedParcel) {
+        var offer = EnvironmentOffer(isThere: parcel.otherEnvironment != nil)
+        for member in parcel.members where member.standing == .present {
+            let name = TokenName(registration: member.registration, generation: member.generation)
+            offer.generations[member.registration] = member.generation
+            if compared.contains(name) { offer.compared.insert(name) }
+        }
+        offers[LeaseName(parcel: parcel.id, epoch: parcel.epoch)] = offer
+    }
+
+    func offer(_ lease: LeaseName) -> EnvironmentOffer? { offers[lease] }
+
+    mutating func compare(_ token: TokenName) { compared.insert(token) }
+
     mutating func refuseHere(_ pair: PushPair) { refusedHere.insert(pair) }
 
     mutating func setBadge(_ badge: Int32, of registration: RegistrationID) { badges[registration] = badge }
@@ -85,6 +103,21 @@ struct Ledger: Sendable {
         case .value(let badge): badges[pair.registration] = badge
         }
     }
+}
+
+/// One token of a registration: what was found out about it says nothing of the next.
+struct TokenName: Hashable, Sendable {
+    let registration: RegistrationID
+    let generation: TokenGeneration
+}
+
+/// What a lease knew of the other environment.
+struct EnvironmentOffer: Sendable {
+    /// There is a credential for it.
+    let isThere: Bool
+    var generations: [RegistrationID: TokenGeneration] = [:]
+    /// Those that both environments had been asked about by then.
+    var compared: Set<TokenName> = []
 }
 
 /// A promise that did not hold.

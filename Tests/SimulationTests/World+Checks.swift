@@ -57,6 +57,7 @@ extension SimulatedWorld {
             if let wrong = ledger.end(PushPair(message: before.message, registration: member)) { fail("P2", wrong) }
         }
         if let sum = store.brokenSum { fail("P2", sum) }
+        bookElsewhere(settlement, before)
     }
 
     /// No stream opens for a parcel that somebody else may hold.

@@ -19,9 +19,27 @@ extension SimulatedWorld {
     mutating func lane(of route: ReadyRoute, _ index: Int) -> LaneKey? {
         let place = LanePlace(route.provider, route.environment)
         let credential = credential(inSlot: slot(route.app, place))
+        if place == .sandbox && !plan.hasSandbox { return nil }
         if weather.missing.contains(where: { $0.credential == credential && now < $0.until }) { return nil }
         if place == .google, !freshen(credential, index) { return nil }
         return LaneKey(credential)
+    }
+
+    /// Who may send for an app to which environment, as the database knows it.
+    var senders: [SenderRow] {
+        var senders: [SenderRow] = []
+        for app in 1...plan.apps {
+            for place in [LanePlace.production, .sandbox] where place == .production || plan.hasSandbox {
+                let credential = credential(inSlot: slot(AppID(Int64(app)), place))
+                if weather.missing.contains(where: { $0.credential == credential && now < $0.until }) { continue }
+                let refusal = weather.refused.first { $0.credential == credential && now < $0.until }
+                senders.append(
+                    SenderRow(
+                        app: AppID(Int64(app)), environment: place.environment,
+                        blockedUntil: refusal.map { Self.wall(at: $0.until) }))
+            }
+        }
+        return senders
     }
 
     /// One slot's credential is refused, is missing for a while, or is rotated.

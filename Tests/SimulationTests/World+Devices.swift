@@ -9,7 +9,10 @@ struct SimulatedDevice: Sendable {
     let kind: TokenKind
     var provider: Provider
     var token: DeviceToken
+    /// Where Apple knows the token.
     var environment: PushEnvironment
+    /// The app says the other one.
+    var isMistaken = false
 
     var installation: String { "phone-\(app.value)-\(number)" }
 }
@@ -26,6 +29,7 @@ extension SimulatedWorld {
     private mutating func unpack(_ app: AppID, _ number: Int) {
         let provider: Provider = random.happens(perMille: plan.fcmDevices) ? .fcm : .apns
         let isSandbox = provider == .apns && random.happens(perMille: 150)
+        let isMistaken = provider == .apns && random.happens(perMille: plan.mistaken)
         var kinds = [TokenKind.alert]
         if provider == .apns, random.happens(perMille: plan.manyKinds) {
             for content in SimulatedContent.allCases where random.happens(perMille: 400) {
@@ -37,7 +41,8 @@ extension SimulatedWorld {
             let token = providers.issueToken(provider, kind, environment)
             devices.append(
                 SimulatedDevice(
-                    app: app, number: number, kind: kind, provider: provider, token: token, environment: environment))
+                    app: app, number: number, kind: kind, provider: provider, token: token, environment: environment,
+                    isMistaken: isMistaken))
             register(devices.count - 1)
             spoil(devices.count - 1)
         }
@@ -68,9 +73,15 @@ extension SimulatedWorld {
         store.register(
             DeviceRegistration(
                 installation: phone.installation, kind: phone.kind, provider: phone.provider,
-                environment: phone.environment, token: phone.token, user: .set(user(of: phone)),
+                environment: environmentSaid(by: phone), token: phone.token, user: .set(user(of: phone)),
                 tags: .set(tags(of: phone))), app: phone.app, now: wall)
         if let holder { ledger.disturb(holder.id) }
+    }
+
+    /// What the registry is told.
+    func environmentSaid(by phone: SimulatedDevice) -> PushEnvironment {
+        guard plan.hasSandbox else { return .production }
+        return phone.isMistaken ? phone.environment.other : phone.environment
     }
 
     /// Three phones a person.
@@ -90,7 +101,7 @@ extension SimulatedWorld {
         scheduleDeviceEvent()
         let device = random.below(devices.count)
         let phone = devices[device]
-        switch random.below(10) {
+        switch random.below(11) {
         case 0, 1: register(device)
         case 2: replaceToken(device, phone.provider, phone.environment)
         case 3: replaceToken(device, phone.provider, phone.provider == .apns ? phone.environment.other : .production)
@@ -98,7 +109,8 @@ extension SimulatedWorld {
         case 5: remove(device)
         case 6: uninstallOrReturn(device)
         case 7: changeSides(device)
-        case 8: setBadge(device, to: Int32(random.below(50)))
+        case 8: mend(device)
+        case 9: setBadge(device, to: Int32(random.below(50)))
         default: setBadge(device, to: max(0, (row(of: device)?.badge ?? 0) - 2))
         }
     }
@@ -118,7 +130,15 @@ extension SimulatedWorld {
     private mutating func changeSides(_ device: Int) {
         guard devices[device].kind == .alert, plan.fcmDevices > 0 else { return }
         incidents.sidesChanged += 1
+        devices[device].isMistaken = false
         replaceToken(device, devices[device].provider == .fcm ? .apns : .fcm, .production)
+    }
+
+    /// The app learns where it is.
+    private mutating func mend(_ device: Int) {
+        guard devices[device].isMistaken else { return }
+        devices[device].isMistaken = false
+        register(device)
     }
 
     /// Restored from another phone's backup: its token comes along, and belongs here now.
@@ -130,6 +150,7 @@ extension SimulatedWorld {
         devices[device].provider = other.provider
         devices[device].token = other.token
         devices[device].environment = other.environment
+        devices[device].isMistaken = other.isMistaken
         register(device)
     }
 

@@ -10,6 +10,7 @@ extension SimulatedWorld {
         for pair in ledger.pairs { checkPair(pair) }
         checkBadges()
         checkDeadAreRetired()
+        checkFoundAreRemembered()
         for index in processes.indices { checkNothingIsHeld(index) }
     }
 
@@ -141,7 +142,8 @@ extension SimulatedWorld {
     /// A death that was told, settled and is younger than the registration has retired it.
     private mutating func checkDeadAreRetired() {
         for seen in providers.log {
-            guard seen.answer.word.saysDead, !seen.push.isAnswerLost,
+            // Of a token that is not its own an environment can't know more than that (decision 0016).
+            guard seen.answer.word.saysDead, !seen.push.isElsewhere, !seen.push.isAnswerLost,
                 !ledger.hasLapsed(seen.push.lease), let row = store.registration(seen.push.registration)
             else { continue }
             let since = seen.answer.since ?? seen.push.leasedAt

@@ -165,7 +165,7 @@ extension SimulatedWorld {
             token: DeviceToken(bytes: Array(lease.parcel.tokens[start..<start + Int(member.tokenCount)])),
             provider: provider, kind: forms[lease.parcel.message]?.kind ?? .alert,
             access: provider == .fcm ? access(of: processes[index].lanes[lane], index) : nil,
-            leasedAt: lease.parcel.leasedAt,
+            isElsewhere: lease.parcel.home != nil, leasedAt: lease.parcel.leasedAt,
             apnsID: PushIdentity.apnsID(message: lease.parcel.message, registration: member.registration),
             badge: member.badge, leaseNumber: lease.number, openedAt: now,
             isAnswerLost: isFaulty

@@ -56,7 +56,7 @@ extension SimulatedWorld {
         case 1: return .users(chosen.map(user(of:)) + ["nobody-\(number)"])
         default:
             let fitting = chosen.filter { $0.kind == kind || $0.provider == .fcm || random.happens(perMille: 100) }
-            var targets = fitting.map { target($0.provider, $0.token, $0.environment) }
+            var targets = fitting.map { target($0.provider, $0.token, environmentSaid(by: $0)) }
             targets.append(target(.apns, providers.issueToken(.apns, kind, .production), .production))
             targets.append(target(.fcm, providers.issueToken(.fcm, .alert, .production), .production))
             return .tokens(targets)

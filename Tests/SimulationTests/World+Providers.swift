@@ -9,10 +9,12 @@ extension SimulatedWorld {
         if isSenderGone, random.happens(perMille: 300) { return }
         checkTarget(push)
         let answer = answer(to: push)
-        if answer.word.saysDead {
+        if answer.word.saysDead, !push.isElsewhere {
             providers[push.provider, push.token].goneSaid.append(answer.since ?? push.leasedAt)
         }
-        if answer.word.doubtsToken { providers[push.provider, push.token].doubtSaid.append(push.leasedAt) }
+        if answer.word.doubtsToken || answer.word.saysDead && push.isElsewhere {
+            providers[push.provider, push.token].doubtSaid.append(push.leasedAt)
+        }
         providers.note(push, answer, at: now)
         guard !push.isAnswerLost else { return }
         queue.put(

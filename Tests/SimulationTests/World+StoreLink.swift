@@ -63,11 +63,15 @@ extension SimulatedWorld {
     }
 
     private mutating func applyLease(_ request: LeaseRequest, _ owner: ProcessID) -> StoreReply {
+        store.senders = senders
         let parcel = store.lease(
             route: request.route, owner: owner, leaseFor: plan.settings.leaseLength, knownFormats: [1, 2],
             scope: request.scope, now: wall)
         let number = ledger.noteLease()
-        if let parcel { book(parcel) }
+        if let parcel {
+            book(parcel)
+            ledger.offer(parcel)
+        }
         return .leased(parcel, number: number)
     }
 
@@ -111,6 +115,7 @@ extension SimulatedWorld {
     private mutating func applyVerdicts(_ pending: PendingSettle) {
         let before = pending.verdicts.compactMap { store.registration($0.registration) }
         _ = store.applyVerdicts(pending.verdicts, now: wall)
+        bookCompared(before)
         for row in before {
             checkRetired(row)
             checkSuspected(row)

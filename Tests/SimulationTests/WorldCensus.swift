@@ -36,6 +36,9 @@ struct WorldCensus: Equatable, Sendable {
         case mixed = "messages for both providers"
         case paced = "requests that wait for their pace"
         case accessRenewed = "access tokens renewed"
+        case triedElsewhere = "tokens tried in the other environment"
+        case found = "tokens found there"
+        case refusedInBoth = "tokens refused in both"
         case sidesChanged = "installations that changed providers"
     }
 
@@ -53,6 +56,9 @@ struct WorldCensus: Equatable, Sendable {
         count(.drains, world.incidents.drains)
         count(.paced, world.incidents.paced)
         count(.accessRenewed, world.incidents.accessRenewed)
+        count(.triedElsewhere, world.incidents.triedElsewhere)
+        count(.found, world.incidents.found)
+        count(.refusedInBoth, world.incidents.refusedInBoth)
         count(.sidesChanged, world.incidents.sidesChanged)
         for told in world.store.feedback { count(told) }
         for message in world.store.messages {
@@ -137,6 +143,10 @@ struct WorldIncidents: Sendable {
     var paced = 0
     /// Access tokens that took the place of refused ones.
     var accessRenewed = 0
+    /// Pushes that their own environment did not know.
+    var triedElsewhere = 0
+    var found = 0
+    var refusedInBoth = 0
     /// Installations that went over to another provider.
     var sidesChanged = 0
 }

@@ -101,6 +101,8 @@ struct WirePush: Sendable {
     let kind: TokenKind
     /// With what it is allowed in: FCM's only.
     let access: FCMAccessToken?
+    /// Its registration's own environment refused it.
+    let isElsewhere: Bool
     /// When the database leased its parcel.
     let leasedAt: WallInstant
     let apnsID: UniversalID

@@ -16,6 +16,10 @@ struct WorldPlan: Sendable {
     var streamsMax: Int
     /// In a thousand installations.
     var fcmDevices = 0
+    /// In a thousand of Apple's installations: they name the wrong environment.
+    var mistaken = 0
+    /// The apps have credentials for APNs' sandbox too. Without, everything is registered for production.
+    var hasSandbox = true
     /// In a thousand of Apple's installations: they have tokens of other kinds too.
     var manyKinds = 0
     /// How fast a lane to FCM may send; nil: as it likes.
@@ -159,6 +163,8 @@ struct WorldPlan: Sendable {
         accessSeconds = random.pick([3_599, 3_599, 90])
         accessFailed = random.pick([0, 0, 300])
         revocationEvery = random.pick([nil, nil, .seconds(10), .seconds(60)])
+        mistaken = random.pick([0, 0, 100, 500])
+        hasSandbox = !random.happens(perMille: 150)
     }
 
     /// A world in which nothing goes wrong: for stories about one thing that does.

@@ -1,0 +1,77 @@
+import DeliveryRules
+import PushModel
+import Testing
+
+/// Worlds in which half of the phones name the wrong environment of APNs, and nothing else goes wrong.
+@Suite("Phones that name the wrong environment")
+struct EnvironmentTests {
+    @Test("are reached once a message where the app sends to both, and remembered", arguments: UInt64(1)...6)
+    func found(seed: UInt64) {
+        var world = Self.world(seed)
+        let mistaken = world.devices.filter(\.isMistaken)
+        #expect(!mistaken.isEmpty)
+        #expect(world.run() == nil)
+        for pair in world.ledger.pairs {
+            #expect(world.providers.seen(pair).count { $0.answer.word.isAccepted } == 1)
+        }
+        let accounts = world.store.messages.compactMap { world.store.account($0.id) }
+        #expect(accounts.allSatisfy { $0.audience == $0.count(.accepted) })
+        for row in world.store.registrations where world.providers.log.contains(where: { $0.isOf(row) }) {
+            let token = world.providers[.apns, row.stored.token]
+            #expect(world.store.route(row.stored.route)?.environment == token.environment)
+        }
+        #expect(world.store.feedback.isEmpty)
+    }
+
+    @Test("are remembered although they go on saying so", arguments: UInt64(1)...3)
+    func stubborn(seed: UInt64) {
+        var world = Self.world(seed)
+        #expect(world.run() == nil)
+        let before = world.store.registrations.map(\.stored.route)
+        for device in world.devices.indices { world.register(device) }
+        #expect(world.store.registrations.map(\.stored.route) == before)
+    }
+
+    @Test("whose tokens are bad in both are tried elsewhere once, not with each message", arguments: UInt64(1)...6)
+    func badInBoth(seed: UInt64) {
+        var plan = Self.plan(seed)
+        plan.badTokens = 100
+        var world = SimulatedWorld(plan: plan)
+        // One after the other: two at once may both try.
+        for number in world.messages.indices { world.replaceMessage(number, .alert, .all) }
+        #expect(world.run() == nil)
+        for row in world.store.registrations where world.providers[.apns, row.stored.token].flaw != nil {
+            let tries = world.providers.log.filter { $0.push.isElsewhere && $0.isOf(row) }
+            #expect(Set(tries.map(\.push.message)).count == tries.count)
+            #expect(tries.count <= 2)
+        }
+        #expect(world.incidents.refusedInBoth > 0)
+    }
+
+    @Test("of an app with credentials for one environment only are doubted, and sent to nowhere else")
+    func oneEnvironment() {
+        var plan = Self.plan(3)
+        plan.hasSandbox = false
+        var world = SimulatedWorld(plan: plan)
+        for number in world.messages.indices { world.replaceMessage(number, .alert, .all) }
+        #expect(world.run() == nil)
+        #expect(!world.providers.log.contains { $0.push.isElsewhere })
+        #expect(world.store.feedback.contains { $0.verdict == .suspected })
+    }
+
+    private static func plan(_ seed: UInt64) -> WorldPlan {
+        var plan = WorldPlan.calm(seed: seed)
+        plan.mistaken = 500
+        return plan
+    }
+
+    private static func world(_ seed: UInt64) -> SimulatedWorld {
+        var world = SimulatedWorld(plan: plan(seed))
+        for number in world.messages.indices { world.replaceMessage(number, .alert, .all) }
+        return world
+    }
+}
+
+extension SeenPush {
+    fileprivate func isOf(_ row: RegistrationRow) -> Bool { push.registration == row.id }
+}
