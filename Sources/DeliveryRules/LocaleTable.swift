@@ -1,3 +1,5 @@
+import PushModel
+
 /// Which of a message's texts a device reads: its languages, in the sender's order, against the device's locale.
 ///
 /// Texts are numbered as they are compiled: 0 is the common one, i is that of the i-th locale, from 1 on. Why siblings
@@ -23,6 +25,34 @@ package struct LocaleTable: Equatable, Sendable {
             if let score = reader.score(of: tag), score > best.score { best = (score, place + 1) }
         }
         return best.variant
+    }
+
+    /// The texts as they are compiled: the common one, then each locale's, where what it leaves out is that of the next
+    /// broader locale that the message has (fr-CA, fr), and in the end the common one's.
+    package static func texts(
+        _ common: NotificationText?, _ localizations: [Localization]
+    ) -> [NotificationText?] {
+        let table = LocaleTable(localizations.map(\.locale))
+        return [common]
+            + localizations.indices.map { place -> NotificationText? in
+                var text = localizations[place].text
+                var at = place
+                while let broader = table.broader(than: at) {
+                    text = text.over(localizations[broader].text)
+                    at = broader
+                }
+                return common.map { text.over($0) } ?? text
+            }
+    }
+
+    /// Each is broader than the one before, so that this comes to an end.
+    private func broader(than place: Int) -> Int? {
+        var best: (score: Int, place: Int)?
+        for (other, tag) in tags.enumerated() where tag.isBroader(than: tags[place]) {
+            guard let score = tags[place].score(of: tag), score > best?.score ?? 0 else { continue }
+            best = (score, other)
+        }
+        return best?.place
     }
 
     /// What a sender may write: language, then script, region and the like, as in BCP 47; `_` passes for `-`.
@@ -117,6 +147,21 @@ struct LocaleTag: Hashable, Sendable {
             + (script == other.script ? 1 : 0)
     }
 
+    /// For these readers and more: without the region, or for the one that this region follows; or without the variant.
+    func isBroader(than tag: LocaleTag) -> Bool {
+        guard language == tag.language, breadth > tag.breadth, variant == 0 || variant == tag.variant else {
+            return false
+        }
+        return region == 0 || region == tag.region
+            || region == LocaleLore.parent(of: tag.region, language: language)
+    }
+
+    /// 0 for one region that follows another, and a variant there.
+    private var breadth: Int {
+        let ofRegion = region == 0 ? 4 : LocaleLore.parent(of: region, language: language) == nil ? 2 : 0
+        return ofRegion + (variant == 0 ? 1 : 0)
+    }
+
     /// 4: the same region. 3: the region that its own follows. 2: for all regions. 0: a sibling.
     private func nearness(of other: LocaleTag) -> Int {
         guard other.variant == variant || other.variant == 0 else { return 0 }
@@ -196,5 +241,12 @@ extension UInt8 {
     /// Java marks scripts with a number sign, in a place of their own: "sr__#Latn".
     fileprivate var separatesSubtags: Bool {
         self == UInt8(ascii: "-") || self == UInt8(ascii: "_") || self == UInt8(ascii: "+") || self == UInt8(ascii: "#")
+    }
+}
+
+extension NotificationText {
+    /// A member that this one does not have is the other's.
+    fileprivate func over(_ other: NotificationText) -> NotificationText {
+        NotificationText(title: title ?? other.title, subtitle: subtitle ?? other.subtitle, body: body ?? other.body)
     }
 }

@@ -32,7 +32,8 @@ package struct MessageContent: Equatable, Sendable {
     }
 }
 
-/// What a locale's people read instead; a member that it does not have is the common one's.
+/// What a locale's people read instead; a member that it does not have is that of the next broader locale
+/// (fr-CA, fr), and in the end the common one's.
 package struct Localization: Equatable, Sendable {
     /// A BCP 47 tag as the sender wrote it: "fr", "fr-CA", "zh-Hant-TW".
     package let locale: String

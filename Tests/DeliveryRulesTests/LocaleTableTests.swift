@@ -1,4 +1,5 @@
 import DeliveryRules
+import PushModel
 import Testing
 
 private func choice(_ device: String, _ locales: [String]) -> String {
@@ -122,5 +123,51 @@ struct SendersLocaleTests {
         #expect(twins(["nb", "en", "no"]) == [0, 2])
         #expect(twins(["zh", "zh-Hans", "zh-Hant", "fr", "fr-FR", "nn", "nb", "ca", "ca-valencia"]) == nil)
         #expect(twins([]) == nil)
+    }
+}
+
+@Suite("What a locale's text leaves out")
+struct LocaleFallbackTests {
+    private func title(of locale: String, _ titles: [(locale: String, title: String?)], common: String?) -> String? {
+        let texts = LocaleTable.texts(
+            common.map { NotificationText(title: $0) },
+            titles.map { Localization(locale: $0.locale, text: NotificationText(title: $0.title, body: $0.locale)) })
+        guard let place = titles.firstIndex(where: { $0.locale == locale }) else { return nil }
+        return texts[place + 1]?.title
+    }
+
+    @Test(
+        "is the next broader locale's that the message has, and in the end the common one's",
+        arguments: [
+            ("fr-CA", [("fr-CA", nil), ("fr", "fr")], "fr"), ("fr-CA", [("fr", "fr"), ("fr-CA", nil)], "fr"),
+            ("fr-CA", [("fr-CA", nil), ("de", "de")], "common"), ("fr-CA", [("fr-CA", "own"), ("fr", "fr")], "own"),
+            ("fr", [("fr", nil), ("fr-CA", "ca")], "common"),
+            // Never a sibling's: who writes for one region has not written for another.
+            ("fr-CA", [("fr-CA", nil), ("fr-BE", "be")], "common"),
+            // Over several steps, and over one that says nothing either.
+            ("es-MX", [("es-MX", nil), ("es-419", nil), ("es", "es")], "es"),
+            ("es-MX", [("es", "es"), ("es-MX", nil), ("es-419", "419")], "419"),
+            ("ca-ES-valencia", [("ca-ES-valencia", nil), ("ca", "ca")], "ca"),
+            ("zh-TW", [("zh-TW", nil), ("zh-Hans", "hans"), ("zh-Hant", "hant")], "hant"),
+        ] as [(String, [(locale: String, title: String?)], String)])
+    func fallback(locale: String, titles: [(locale: String, title: String?)], expected: String) {
+        #expect(title(of: locale, titles, common: "common") == expected)
+    }
+
+    @Test("is nothing where nobody says it")
+    func nothing() {
+        #expect(title(of: "fr-CA", [("fr-CA", nil), ("fr", nil)], common: nil) == nil)
+        #expect(LocaleTable.texts(nil, []) == [nil])
+    }
+
+    @Test("is found whatever locales a message has: no two are broader than each other")
+    func ends() {
+        let tags = [
+            "fr", "fr-CA", "fr-FR", "es", "es-419", "es-MX", "pt", "pt-PT", "pt-AO", "pt-BR", "zh", "zh-Hant",
+            "zh-TW", "zh-HK", "zh-MO", "zh-Hans-MO", "ca", "ca-valencia", "ca-ES-valencia", "nn", "nb", "mo", "xx-419",
+        ]
+        let texts = LocaleTable.texts(
+            NotificationText(title: "common"), tags.map { Localization(locale: $0, text: NotificationText(body: $0)) })
+        #expect(texts.allSatisfy { $0?.title == "common" } && texts.count == tags.count + 1)
     }
 }

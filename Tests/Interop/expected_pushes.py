@@ -18,10 +18,12 @@ def text_for(locale, notification):
     if not locale:
         return common
     by_tag = {tag.replace("_", "-").lower(): text for tag, text in notification["localizations"].items()}
-    wanted = locale.replace("_", "-").lower()
-    while wanted and wanted not in by_tag:
+    wanted, text = locale.replace("_", "-").lower(), {}
+    while wanted:
+        # What a narrower locale said stays.
+        text = {**by_tag.get(wanted, {}), **text}
         wanted = wanted.rpartition("-")[0]
-    return {**common, **by_tag.get(wanted, {})}
+    return {**common, **text}
 
 
 def badge_for(device, message):

@@ -1,3 +1,4 @@
+import DeliveryRules
 import JSON
 import PushModel
 
@@ -23,7 +24,7 @@ struct APNsPayloadCompiler {
     ) throws(APNsContentFault) -> (payloads: [CompiledAPNsPayload], isActivityStart: Bool) {
         try APNsPayloadRules.checkCommonPart(content, row)
         let compiler = try APNsPayloadCompiler(content, row, acceptedAt)
-        let texts = [content.notification] + content.localizations.map { $0.text.over(content.notification) }
+        let texts = LocaleTable.texts(content.notification, content.localizations)
         var all: [JSONObject] = []
         for text in texts { all.append(try compiler.aps(text)) }
         try APNsPayloadRules.check(aps: all[0], beside: compiler.neighbours, content, row.type)
@@ -146,13 +147,5 @@ extension APNsPayloadCompiler {
         writer.endObject()
         // The writer placed the commas behind a stand-in for `aps`, whose bytes are not wanted.
         return [UInt8(ascii: "}")] + writer.bytes.dropFirst(#"{"aps":true"#.utf8.count)
-    }
-}
-
-extension NotificationText {
-    /// A member that this text does not have is the other's.
-    fileprivate func over(_ common: NotificationText?) -> NotificationText {
-        NotificationText(
-            title: title ?? common?.title, subtitle: subtitle ?? common?.subtitle, body: body ?? common?.body)
     }
 }

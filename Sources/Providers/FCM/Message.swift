@@ -1,3 +1,4 @@
+import DeliveryRules
 import JSON
 import PushModel
 
@@ -37,7 +38,7 @@ package struct FCMMessage: Equatable, Sendable {
     package static func compile(_ content: MessageContent, message: MessageID) throws(FCMContentFault) -> FCMMessage {
         let compiler = try FCMMessageCompiler(content, message)
         var variants: [FCMVariant] = []
-        for text in [content.notification] + content.localizations.map({ $0.text.over(content.notification) }) {
+        for text in LocaleTable.texts(content.notification, content.localizations) {
             variants.append(try compiler.variant(text))
         }
         let payloadBytes = try checkedSize(variants, content)
@@ -90,12 +91,4 @@ package struct FCMMessage: Equatable, Sendable {
 package struct FCMFrame: Equatable, Sendable {
     package let prefix: [UInt8]
     package let suffix: [UInt8]
-}
-
-extension NotificationText {
-    /// A member that this one does not have is the common one's.
-    fileprivate func over(_ common: NotificationText?) -> NotificationText {
-        NotificationText(
-            title: title ?? common?.title, subtitle: subtitle ?? common?.subtitle, body: body ?? common?.body)
-    }
 }
