@@ -7,8 +7,8 @@ private let dawn = StoreWorld.dawn
 
 @Suite("Messages of one request")
 struct MessagesInTurnTests {
-    private func plan(_ world: StoreWorld) async throws -> MessageID? {
-        guard case .planned(let slice) = try await world.stores.messages.planSlice(knownFormats: [1, 2], now: dawn)
+    private func plan(_ world: StoreWorld, now: WallInstant = dawn) async throws -> MessageID? {
+        guard case .planned(let slice) = try await world.stores.messages.planSlice(knownFormats: [1, 2], now: now)
         else {
             return nil
         }
@@ -37,6 +37,35 @@ struct MessagesInTurnTests {
             #expect(try await world.stores.parcels.settle(settlement, now: dawn) == .settled)
             #expect(try await plan(world) == messages[1].id)
             #expect(try await plan(world) == nil)
+        }
+    }
+
+    @Test("wait for no route that can't send: nobody leases for it, or it hands back what was never tried")
+    func blockedRoute() async throws {
+        try await withStores { world in
+            try await world.register(1...3)
+            let messages = [world.newMessage(1), world.newMessage(2), world.newMessage(3)]
+            #expect(try await world.stores.messages.accept(messages, now: dawn) == .accepted)
+            #expect(try await plan(world) == messages[0].id)
+            #expect(try await plan(world, now: dawn + .seconds(9)) == nil)
+            #expect(try await plan(world, now: dawn + .seconds(10)) == messages[1].id)
+
+            // The second is leased, and given back since no connection can be made.
+            let later = dawn + .seconds(11)
+            _ = try #require(try await world.lease(formats: [1, 2], at: later))
+            let second = try #require(try await world.lease(formats: [1, 2], at: later))
+            #expect(second.message == messages[1].id)
+            #expect(try await plan(world, now: later) == nil)
+            let members = second.members.map(\.registration)
+            let settlement = Settlement(
+                parcel: second.id, message: second.message, epoch: 1, settles: 0, endings: [], settledBits: [0b111],
+                remainders: [
+                    Remainder(
+                        route: second.route, dueAfter: .seconds(1), attempt: 0, lapses: 0, retrySpent: .zero,
+                        answerLost: false, cause: .unreachable, members: members)
+                ], pendingAfter: 0)
+            #expect(try await world.stores.parcels.settle(settlement, now: later) == .settled)
+            #expect(try await plan(world, now: later) == messages[2].id)
         }
     }
 

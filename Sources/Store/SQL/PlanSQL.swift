@@ -1,9 +1,20 @@
+import DeliveryRules
 import Postgres
 
 /// The planner's statements: one slice is one transaction of three round trips, under `PlannerSQL.throughKeys`.
 enum PlanSQL {
+    // A parcel `p` of the message before: in the air, or about to be. What stands behind a route that can't send holds no
+    // other route up, and on its own it is leased first all the same, since it has been due for longer. $2 now.
+    private static let isAwaited = """
+        p.attempt = 0 AND (p.state = 2 OR (p.due_at > coalesce($2, clock_timestamp()) - interval '10 seconds'
+            AND coalesce(p.waits_for, '') NOT IN (
+                '\(WaitCause.unreachable.rawValue)', '\(WaitCause.laneBlocked.rawValue)',
+                '\(WaitCause.credentialRefused.rawValue)', '\(WaitCause.providerTokenExpired.rawValue)')))
+        """
+
     /// $1 known formats, $2 now. Transactional first, then whoever waited longest; who was put aside waits for its time,
-    /// and who follows another message until that one's pushes have all had their first attempt.
+    /// and who follows another message until that one's pushes have all had their first attempt, as far as they can be
+    /// sent (`isAwaited`).
     ///
     /// Every column that changes comes from the locked row itself: a look at plans by its key beside it would see the
     /// statement's snapshot, and plan a slice twice.
@@ -15,7 +26,8 @@ enum PlanSQL {
             WHERE format = ANY ($1) AND (planned_at <= coalesce($2, clock_timestamp())) IS NOT FALSE
                 AND (after_message IS NULL OR (
                     (SELECT before.message_id FROM plans before WHERE before.message_id = plans.after_message) IS NULL
-                    AND NOT EXISTS (SELECT 1 FROM parcels p WHERE p.message_id = plans.after_message AND p.attempt = 0)))
+                    AND NOT EXISTS (
+                        SELECT 1 FROM parcels p WHERE p.message_id = plans.after_message AND \(isAwaited))))
             ORDER BY priority, planned_at NULLS FIRST, message_id LIMIT 1 FOR UPDATE SKIP LOCKED
         )
         SELECT turn.message_id, turn.planned_through, m.app_id, m.format, m.priority, m.kind, m.horizon, m.expires_at,
