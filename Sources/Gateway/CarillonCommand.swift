@@ -22,8 +22,8 @@ package struct CarillonCommand: AsyncParsableCommand {
             CommandGroup(
                 name: "Running:",
                 subcommands: [
-                    ServeCommand.self, SimulateCommand.self, DemoCommand.self, MigrateCommand.self,
-                    SettingsCommand.self,
+                    ServeCommand.self, SimulateCommand.self, DemoCommand.self, DoctorCommand.self,
+                    MigrateCommand.self, SettingsCommand.self,
                 ]),
             CommandGroup(
                 name: "Asking a gateway:",

@@ -85,7 +85,7 @@ struct OutboundHTTP: TokenEndpoint {
 }
 
 extension ProxyAddress {
-    fileprivate var forHTTPClient: HTTPClient.Configuration.Proxy {
+    var forHTTPClient: HTTPClient.Configuration.Proxy {
         let basic = Array("Basic ".utf8)
         guard let authorization = authorization?.revealed, authorization.starts(with: basic) else {
             return .server(host: endpoint.host, port: Int(endpoint.port))

@@ -72,6 +72,20 @@ package struct Migrator: Sendable {
         return try await apply(from: applied.count, checksums: checksums, in: transaction)
     }
 
+    /// What of this program's history the database lacks; changes nothing, and waits for nobody.
+    package func missing() async throws(MigrationFault) -> [String] {
+        do throws(PostgresError) {
+            let isThere = try await pool.read(Query(MigrationSQL.hasHistory)).bool(0, 0)
+            guard isThere else { return history.map(\.name) }
+            let rows = try await pool.read(Query(MigrationSQL.applied))
+            var applied: Set<String> = []
+            for row in 0..<rows.rowCount { applied.insert(try rows.text(row, 0)) }
+            return history.map(\.name).filter { !applied.contains($0) }
+        } catch {
+            throw .store(StoreFault(error))
+        }
+    }
+
     private func apply(
         from position: Int, checksums: [[UInt8]], in transaction: PostgresTransaction
     ) async throws(PostgresError) -> Result<[String], MigrationFault> {

@@ -104,6 +104,7 @@ enum House {
             [
                 "PushModel", "JSON", "Encodings", "DeliveryRules", "APNs", "FCM", "Reactor", "Delivery", "GatewayAPI",
                 "ArgumentParser", "AsyncHTTPClient", "NIOCore", "NIOSSL", "Foundation", "Synchronization",
+                "UnixSignals",
             ]),
         Room(
             "Gateway", .roof,
@@ -112,7 +113,8 @@ enum House {
                 "PushModel", "JSON", "Encodings", "DeliveryRules", "APNs", "FCM", "Reactor", "TLS", "Signing",
                 "Postgres",
                 "Transport", "Store", "Delivery", "Registry", "CredentialKeeping", "GatewayAPI", "Simulator",
-                "ArgumentParser", "AsyncHTTPClient", "NIOCore", "NIOSSL", "Configuration", "Foundation", "Hummingbird",
+                "ArgumentParser", "AsyncHTTPClient", "Calendar", "NIOCore", "NIOSSL", "Configuration", "Foundation",
+                "Hummingbird",
                 "Logging", "ServiceLifecycle",
                 "Synchronization", "Glibc",
             ]),

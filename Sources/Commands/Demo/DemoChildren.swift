@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import UnixSignals
 
 /// The programs that a demo starts, this one's own executable in its other roles. Ended with it.
 final class DemoChildren: Sendable {
@@ -104,15 +105,10 @@ final class DemoChildren: Sendable {
 
     /// Until somebody asks for the end, or a child ends by itself.
     func stayUp() async throws {
-        let signals = [SIGINT, SIGTERM].map { number in
-            signal(number, SIG_IGN)
-            let source = DispatchSource.makeSignalSource(signal: number)
-            return source
-        }
         let (asked, end) = AsyncStream.makeStream(of: Void.self)
-        for source in signals {
-            source.setEventHandler { end.yield() }
-            source.resume()
+        let signals = await UnixSignalsSequence(trapping: .sigint, .sigterm)
+        let hearing = Task {
+            for await _ in signals { end.yield() }
         }
         let children = running.withLock { $0 }
         let watching = Task {
@@ -121,7 +117,7 @@ final class DemoChildren: Sendable {
         }
         for await _ in asked { break }
         watching.cancel()
-        for source in signals { source.cancel() }
+        hearing.cancel()
         if let ended = children.first(where: { !$0.process.isRunning }), !ended.lastWords.isEmpty {
             throw CommandFault(.failed, "\(ended.name) ended: \(ended.lastWords)")
         }

@@ -80,10 +80,14 @@ struct DemoFolder: Sendable {
         do { try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true) } catch {
             throw CommandFault(.usage, "\(path) can't be made")
         }
-        let lock = open(file("lock"), O_CREAT | O_RDWR | O_CLOEXEC, 0o600)
-        guard lock >= 0 else { throw CommandFault(.usage, "\(path) can't be written to") }
-        defer { close(lock) }
-        guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
+        if !FileManager.default.fileExists(atPath: file("lock")) {
+            FileManager.default.createFile(atPath: file("lock"), contents: nil)
+        }
+        guard let lock = FileHandle(forUpdatingAtPath: file("lock")) else {
+            throw CommandFault(.usage, "\(path) can't be written to")
+        }
+        defer { try? lock.close() }
+        guard flock(lock.fileDescriptor, LOCK_EX | LOCK_NB) == 0 else {
             throw CommandFault(.failed, "another demo is running in \(path); end it, or name another --folder")
         }
         await DemoChildren.endLeftovers(in: self)

@@ -9,6 +9,14 @@ package actor PrivateServer {
     /// - Parameter dataFolder: any path; made where it is absent. The server's files lie in its folder `postgres`.
     package init(dataFolder: String) { self.dataFolder = dataFolder }
 
+    /// How to reach the server that runs in a data folder; nil: none does. Starts and adopts nothing.
+    package static func running(in dataFolder: String) -> PostgresSettings? {
+        guard let whole = try? Files.realPath(dataFolder) else { return nil }
+        let folder = whole + "/postgres"
+        guard let file = PostmasterFile(in: folder), file.isServing(folder), file.isReady else { return nil }
+        return PostgresSettings(socketFolder: file.socketFolder, user: "carillon", database: "carillon")
+    }
+
     /// Makes the server's folder once, and starts the server, or adopts one that runs there. May take seconds, and
     /// minutes after a crash of the machine. A second call finds the server running, or starts it again.
     package func start() async throws(PrivateServerError) -> PostgresSettings {

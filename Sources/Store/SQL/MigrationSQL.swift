@@ -16,6 +16,8 @@ enum MigrationSQL {
         )
         """
 
+    static let hasHistory = Statement(unprepared: "SELECT to_regclass('schema_migrations') IS NOT NULL")
+
     static let applied = Statement(
         unprepared: "SELECT name, checksum, oldest_program FROM schema_migrations ORDER BY position")
 
