@@ -40,12 +40,7 @@ struct OutboundHTTP: TokenEndpoint {
         let client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
         let result: Result<TokenEndpointAnswer, any Error>
         do {
-            let response = try await client.execute(request, timeout: .nanoseconds(Self.deadline.wholeNanoseconds))
-            let body = try await response.body.collect(upTo: Self.bodyBytesMax)
-            result = .success(
-                TokenEndpointAnswer(
-                    status: Int(response.status.code), body: Array(body.readableBytesView),
-                    retryAfter: Array((response.headers.first(name: "retry-after") ?? "").utf8)))
+            result = .success(try await Self.within(Self.deadline) { try await Self.ask(client, request) })
         } catch {
             result = .failure(error)
         }
@@ -54,13 +49,41 @@ struct OutboundHTTP: TokenEndpoint {
         do { return try result.get() } catch { throw .unreachable("\(error)") }
     }
 
+    private static func ask(
+        _ client: HTTPClient, _ request: HTTPClientRequest
+    ) async throws -> TokenEndpointAnswer {
+        let response = try await client.execute(request, timeout: .nanoseconds(deadline.wholeNanoseconds))
+        let body = try await response.body.collect(upTo: bodyBytesMax)
+        return TokenEndpointAnswer(
+            status: Int(response.status.code), body: Array(body.readableBytesView),
+            retryAfter: Array((response.headers.first(name: "retry-after") ?? "").utf8))
+    }
+
+    /// The client's own deadline ends with the head: a body that trickles would hold the account for days.
+    private static func within<Answer: Sendable>(
+        _ time: Duration, _ work: @escaping @Sendable () async throws -> Answer
+    ) async throws -> Answer {
+        try await withThrowingTaskGroup(of: Answer?.self) { group in
+            group.addTask { try await work() }
+            group.addTask {
+                try await Task.sleep(for: time)
+                return nil
+            }
+            defer { group.cancelAll() }
+            guard let first = try await group.next(), let answer = first else { throw TooSlow() }
+            return answer
+        }
+    }
+
+    private struct TooSlow: Error, CustomStringConvertible {
+        let description = "it did not answer in time"
+    }
+
     /// The name is looked up here, once, and the client goes where we looked: a second answer could lead elsewhere.
     private func bind(_ configuration: inout HTTPClient.Configuration, to host: String) async throws(TokenEndpointFault)
     {
         configuration.redirectConfiguration = .disallow
         configuration.timeout.connect = .nanoseconds(Self.connectDeadline.wholeNanoseconds)
-        // The body, too: the deadline of a request ends with its head.
-        configuration.timeout.read = .nanoseconds(Self.deadline.wholeNanoseconds)
         configuration.httpVersion = .http1Only
         var tls = TLSConfiguration.makeClientConfiguration()
         if !authorities.isEmpty { tls.additionalTrustRoots = [.certificates(authorities)] }
