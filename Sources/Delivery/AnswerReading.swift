@@ -31,7 +31,8 @@ package struct AnswerReading {
     private let provider: Provider
     private let now: WallInstant
     private let laneIsProven: Bool
-    /// FCM does not know what these asked for: the project, or something of the push.
+    /// How many of FCM's answers don't know what was asked for: the project, or something of the push.
+    package private(set) var notFoundCount = 0
     private var notFound: [(tag: Int32, verdict: ProviderVerdict, origin: AnswerOrigin?)] = []
 
     /// - Parameters:
@@ -72,6 +73,7 @@ package struct AnswerReading {
     /// its own cost, and stops nobody else.
     private mutating func decideNotFound() {
         let isProjectThere = laneIsProven || !accepted.isEmpty
+        notFoundCount += notFound.count
         for (tag, verdict, origin) in notFound {
             guard isProjectThere else {
                 note(verdict, origin)

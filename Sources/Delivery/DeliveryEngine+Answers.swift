@@ -75,7 +75,7 @@ extension DeliveryEngine {
         var reading = AnswerReading(
             of: out.provider ?? .apns, now: Clocks.wallNow(), laneIsProven: proofs.isProven(out.lane, now: now))
         reading.read(delivery.batch, &reasonWords)
-        if !reading.accepted.isEmpty { proofs.note(out.lane, now: now) }
+        proofs.note(out.lane, accepted: reading.accepted.count, notFound: reading.notFoundCount, now: now)
         for consequence in reading.consequences { lanes.heed(consequence, on: out.lane, out.parcel.route) }
         take(.answers(delivery.name, accepted: reading.accepted, others: reading.others))
     }

@@ -96,3 +96,32 @@ struct FCMAnswerReadingTests {
         #expect(date.others.map(\.outcome) == [.deferred(after: .seconds(15), .providerBusy)])
     }
 }
+
+@Suite("A lane's proof that its project is there")
+struct LaneProofTests {
+    private static let lane = LaneKey(CredentialID(3))
+    private static let now = MonotonicInstant(nanoseconds: 1_000_000_000_000)
+
+    @Test("holds for ten minutes from the last push that was accepted")
+    func lasts() {
+        var proofs = LaneProofs()
+        #expect(!proofs.isProven(Self.lane, now: Self.now))
+        proofs.note(Self.lane, accepted: 1, notFound: 4, now: Self.now)
+        #expect(proofs.isProven(Self.lane, now: Self.now + .seconds(599)))
+        #expect(!proofs.isProven(Self.lane, now: Self.now + .seconds(600)))
+        #expect(!proofs.isProven(LaneKey(CredentialID(4)), now: Self.now))
+    }
+
+    @Test("is over when a hundred in a row are not found: a project that was deleted in mid-broadcast stops its lane")
+    func disproved() {
+        var proofs = LaneProofs()
+        proofs.note(Self.lane, accepted: 1, notFound: 0, now: Self.now)
+        proofs.note(Self.lane, accepted: 0, notFound: LaneProofs.notFoundMax - 1, now: Self.now)
+        #expect(proofs.isProven(Self.lane, now: Self.now))
+        proofs.note(Self.lane, accepted: 1, notFound: 5, now: Self.now)
+        proofs.note(Self.lane, accepted: 0, notFound: LaneProofs.notFoundMax, now: Self.now)
+        #expect(!proofs.isProven(Self.lane, now: Self.now))
+        proofs.note(Self.lane, accepted: 1, notFound: 0, now: Self.now)
+        #expect(proofs.isProven(Self.lane, now: Self.now))
+    }
+}
