@@ -41,7 +41,7 @@ final class DemoChildren: Sendable {
         _ name: String, _ arguments: [String], _ environment: [String: String], in folder: DemoFolder
     ) throws(CommandFault) -> Child {
         let (output, log) = (folder.file(name + ".out"), folder.file(name + ".log"))
-        for file in [output, log] { FileManager.default.createFile(atPath: file, contents: nil) }
+        for file in [output, log] { _ = FileManager.default.createFile(atPath: file, contents: nil) }
         let process = Process()
         process.executableURL = URL(filePath: executable)
         process.arguments = arguments

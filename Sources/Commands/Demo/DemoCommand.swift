@@ -53,7 +53,7 @@ package struct DemoCommand: AsyncParsableCommand {
         headline("A broadcast in everybody's language, which raises the badge")
         let account = try await story.broadcast()
         AccountText(account).say()
-        try await story.checkAccount(account)
+        try story.checkAccount(account)
         headline("What two phones received")
         try await story.showPhones()
         headline("What the app's backend reads about its dead tokens")
@@ -81,7 +81,7 @@ struct DemoFolder: Sendable {
             throw CommandFault(.usage, "\(path) can't be made")
         }
         if !FileManager.default.fileExists(atPath: file("lock")) {
-            FileManager.default.createFile(atPath: file("lock"), contents: nil)
+            _ = FileManager.default.createFile(atPath: file("lock"), contents: nil)
         }
         guard let lock = FileHandle(forUpdatingAtPath: file("lock")) else {
             throw CommandFault(.usage, "\(path) can't be written to")
