@@ -83,20 +83,38 @@ struct MigratorTests {
         try await withEmptyDatabase { pool in
             _ = try await Migrator(pool: pool, history: [Self.first]).migrate()
             try await pool.script("CREATE TABLE ropes ()")
-            let both = Self.step(
-                2, oldest: 1, "ALTER TABLE bells ADD COLUMN a int; ALTER TABLE ropes ADD COLUMN a int;")
             let migration = try await pool.transaction { transaction throws(PostgresError) in
-                try await transaction.script("LOCK TABLE ropes IN ACCESS SHARE MODE")
-                // The migration waits for the ropes, so that it is the first to ask whether everybody does.
-                let waits = query("SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'ropes'::regclass")
-                let waiting = Task { try await Migrator(pool: pool, history: [Self.first, both]).migrate() }
-                while try await pool.read(waits).int64(0, 0) == 0 { await Task.yield() }
+                // The migration is the one that asks whether everybody waits, and has to give way.
+                try await transaction.script(
+                    "SET LOCAL deadlock_timeout = '1h'; LOCK TABLE ropes IN ACCESS SHARE MODE")
+                let waiting = Task { try await Migrator(pool: pool, history: [Self.first, Self.meeting]).migrate() }
+                let holds = query(
+                    """
+                    SELECT count(*) FROM pg_locks
+                    WHERE granted AND relation = 'bells'::regclass AND mode = 'AccessExclusiveLock'
+                    """)
+                while try await pool.read(holds).int64(0, 0) == 0 { await Task.yield() }
                 try await transaction.script("LOCK TABLE bells IN ACCESS SHARE MODE")
                 return waiting
             }
             #expect(try await migration.value == ["0002_step"])
         }
     }
+
+    /// Has the bells, and doesn't ask for the ropes before whoever has those waits for the bells.
+    private static let meeting = step(
+        2, oldest: 1,
+        """
+        ALTER TABLE bells ADD COLUMN a int;
+        DO $$ BEGIN
+            WHILE EXISTS (SELECT FROM pg_locks WHERE granted AND relation = 'ropes'::regclass)
+                AND NOT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND relation = 'bells'::regclass)
+            LOOP
+                PERFORM pg_sleep(0.01);
+            END LOOP;
+        END $$;
+        ALTER TABLE ropes ADD COLUMN a int;
+        """)
 
     @Test("keeps nothing of a history whose last step fails")
     func failing() async throws {
