@@ -138,6 +138,7 @@ package enum EndingReason {
     package static let retired = "retired"
     package static let unknownDevice = "unknown_device"
     package static let unknownUser = "unknown_user"
+    package static let noRegistrationOfKind = "no_registration_of_kind"
     package static let retriesExhausted = "retries_exhausted"
     package static let answerLost = "answer_lost"
     package static let poison = "poison"

@@ -17,10 +17,11 @@ package struct Audience: Equatable, Sendable {
     package enum Selection: Equatable, Sendable {
         /// Every live registration of the app.
         case all
-        /// These installations, each once. Unknown ones are rejected, retired ones unregistered.
+        /// These installations, each once. Unknown ones, and those with tokens of other kinds alone, are rejected;
+        /// retired ones are unregistered.
         case installations([String])
-        /// Every live registration of these users, each once. A user who never had one is rejected, one whose are all
-        /// retired is unregistered.
+        /// Every live registration of these users, each once. A user who never had one, or none of this kind, is
+        /// rejected; one whose are all retired is unregistered.
         case users([String])
         /// Every live registration with such tags.
         case tags(TagExpression)

@@ -40,7 +40,9 @@ struct FoundMembers: Sendable {
         var live: [(id: Int64, route: Int64)] = []
         for row in 0..<rows.rowCount {
             guard let id = try rows.int64OrNil(row, 1) else {
-                end(nameAt: Int64(before) + (try rows.int64(row, 0)), Ending(.rejected, EndingReason.unknownDevice))
+                let reason =
+                    rows.isNull(row, 5) ? EndingReason.unknownDevice : EndingReason.noRegistrationOfKind
+                end(nameAt: Int64(before) + (try rows.int64(row, 0)), Ending(.rejected, reason))
                 continue
             }
             guard try rows.bool(row, 4) else { continue }
@@ -60,7 +62,8 @@ struct FoundMembers: Sendable {
             if let id = try rows.int64OrNil(row, 1) {
                 end(id, on: try rows.int64(row, 2), Ending(.unregistered, EndingReason.retired))
             } else {
-                end(nameAt: try rows.int64(row, 0), Ending(.rejected, EndingReason.unknownUser))
+                let reason = rows.isNull(row, 3) ? EndingReason.unknownUser : EndingReason.noRegistrationOfKind
+                end(nameAt: try rows.int64(row, 0), Ending(.rejected, reason))
             }
         }
     }

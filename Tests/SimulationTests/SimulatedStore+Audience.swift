@@ -94,7 +94,11 @@ extension SimulatedStore {
             guard let place = placeOfDevice(app: message.app, installation: name, kind: message.kind),
                 registrations[place].id <= message.horizon
             else {
-                look.end(nameAt: number + 1, Ending(.rejected, EndingReason.unknownDevice))
+                let isKnown = registrations.contains {
+                    $0.app == message.app && $0.stored.installation == name && $0.id <= message.horizon
+                }
+                let reason = isKnown ? EndingReason.noRegistrationOfKind : EndingReason.unknownDevice
+                look.end(nameAt: number + 1, Ending(.rejected, reason))
                 continue
             }
             let row = registrations[place]
@@ -142,10 +146,12 @@ extension SimulatedStore {
         }
         guard after == 0 else { return look }
         for (number, name) in names.enumerated() {
-            let own = owned.filter {
-                $0.stored.user == name && $0.stored.kind == message.kind && $0.id <= message.horizon
+            let all = owned.filter { $0.stored.user == name && $0.id <= message.horizon }
+            let own = all.filter { $0.stored.kind == message.kind }
+            if own.isEmpty {
+                let reason = all.isEmpty ? EndingReason.unknownUser : EndingReason.noRegistrationOfKind
+                look.end(nameAt: number + 1, Ending(.rejected, reason))
             }
-            if own.isEmpty { look.end(nameAt: number + 1, Ending(.rejected, EndingReason.unknownUser)) }
             guard !own.contains(where: \.isLive) else { continue }
             if let gone = own.first(where: message.audienceWanted.includes) {
                 look.end(gone, Ending(.unregistered, EndingReason.retired))

@@ -19,7 +19,8 @@ extension SimulatedWorld {
         let frozen = ledger.pairs.filter { $0.message == message.id }
         let ended = account.outcomes.reduce(0, +)
         let nobodys = message.reasons.filter {
-            [EndingReason.unknownDevice, EndingReason.unknownUser].contains($0.ending.reason)
+            [EndingReason.unknownDevice, EndingReason.unknownUser, EndingReason.noRegistrationOfKind].contains(
+                $0.ending.reason)
         }
         let unknown = nobodys.reduce(0) { $0 + $1.count }
         let retired = Int64(ended) - unknown - Int64(frozen.count)

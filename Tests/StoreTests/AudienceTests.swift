@@ -86,7 +86,8 @@ struct UserAudienceTests {
             #expect(account.audience == 4)
             #expect(
                 account.reasons == [
-                    EndingTotal(ending: Ending(.rejected, "unknown_user"), count: 2),
+                    EndingTotal(ending: Ending(.rejected, "no_registration_of_kind"), count: 1),
+                    EndingTotal(ending: Ending(.rejected, "unknown_user"), count: 1),
                     EndingTotal(ending: Ending(.unregistered, "retired"), count: 1),
                 ])
         }

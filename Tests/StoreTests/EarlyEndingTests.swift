@@ -127,6 +127,36 @@ struct EarlyEndingTests {
     }
 }
 
+@Suite("Who was named, and has tokens of other kinds alone")
+struct OtherKindTests {
+    @Test("is told so, and not that nobody knows of it")
+    func reason() async throws {
+        try await withStores { world in
+            var ringer = StoreWorld.registration("ringer", token: 1, kind: .voip)
+            ringer.user = .set("ann")
+            try await world.register(ringer)
+            try await world.plan(.installations(["ghost", "ringer"]))
+            let reasons = ["no_registration_of_kind", "unknown_device"]
+            #expect(try await world.failures().items.map(\.ending.reason) == reasons)
+            #expect(try await world.failures().items.map(\.installation) == ["ringer", "ghost"])
+            #expect(try await world.story("ringer").standing == .ended(Ending(.rejected, reasons[0])))
+        }
+    }
+
+    @Test("is a user as well")
+    func user() async throws {
+        try await withStores { world in
+            var ringer = StoreWorld.registration("ringer", token: 1, kind: .voip)
+            ringer.user = .set("ann")
+            try await world.register(ringer)
+            try await world.plan(.users(["ann", "bob"]))
+            let items = try await world.failures().items
+            #expect(items.map(\.ending.reason) == ["no_registration_of_kind", "unknown_user"])
+            #expect(items.map(\.user) == ["ann", "bob"])
+        }
+    }
+}
+
 @Suite("A failure of a token that a message names itself")
 struct InlineFailureTests {
     @Test("is known by its token, where no registration holds that")

@@ -88,7 +88,8 @@ struct PlanTests {
             #expect(account.count(.unregistered) == 1)
             #expect(
                 account.reasons == [
-                    EndingTotal(ending: Ending(.rejected, "unknown_device"), count: 2),
+                    EndingTotal(ending: Ending(.rejected, "no_registration_of_kind"), count: 1),
+                    EndingTotal(ending: Ending(.rejected, "unknown_device"), count: 1),
                     EndingTotal(ending: Ending(.unregistered, "retired"), count: 1),
                 ])
             let parcel = try #require(try await world.lease())

@@ -43,13 +43,17 @@ enum AudienceSQL {
         """)
 
     /// $1 app, $2 kind, $3 horizon, $4 installations, each once, $5 providers. One row for each, with its place among
-    /// them, and nulls where it is unknown.
+    /// them, and nulls where it is unknown; then, whether it has a registration of another kind.
     ///
     /// LIMIT keeps the planner from reading the app, or its ids up to the horizon, for all of them at once.
     static let named = Statement(
         "plan_named",
         """
-        SELECT named.place, r.id, r.route_id, r.state, \(isWanted("r", in: "$5"))
+        SELECT named.place, r.id, r.route_id, r.state, \(isWanted("r", in: "$5")),
+            CASE WHEN r.id IS NULL THEN (
+                SELECT true FROM registrations other
+                WHERE app_id = $1 AND other.installation = named.installation AND other.id <= $3
+                ORDER BY app_id, other.installation, other.kind LIMIT 1) END
         FROM unnest($4) WITH ORDINALITY AS named (installation, place)
         LEFT JOIN LATERAL (
             SELECT id, route_id, state, provider FROM registrations
@@ -83,11 +87,12 @@ enum AudienceSQL {
     }
 
     /// $1 app, $2 kind, $3 horizon, $4 providers, $5 users. One row for each who has no live registration, with its
-    /// place among them: who has retired ones has the first of these, and who never had one has nulls.
+    /// place among them: who has retired ones has the first of these, and who never had one has nulls; then, whether
+    /// there is one of another kind.
     static let usersWithout = Statement(
         "plan_users_without",
         """
-        SELECT named.place, gone.id, gone.route_id
+        SELECT named.place, gone.id, gone.route_id, CASE WHEN had IS NULL THEN (\(owned("true", "true"))) END
         FROM unnest($5) WITH ORDINALITY AS named (user_id, place)
         CROSS JOIN LATERAL (SELECT (\(owned("true", "kind = $2 AND state < 3"))) AS has OFFSET 0) AS alive
         CROSS JOIN LATERAL (
