@@ -46,7 +46,7 @@ struct MessageRequestTests {
     func most() throws {
         let read = try Self.read(
             #"""
-            {"audience": {"installations": ["a", "b/ö", "a"], "providers": ["fcm", "apns", "fcm"], "kind": "voip"},
+            {"audience": {"installations": ["a", "b/ö", "a"], "providers": ["fcm", "apns", "fcm"], "kind": "alert"},
              "notification": {"title": "Carillon", "subtitle": "", "body": "Twelve\no'clock",
                               "localizations": {"fr": {"body": "Midi"}, "zh-Hant_TW": {"title": null}, "de-AT": {}}},
              "badge": 7, "sound": "bell.caf", "data": {"article": "42", "deep": {"a": [1, null, 1.0]}, "nothing": null},
@@ -56,7 +56,7 @@ struct MessageRequestTests {
              "apns": {"aps": {"interruption-level": "time-sensitive", "new-key": 1}, "own": true}}
             """#)
         #expect(
-            read.audience == Audience(.installations(["a", "b/ö"]), providers: [.fcm, .apns], kind: .voip))
+            read.audience == Audience(.installations(["a", "b/ö"]), providers: [.fcm, .apns], kind: .alert))
         #expect(
             read.contents[0]
                 == MessageContent(
@@ -137,6 +137,18 @@ struct MessageRequestTests {
         #expect(names.map { $0.unicodeScalars.count } == [1, 2])
     }
 
+    @Test(
+        "may name the kind that its push type goes to, or starts with",
+        arguments: [
+            ("alert", "alert"), ("background", "alert"), ("voip", "voip"), ("liveactivity", "live-activity"),
+            ("liveactivity", "push-to-start"),
+        ])
+    func ownKind(type: String, kind: String) throws {
+        let read = try Self.read(
+            #"{"audience": {"all": true, "kind": "\#(kind)"}, "options": {"push_type": "\#(type)"}}"#)
+        #expect(read.audience.kind?.name == kind)
+    }
+
     @Test("raises the badge by a word")
     func increment() throws {
         #expect(try Self.read(#"{"audience": {"all": true}, "badge": "increment"}"#).contents[0].badge == .increment)
@@ -192,6 +204,10 @@ struct MessageRequestTests {
             #"{"all": true, "providers": ["apns", "apns", "apns", "apns", "apns"]}"#, .valueTooLong,
             "/audience/providers"),
         to(#"{"all": true, "kind": "Alert"}"#, .invalidValue, "/audience/kind"),
+        to(#"{"all": true, "kind": "voip"}"#, .notForPushType, "/audience/kind"),
+        Refusal(
+            #"{"audience": {"all": true, "kind": "alert"}, "options": {"push_type": "voip"}}"#, .notForPushType,
+            "/audience/kind"),
         to(#"{"all": true, "kind": 1}"#, .wrongType, "/audience/kind"),
         to(#"{"everyone": true}"#, .unknownMember, "/audience/everyone"),
         to(#"{"all": true, "all": true}"#, .duplicateMember),

@@ -1,3 +1,4 @@
+import APNs
 import DeliveryRules
 import JSON
 import PushModel
@@ -32,12 +33,23 @@ package struct MessageRequest: Equatable, Sendable {
         let records = try readRecords(&reader)
         if records == nil { content.apns = try readOverrides("apns", &reader) }
         try reader.end()
+        try checkKind(of: audience, content.options.pushType)
         let contents = records?.map { record in
             var own = content
             own.apns = record
             return own
         }
         return MessageRequest(contents: contents ?? [content], audience: audience)
+    }
+
+    /// A provider refuses the tokens of other kinds than the push type's, one by one.
+    private static func checkKind(of audience: Audience, _ type: PushType) throws(Problem) {
+        let row = APNsPushTypes.row(for: type)
+        guard let kind = audience.kind, kind != row.tokenKind, kind != row.startTokenKind else { return }
+        throw Problem(
+            .notForPushType,
+            "A push of type \(type.name) goes to tokens of the kind \(row.tokenKind.name). Leave kind out, or name the "
+                + "push type of \(kind.name) in options.push_type.", at: .root / "audience" / "kind")
     }
 
     private static func readNotification(
