@@ -29,7 +29,7 @@ package enum CredentialMaterial: Sendable {
             let account: FCMServiceAccount
             do { account = try FCMServiceAccount(json: json) } catch { throw .serviceAccount(error) }
             do { return .serviceAccount(account, try RS256Key(pem: account.privateKey.revealed)) } catch {
-                throw .serviceAccount(.malformed(.privateKey))
+                throw .serviceAccount(error == .keyOfOtherKind ? .keyNotRSA : .malformed(.privateKey))
             }
         }
     }

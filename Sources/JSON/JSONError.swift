@@ -26,6 +26,16 @@ package struct JSONError: Error, Equatable, Sendable {
         case numberTooLong(bytesMax: Int)
     }
 
+    /// Text in another encoding looks so too.
+    var mayBeEncoding: Bool {
+        switch kind {
+        case .endsEarly, .unexpectedByte, .trailingBytes: true
+        case .badNumber, .badEscape, .loneSurrogate, .controlCharacterInString, .nulInString, .notUTF8, .duplicateName,
+            .tooLarge, .tooDeep, .tooManyValues, .numberTooLong:
+            false
+        }
+    }
+
     /// For people. Holds nothing of the text itself, which may be a secret.
     package var sentence: String {
         switch kind {
@@ -37,7 +47,7 @@ package struct JSONError: Error, Equatable, Sendable {
         case .loneSurrogate: "The string has half a surrogate pair at byte \(offset)."
         case .controlCharacterInString: "The string has an unescaped control character at byte \(offset)."
         case .nulInString: "The string has a NUL character at byte \(offset), which cannot be stored."
-        case .notUTF8: "The string that begins at byte \(offset) is not UTF-8."
+        case .notUTF8: "What begins at byte \(offset) is not UTF-8."
         case .duplicateName: "The object names the same member twice; the second time at byte \(offset)."
         case .tooLarge(let bytesMax): "The JSON is larger than \(bytesMax) bytes."
         case .tooDeep(let depthMax): "The JSON nests deeper than \(depthMax) levels, at byte \(offset)."

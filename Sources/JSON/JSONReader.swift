@@ -15,6 +15,14 @@ package struct JSONReader {
 
     package static func read(_ bytes: [UInt8], limits: JSONLimits = .standard) throws(JSONError) -> JSONValue {
         guard bytes.count <= limits.bytesMax else { throw JSONError(.tooLarge(bytesMax: limits.bytesMax), at: 0) }
+        do { return try readAll(bytes, limits) } catch {
+            // Looked at only here: in good JSON nothing but strings can hold such bytes.
+            guard error.mayBeEncoding, String(validating: bytes, as: UTF8.self) == nil else { throw error }
+            throw JSONError(.notUTF8, at: error.offset)
+        }
+    }
+
+    private static func readAll(_ bytes: [UInt8], _ limits: JSONLimits) throws(JSONError) -> JSONValue {
         var reader = JSONReader(bytes, limits)
         reader.skipWhiteSpace()
         let value = try reader.readValue()

@@ -27,6 +27,21 @@ struct CredentialMaterialTests {
         }
     }
 
+    @Test("is refused where a service account's key is none of RSA, and told so")
+    func keyOfOtherKind() throws {
+        let pem = String(decoding: try ES256Key.generate().privatePEM(), as: UTF8.self)
+        for key in [pem, pem.replacing("PRIVATE KEY", with: "EC PRIVATE KEY")] {
+            let text = key.replacing("\n", with: "\\n")
+            let account = #"""
+                {"type": "service_account", "project_id": "tower-1", "private_key": "\#(text)",
+                 "client_email": "push@tower-1.iam.gserviceaccount.com"}
+                """#
+            #expect(throws: CredentialFault.serviceAccount(.keyNotRSA)) {
+                try CredentialMaterial.read(.serviceAccount(Array(account.utf8)))
+            }
+        }
+    }
+
     @Test(
         "is refused where an id has not ten capitals and digits", arguments: ["", "short", "abcde12345", "ABCDE1234é"])
     func malformedIDs(text: String) throws {

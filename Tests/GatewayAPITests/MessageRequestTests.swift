@@ -149,6 +149,12 @@ struct MessageRequestTests {
         #expect(read.audience.kind?.name == kind)
     }
 
+    @Test("is a list where its records are in one, be it one record")
+    func isList() throws {
+        #expect(try Self.read(#"{"audience": {"all": true}, "apns": [{}]}"#).isList)
+        #expect(try !Self.read(#"{"audience": {"all": true}, "apns": {}}"#).isList)
+    }
+
     @Test("raises the badge by a word")
     func increment() throws {
         #expect(try Self.read(#"{"audience": {"all": true}, "badge": "increment"}"#).contents[0].badge == .increment)
@@ -312,7 +318,7 @@ struct MessageRequestTests {
         with(#""data": {"google.a": "x"}"#, .reservedKey, "/data/google.a"),
         with(#""data": {"gcm.notification.x": "x"}"#, .reservedKey, "/data/gcm.notification.x"),
         with(#""data": {"carillon_id": "x"}"#, .reservedKey, "/data/carillon_id"),
-        with(#""data": {"": "x"}"#, .reservedKey, "/data/"),
+        with(#""data": {"": "x"}"#, .invalidValue, "/data/"),
         with(#""data": {"a": 1, "a": 1}"#, .duplicateMember),
         with(#""data": {"a": "\u0000"}"#, .nulCharacter),
         with(#""sound": 1"#, .wrongType, "/sound"), with(#""sound": """#, .invalidValue, "/sound"),

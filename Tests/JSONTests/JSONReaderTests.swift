@@ -92,6 +92,16 @@ struct JSONReaderTests {
         }
     }
 
+    @Test(
+        "is refused for that wherever the bytes stand",
+        arguments: [
+            [0xff, 0xfe, 0x7b, 0x00], [0x7b, 0xe9, 0x7d], [0x7b, 0x7d, 0x80], [0x7b, 0x22, 0xff],
+        ] as [[UInt8]])
+    func refusesInvalidUTF8Anywhere(bytes: [UInt8]) {
+        guard case .failure(let error) = read(bytes) else { return #expect(Bool(false)) }
+        #expect(error.kind == .notUTF8)
+    }
+
     @Test("may not hold a NUL unless we wrote it ourselves")
     func refusesNUL() throws {
         #expect(error(#"["a\u0000"]"#)?.kind == .nulInString)

@@ -18,6 +18,8 @@ package enum MessageLimits {
 package struct MessageRequest: Equatable, Sendable {
     /// One, or one for each record where `apns` is a list of them: one push each, in order.
     package let contents: [MessageContent]
+    /// Each content is a record of such a list, be it the only one.
+    package let isList: Bool
     package let audience: Audience
 
     /// From the bytes of `POST .../messages`. What a provider would refuse of it is found later, when it is compiled.
@@ -39,7 +41,7 @@ package struct MessageRequest: Equatable, Sendable {
             own.apns = record
             return own
         }
-        return MessageRequest(contents: contents ?? [content], audience: audience)
+        return MessageRequest(contents: contents ?? [content], isList: records != nil, audience: audience)
     }
 
     /// A provider refuses the tokens of other kinds than the push type's, one by one.
@@ -115,6 +117,10 @@ package struct MessageRequest: Equatable, Sendable {
         var members: [DataMember] = []
         members.reserveCapacity(object.count)
         for member in object.members {
+            guard !member.name.isEmpty else {
+                throw Problem(
+                    .invalidValue, "A key of data is empty; FCM takes none without a name.", at: pointer / member.name)
+            }
             guard !isReserved(member.name) else {
                 throw Problem(
                     .reservedKey, "This name belongs to a provider or to the gateway; choose another one.",
@@ -128,7 +134,7 @@ package struct MessageRequest: Equatable, Sendable {
     /// Names that some provider refuses or overwrites, refused for all, so that a message fits every device.
     private static func isReserved(_ name: String) -> Bool {
         let bytes = name.utf8
-        return ["", "aps", "from", "message_type", "notification", "carillon_id"].contains(name)
+        return ["aps", "from", "message_type", "notification", "carillon_id"].contains(name)
             || bytes.starts(with: "google.".utf8) || bytes.starts(with: "gcm.".utf8)
     }
 

@@ -34,7 +34,7 @@ struct MessageHandlers: Sendable {
             answer.headers.append(Answer.replayedHeader)
             return answer
         case .mismatch: throw .idempotencyMismatch
-        case .refused(let fault, let place): throw Problem(fault).inRecord(request.contents.count > 1 ? place : nil)
+        case .refused(let fault, let place): throw Problem(fault).inRecord(request.isList ? place : nil)
         case .backlogFull:
             throw Problem(
                 .backlogFull,

@@ -41,7 +41,9 @@ package struct FCMServiceAccount: Equatable, Sendable {
         if let privateKeyID, !Self.isVisible(privateKeyID) { throw .malformed(.privateKeyID) }
 
         let key = try Self.required(.privateKey, file)
-        guard key.utf8.count <= Self.keyBytesMax, Self.isPEM(key) else { throw .malformed(.privateKey) }
+        guard key.utf8.count <= Self.keyBytesMax, Self.isPEM(key) else {
+            throw key.contains("-----BEGIN EC PRIVATE KEY-----") ? .keyNotRSA : .malformed(.privateKey)
+        }
         privateKey = Secret(Array(key.utf8))
 
         tokenURI = try Self.text(.tokenURI, file) ?? Self.googleTokenURI
@@ -94,6 +96,8 @@ package enum FCMServiceAccountFault: Error, Equatable, Sendable {
     case missing(FCMServiceAccountMember)
     case notText(FCMServiceAccountMember)
     case malformed(FCMServiceAccountMember)
+    /// A key all the same: of another kind, or too short.
+    case keyNotRSA
 
     /// A stable word, published in docs/errors.md.
     package var code: String {
@@ -101,7 +105,7 @@ package enum FCMServiceAccountFault: Error, Equatable, Sendable {
         case .notJSON: "malformed_json"
         case .notAnObject, .notText: "wrong_type"
         case .missing: "missing_member"
-        case .malformed(.privateKey): "key_unreadable"
+        case .malformed(.privateKey), .keyNotRSA: "key_unreadable"
         case .malformed: "invalid_value"
         }
     }
@@ -110,6 +114,7 @@ package enum FCMServiceAccountFault: Error, Equatable, Sendable {
     package var pointer: JSONPointer {
         switch self {
         case .notJSON, .notAnObject: .root
+        case .keyNotRSA: .root / FCMServiceAccountMember.privateKey.rawValue
         case .missing(let member), .notText(let member), .malformed(let member): .root / member.rawValue
         }
     }
@@ -126,6 +131,7 @@ package enum FCMServiceAccountFault: Error, Equatable, Sendable {
         case .malformed(.privateKeyID), .malformed(.clientEmail):
             "Expected here: what Google's key file has, in visible ASCII characters."
         case .malformed(.privateKey): "Expected here: a private key in PEM, with its BEGIN and END lines."
+        case .keyNotRSA: "Expected here: an RSA key of 2,048 bits or more; this is a key of another kind or length."
         case .malformed(.tokenURI): "Expected here: a URL with a host and a path, without user name, query or blanks."
         }
     }
