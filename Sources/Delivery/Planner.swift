@@ -38,7 +38,7 @@ actor Planner {
         do {
             let reply = try await store.planSlice(
                 idsMax: settings.sliceIDsMax, parcelMembersMax: settings.parcelMembersMax,
-                knownFormats: StoredContent.knownFormats)
+                knownFormats: MessageStore.plannedFormats)
             switch reply {
             case .nothing: return false
             case .planned(let slice):

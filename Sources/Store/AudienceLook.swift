@@ -27,6 +27,7 @@ struct AudienceLook: Sendable {
         case .tags(let expression) where expression.onlyExcludes:
             return try await narrowed(without: expression.none, in: transaction)
         case .tags(let expression): return try await tagged(expression, in: transaction)
+        case .stale(let times): return try await silent(since: times, in: transaction)
         case .tokens(let targets): return try await inline(targets, in: transaction)
         }
     }
@@ -49,6 +50,17 @@ struct AudienceLook: Sendable {
         parameters.int16Array(providers)
         parameters.textArray(tags)
         let rows = try await transaction.run([Query(AudienceSQL.liveNarrowed, parameters)])[0]
+        return try FoundMembers(looked: rows, idsMax: idsMax, horizon: horizon)
+    }
+
+    private func silent(
+        since times: [SilentSince], in transaction: PostgresTransaction
+    ) async throws(PostgresError) -> FoundMembers {
+        var parameters = range
+        parameters.int16Array(providers)
+        parameters.int16Array(times.map(\.provider.rawValue))
+        parameters.instantArray(times.map(\.instant))
+        let rows = try await transaction.run([Query(AudienceSQL.liveSilent, parameters)])[0]
         return try FoundMembers(looked: rows, idsMax: idsMax, horizon: horizon)
     }
 

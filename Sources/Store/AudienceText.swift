@@ -6,12 +6,14 @@ import PushModel
 /// a position and no pair is planned twice. The kind stands in the message's row.
 enum AudienceText {
     /// Which programs may plan it: numbered together with the formats of contents. 2: users, tags, tokens, providers.
+    /// 3: stale ones.
     ///
     /// A program that does not know a plan's format leaves it to one that does: it would find the text damaged.
     static func format(of audience: Audience) -> Int16 {
         switch audience.selection {
         case .all, .installations: audience.providers == nil ? 1 : 2
         case .users, .tags, .tokens: 2
+        case .stale: 3
         }
     }
 
@@ -33,6 +35,16 @@ enum AudienceText {
             writer.member("all", eachOnce(expression.all))
             writer.member("none", eachOnce(expression.none))
             writer.endObject()
+        case .stale(let times):
+            writer.name("stale")
+            writer.beginArray()
+            for time in times {
+                writer.beginArray()
+                writer.integer(time.provider.rawValue)
+                writer.integer(time.instant.microseconds)
+                writer.endArray()
+            }
+            writer.endArray()
         case .tokens(let targets):
             writer.name("tokens")
             writer.beginArray()
@@ -58,6 +70,7 @@ enum AudienceText {
         case .installations(let names): writer.member("installations", names.count)
         case .users(let names): writer.member("users", names.count)
         case .tags(let expression): write(expression, to: &writer)
+        case .stale: writer.member("stale", true)
         case .tokens(let targets): writer.member("tokens", targets.count)
         }
         if let providers = audience.providers { writer.member("providers", providers.map(\.name)) }
@@ -90,6 +103,7 @@ enum AudienceText {
         if let names = stored["installations"] { return texts(names).map { .installations($0) } }
         if let names = stored["users"] { return texts(names).map { .users($0) } }
         if let targets = stored["tokens"] { return self.targets(targets).map { .tokens($0) } }
+        if let times = stored["stale"] { return self.times(times).map { .stale($0) } }
         guard let tags = stored["tags"]?.object, let any = texts(tags["any"]), let all = texts(tags["all"]),
             let none = texts(tags["none"])
         else { return nil }
@@ -105,6 +119,19 @@ enum AudienceText {
             texts.append(text)
         }
         return texts
+    }
+
+    private static func times(_ stored: JSONValue) -> [SilentSince]? {
+        guard let values = stored.array else { return nil }
+        var times: [SilentSince] = []
+        for value in values {
+            guard let cells = value.array, cells.count == 2,
+                let provider = cells[0].integer.flatMap(Int16.init(exactly:)).flatMap(Provider.init),
+                let micros = cells[1].integer
+            else { return nil }
+            times.append(SilentSince(provider: provider, instant: WallInstant(microseconds: micros)))
+        }
+        return times
     }
 
     private static func write(_ target: InlineTarget, to writer: inout JSONWriter) {

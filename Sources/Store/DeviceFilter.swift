@@ -39,20 +39,6 @@ package struct DeviceFilter: Equatable, Sendable {
     }
 }
 
-package struct SilentSince: Equatable, Sendable {
-    package let provider: Provider
-    package let instant: WallInstant
-}
-
-extension StalePolicy {
-    /// What counts as stale now.
-    package func silentSince(now: WallInstant) -> [SilentSince] {
-        Provider.allCases.compactMap { provider in
-            self[provider].map { SilentSince(provider: provider, instant: now + .seconds(-Int64($0) * 86_400)) }
-        }
-    }
-}
-
 /// Along which index a list goes. The numbers stand in cursors.
 enum DeviceWalk: UInt8, CaseIterable {
     case named = 1

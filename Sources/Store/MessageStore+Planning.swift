@@ -27,6 +27,9 @@ package struct PlannedSlice: Equatable, Sendable {
 }
 
 extension MessageStore {
+    /// Which plans this program reads (`AudienceText.format`).
+    package static let plannedFormats: [Int16] = [1, 2, 3]
+
     /// Cuts the next slice of the message whose turn it is, in one transaction.
     ///
     /// Members are frozen here: one read of an id range over all routes, so that a registration that changes its route

@@ -95,6 +95,7 @@ struct MessageRequestTests {
             .tags(TagExpression(all: ["c"], none: ["d", "e"]))
         ),
         (#"{"tags": {"none": ["d"]}}"#, .tags(TagExpression(none: ["d"]))),
+        (#"{"stale": true, "all": null}"#, .stale([])),
         (#"{"tokens": []}"#, .tokens([])),
         (
             #"{"tokens": [{"provider": "apns", "token": "00fF"}, {"provider": "fcm", "token": "c:x-_!"}]}"#,
@@ -185,6 +186,9 @@ struct MessageRequestTests {
         to(#"{"all": false}"#, .invalidValue, "/audience/all"), to(#"{"all": 1}"#, .wrongType, "/audience/all"),
         to(#"{"all": "true"}"#, .wrongType, "/audience/all"),
         to(#"{"all": true, "installations": []}"#, .invalidValue, "/audience"),
+        to(#"{"stale": false}"#, .invalidValue, "/audience/stale"),
+        to(#"{"stale": 270}"#, .wrongType, "/audience/stale"),
+        to(#"{"stale": true, "all": true}"#, .invalidValue, "/audience"),
         to(#"{"all": false, "installations": []}"#, .invalidValue, "/audience/all"),
         to(#"{"installations": "i1"}"#, .wrongType, "/audience/installations"),
         to(#"{"installations": {"0": "i1"}}"#, .wrongType, "/audience/installations"),

@@ -27,6 +27,34 @@ extension Journeys {
             }
         }
 
+        @Test("that fell silent are probed by a dry run, which retires the dead ones and shows nobody anything")
+        func staleProbe() async throws {
+            try await World.within { world in
+                let gateway = try await world.gateway()
+                try await world.furnishGarden(gateway)
+                // Years ago, and just now.
+                let tokens = ["live-0000000000000000", "UNREGISTERED-0000000000000000"]
+                for (number, token) in tokens.enumerated() {
+                    try await gateway.api.expect(
+                        201, "PUT", "/v1/apps/garden/devices/silent-\(number)",
+                        #"{"provider": "fcm", "token": "\#(token)", "as_of": "2020-01-01T00:00:00Z"}"#)
+                }
+                try await gateway.registerFCM(["UNREGISTERED-0000000000000001"])
+                let probe = try await gateway.send(
+                    .garden,
+                    #"{"audience": {"stale": true}, "data": {"probe": "1"}, "#
+                        + #""options": {"push_type": "background", "dry_run": true}}"#)[0]
+                let account = try await gateway.finished(probe, of: .garden)
+                #expect(account.audience == 2 && account.outcomes["unregistered"] == 1)
+                #expect(try await gateway.state(of: "silent-0", .garden) == "active")
+                #expect(try await gateway.state(of: "silent-1", .garden) == "retired")
+                #expect(try await gateway.state(of: "android-0", .garden) == "active", "it was not silent")
+                let summary = await world.google.simulator.summary()
+                #expect(summary.dryRuns == 1)
+                try await gateway.stopGently()
+            }
+        }
+
         @Test("wait for one access token, which all their pushes share, and for a new one when it is refused")
         func accessTokens() async throws {
             try await World.within { world in

@@ -102,6 +102,7 @@ extension ConformanceRun {
         let selection = random.pick([
             Audience.Selection.all, .all, .installations(some(of: Self.installations + ["nobody"])),
             .users(some(of: ["ann", "bob", "cid", "nobody"])), .tags(tags), .tokens(drawTargets()),
+            .stale([SilentSince(provider: random.pick([.apns, .fcm]), instant: now + .seconds(-900))]),
         ])
         return Audience(selection, providers: random.pick([nil, nil, nil, [.apns], [.fcm], [.apns, .fcm]]))
     }
@@ -127,7 +128,7 @@ extension ConformanceRun {
     mutating func plan() async throws -> String? {
         let (ids, members) = (random.within(1...6), random.within(1...4))
         story.append("plan \(ids) ids, \(members) a parcel")
-        let formats: [Int16] = random.happens(perMille: 300) ? [1] : [1, 2]
+        let formats: [Int16] = random.happens(perMille: 300) ? [1] : [1, 2, 3]
         let real = try await stores.messages.planSlice(
             idsMax: ids, parcelMembersMax: members, knownFormats: formats, now: now)
         let slice = simulated.planSlice(idsMax: ids, parcelMembersMax: members, knownFormats: formats, now: now)

@@ -58,6 +58,11 @@ extension SimulatedStore {
         case .installations(let names): return named(names, message, after, idsMax)
         case .users(let names): return ofUsers(names, message, after, idsMax)
         case .tokens(let targets): return inline(targets, message)
+        case .stale(let times):
+            return range(of: live(message), message, after, idsMax) { row in
+                audience.includes(row)
+                    && times.contains { $0.provider == row.stored.provider && row.registeredAt < $0.instant }
+            }
         case .tags(let expression) where expression.onlyExcludes:
             return range(of: live(message), message, after, idsMax) {
                 audience.includes($0) && expression.includes($0)
@@ -184,6 +189,7 @@ extension Audience {
         switch selection {
         case .all, .installations: providers == nil ? 1 : 2
         case .users, .tags, .tokens: 2
+        case .stale: 3
         }
     }
 
@@ -200,7 +206,7 @@ extension Audience {
     var sorted: Audience {
         var audience = self
         switch selection {
-        case .all: break
+        case .all, .stale: break
         case .installations(let names): audience.selection = .installations(names.eachOnce)
         case .users(let names): audience.selection = .users(names.eachOnce)
         case .tokens(let targets):

@@ -44,7 +44,7 @@ private struct Crowd {
 
 extension StoreWorld {
     fileprivate func plan(idsMax: Int) async throws -> PlannedSlice? {
-        let reply = try await stores.messages.planSlice(idsMax: idsMax, knownFormats: [1, 2], now: StoreWorld.dawn)
+        let reply = try await stores.messages.planSlice(idsMax: idsMax, knownFormats: [1, 2, 3], now: StoreWorld.dawn)
         guard case .planned(let slice) = reply else {
             #expect(reply == .nothing)
             return nil
@@ -212,6 +212,28 @@ struct NarrowedAudienceTests {
     }
 }
 
+@Suite("A message for stale devices")
+struct StaleAudienceTests {
+    @Test("reaches live ones that were last renewed before their provider's time", arguments: [1, 2, 100])
+    func silent(idsMax: Int) async throws {
+        try await withCrowd { crowd in
+            for provider in [Provider.apns, .apns, .fcm, .fcm, .fcm] { try await crowd.add(provider: provider) }
+            try await crowd.retire(3)
+            try await crowd.world.pool.script(
+                """
+                UPDATE registration_pulse SET registered_at = '2020-01-01'
+                WHERE registration_id IN (\([0, 2, 3].map { "\(crowd.ids[$0].value)" }.joined(separator: ", ")))
+                """)
+            let year = WallInstant(secondsSince1970: 1_609_459_200)
+            let both = [Provider.apns, .fcm].map { SilentSince(provider: $0, instant: year) }
+            #expect(try await crowd.reached(1, Audience(.stale(both)), idsMax: idsMax) == [0, 2])
+            #expect(try await crowd.reached(2, Audience(.stale([both[1]])), idsMax: idsMax) == [2])
+            #expect(try await crowd.reached(3, Audience(.stale(both), providers: [.apns]), idsMax: idsMax) == [0])
+            #expect(try await crowd.reached(4, Audience(.stale([])), idsMax: idsMax) == [])
+        }
+    }
+}
+
 @Suite("An audience that programs before this one can't read")
 struct AudienceFormatTests {
     @Test("is left to those that can, and what they can read is theirs too")
@@ -220,7 +242,7 @@ struct AudienceFormatTests {
             let audiences: [Audience] = [
                 .all, .installations(["i1"]), Audience(.all, providers: [.apns]),
                 Audience(.installations(["i1"]), providers: [.apns]), .users(["ann"]),
-                .tags(TagExpression(any: ["news"])), .tags(TagExpression(none: ["news"])),
+                .tags(TagExpression(any: ["news"])), .tags(TagExpression(none: ["news"])), .stale([]),
             ]
             for (place, audience) in audiences.enumerated() {
                 let message = world.newMessage(UInt64(place + 1), audience: audience)
@@ -236,7 +258,10 @@ struct AudienceFormatTests {
             {
                 planned.append(slice.message)
             }
-            #expect(planned.count == audiences.count)
+            #expect(planned.count == audiences.count - 1)
+            let last = try await world.stores.messages.planSlice(
+                knownFormats: MessageStore.plannedFormats, now: StoreWorld.dawn)
+            guard case .planned = last else { return #expect(Bool(false), "\(last)") }
         }
     }
 }

@@ -116,6 +116,7 @@ struct QueryPlanTests {
     private func reach(_ world: StoreWorld) async throws {
         let audiences: [Audience] = [
             .users(["ann", "nobody"]), Audience(.all, providers: [.apns]),
+            .stale([SilentSince(provider: .apns, instant: dawn)]),
             .tags(TagExpression(any: ["t1", "t2"], all: ["t3"], none: ["t4"])),
             .tokens([
                 InlineTarget(
@@ -126,7 +127,7 @@ struct QueryPlanTests {
             let message = world.newMessage(UInt64(place + 10), audience: audience)
             #expect(try await world.stores.messages.accept(message, now: dawn) == .accepted)
         }
-        while try await world.stores.messages.planSlice(knownFormats: [1, 2], now: dawn) != .nothing {}
+        while try await world.stores.messages.planSlice(knownFormats: [1, 2, 3], now: dawn) != .nothing {}
     }
 
     private func deliver(_ world: StoreWorld, _ ids: [RegistrationID]) async throws {
@@ -203,6 +204,8 @@ struct QueryPlanTests {
                 ("parcel_rescue", "using parcels_leases on parcels"),
                 ("plan_live", "Index Only Scan using registrations_planning"),
                 ("plan_live_narrowed", "using registrations_planning"),
+                ("plan_live_silent", "using registrations_planning"),
+                ("plan_live_silent", "using registration_pulse_pkey"),
                 ("plan_users", "Index Scan using registrations_of_user on registrations"),
                 ("plan_users_without", "using registrations_of_user on registrations"),
                 ("plan_tag_counts", "Index Only Scan using registration_tags_by_tag"),

@@ -14,7 +14,7 @@ package enum AudienceLimits {
 
 /// From the member `audience` of a message to the audience, or to what is wrong with it.
 enum AudienceRequest {
-    private static let selections = ["all", "installations", "users", "tags", "tokens"]
+    private static let selections = ["all", "installations", "users", "tags", "stale", "tokens"]
 
     static func read(_ message: inout EnvelopeReader) throws(Problem) -> Audience {
         let meaning = "who is to get the message: {\"all\": true}, or exactly one of \(namedSelections)"
@@ -36,18 +36,23 @@ enum AudienceRequest {
 
     private static func readSelections(_ reader: inout EnvelopeReader) throws(Problem) -> [Audience.Selection] {
         var found: [Audience.Selection] = []
-        if let everyone = try reader.bool("all") {
-            guard everyone else {
-                throw Problem(
-                    .invalidValue, "all can only be true; leave it out otherwise.", at: reader.pointer / "all")
-            }
-            found.append(.all)
-        }
+        if try readClaim("all", &reader) { found.append(.all) }
+        // The times are the app's settings: for who has them.
+        if try readClaim("stale", &reader) { found.append(.stale([])) }
         if let names = try readNames("installations", &reader) { found.append(.installations(names)) }
         if let names = try readNames("users", &reader) { found.append(.users(names)) }
         if let expression = try readTags(&reader) { found.append(.tags(expression)) }
         if let targets = try readTokens(&reader) { found.append(.tokens(targets)) }
         return found
+    }
+
+    private static func readClaim(_ name: String, _ reader: inout EnvelopeReader) throws(Problem) -> Bool {
+        guard let claim = try reader.bool(name) else { return false }
+        guard claim else {
+            throw Problem(
+                .invalidValue, "\(name) can only be true; leave it out otherwise.", at: reader.pointer / name)
+        }
+        return true
     }
 
     private static func readNames(_ name: String, _ reader: inout EnvelopeReader) throws(Problem) -> [String]? {

@@ -10,6 +10,7 @@ import Store
 struct MessageHandlers: Sendable {
     let apps: AppHandlers
     let desk: MessageDesk
+    let clock: @Sendable () -> WallInstant
 
     func send(_ call: Call) async throws(Problem) -> Answer {
         let request = try MessageRequest.read(call.body)
@@ -22,7 +23,7 @@ struct MessageHandlers: Sendable {
         let reply: MessageDesk.Reply
         do {
             reply = try await desk.accept(
-                request.contents, audience: request.audience, app: app.id, idempotency: claim,
+                request.contents, audience: audience(request.audience, in: app), app: app.id, idempotency: claim,
                 answer: MessageAnswer.accepted)
         } catch {
             throw refusal(error, isKeyed: claim != nil)
@@ -41,6 +42,14 @@ struct MessageHandlers: Sendable {
                 "This app has as many unfinished messages as it may have. Wait until some have finished, and join "
                     + "receivers of the same message in one audience.", retryAfterSeconds: RetryHint.backlogFull)
         }
+    }
+
+    /// Who counts as stale is settled when the message is accepted.
+    private func audience(_ asked: Audience, in app: AppRecord) -> Audience {
+        guard case .stale = asked.selection else { return asked }
+        var audience = asked
+        audience.selection = .stale(app.settings.stale.silentSince(now: clock()))
+        return audience
     }
 
     /// A message's topics stand in its tokens.

@@ -25,7 +25,7 @@ package struct GatewayResponder: HTTPResponder {
         importBudget = BodyBudget(bytesMax: services.limits.importsInFlightBytesMax)
         apps = AppHandlers(registry: services.registry)
         devices = DeviceHandlers(apps: apps, clock: services.clock)
-        messages = MessageHandlers(apps: apps, desk: services.messages)
+        messages = MessageHandlers(apps: apps, desk: services.messages, clock: services.clock)
         feedback = FeedbackHandlers(apps: apps)
         credentials = CredentialHandlers(apps: apps, keeper: services.credentials)
         keys = KeyHandlers(

@@ -42,6 +42,19 @@ enum AudienceSQL {
         SELECT next.id, next.route_id, \(isWanted("next", in: "$6")) AND \(has("$7", "next.id")) IS NULL FROM next
         """)
 
+    /// As `live`, of those that were last renewed before a time: $6 providers, $7 providers and $8 their times. A row for
+    /// each that was looked at, with whether it fits.
+    static let liveSilent = Statement(
+        "plan_live_silent",
+        """
+        WITH next AS MATERIALIZED (SELECT id, route_id, provider \(living))
+        SELECT next.id, next.route_id, \(isWanted("next", in: "$6")) AND (
+            SELECT true FROM registration_pulse p CROSS JOIN unnest($7, $8) AS silent (provider, since)
+            WHERE p.registration_id = next.id AND silent.provider = next.provider AND p.registered_at < silent.since
+            LIMIT 1) IS NOT NULL
+        FROM next
+        """)
+
     /// $1 app, $2 kind, $3 horizon, $4 installations, each once, $5 providers. One row for each, with its place among
     /// them, and nulls where it is unknown; then, whether it has a registration of another kind.
     ///
