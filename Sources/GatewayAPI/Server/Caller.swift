@@ -69,7 +69,7 @@ extension Audience.Selection {
     /// Sent to whom the sender described, rather than to whom they named.
     var isBroadcast: Bool {
         switch self {
-        case .all, .tags: true
+        case .all, .tags, .stale: true
         case .installations, .users, .tokens: false
         }
     }
