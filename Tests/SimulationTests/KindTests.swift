@@ -15,7 +15,7 @@ struct KindTests {
         #expect(world.providers.log.map(\.push.registration).sorted() == owed)
     }
 
-    @Test("and without the one that a message is for, are accounted as unknown", arguments: SimulatedContent.allCases)
+    @Test("and without the one that a message is for, are accounted so", arguments: SimulatedContent.allCases)
     func unknownKind(content: SimulatedContent) {
         let names = (0..<40).map { "phone-1-\($0)" }
         var world = Self.world(content, .installations(names))
@@ -24,8 +24,8 @@ struct KindTests {
         let account = world.store.account(world.messages[0].id)
         #expect(account?.audience == 40)
         #expect(account?.count(.accepted) == Int64(known))
-        let unknown = account?.reasons.first { $0.ending.reason == EndingReason.unknownDevice }?.count ?? 0
-        #expect(unknown == Int64(40 - known))
+        let none = account?.reasons.first { $0.ending.reason == EndingReason.noRegistrationOfKind }?.count ?? 0
+        #expect(none == Int64(40 - known))
     }
 
     @Test("are not called twice where the answer to a call was lost", arguments: SimulatedContent.allCases)

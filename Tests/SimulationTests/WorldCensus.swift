@@ -30,8 +30,9 @@ struct WorldCensus: Equatable, Sendable {
         case gaveUp = "gave up"
         case notRepeated = "not repeated"
         case deletedMembers = "deleted members"
-        case unknownDevices = "installations without a token of the kind"
-        case unknownUsers = "users without a token of the kind"
+        case unknownDevices = "unknown installations"
+        case unknownUsers = "unknown users"
+        case noneOfKind = "known ones without a token of the kind"
         case nothingToShow = "nothing to show"
         case mixed = "messages for both providers"
         case paced = "requests that wait for their pace"
@@ -107,6 +108,7 @@ struct WorldCensus: Equatable, Sendable {
             case (.unregistered, EndingReason.deviceDeleted): .deletedMembers
             case (.rejected, EndingReason.unknownDevice): .unknownDevices
             case (.rejected, EndingReason.unknownUser): .unknownUsers
+            case (.rejected, EndingReason.noRegistrationOfKind): .noneOfKind
             case (.rejected, "nothing_to_show"): .nothingToShow
             default: nil
             }
