@@ -143,7 +143,8 @@ let package = Package(
 
         // Tests. The gateway under faults is the gateway with a hand on its plug; it is not shipped.
         .executableTarget(
-            name: "carillon-under-faults", dependencies: ["Gateway", "PushModel"], path: "Tests/FaultyGateway",
+            name: "carillon-under-faults", dependencies: ["Commands", "Gateway", "PushModel"],
+            path: "Tests/FaultyGateway",
             swiftSettings: house),
         suite("TidyTests", []),
         suite("PushModelTests", ["PushModel"]),

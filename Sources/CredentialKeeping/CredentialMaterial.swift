@@ -109,16 +109,20 @@ extension CredentialMaterial {
     /// The apps that it can serve, by their bundle ids, checked against what was asked for.
     ///
     /// Apple's topic list, where a certificate has one, is complete; without one its UID is the only topic. A universal
-    /// certificate lists its app several times (`.voip`, `.complication`), a VoIP certificate under that topic alone:
-    /// registrations name the app, and the suffix is derived when sending. Where none is asked for, the slot is the app
-    /// of the UID, if that is listed.
+    /// certificate lists its app several times (`.voip`, `.complication`): registrations name the app, and the suffix is
+    /// derived when sending. Where none is asked for, the slot is the app of the UID, if that is listed.
+    ///
+    /// A certificate for one kind alone (VoIP) is refused: in the app's slot it would take the place of the one that its
+    /// alerts need, and refuse them.
     /// - Parameter asked: bundle ids.
     package func topics(asked: [String]) throws(CredentialFault) -> [String] {
         guard case .certificate(let identity) = self else { return asked.sorted() }
         let certificate = identity.certificate
         let usable = APNsTopicList.usableTopics(
             extension: certificate.appleTopicList, subjectUID: certificate.userID)
-        let apps = usable.map(APNsTopicList.bundleIDs(usable:)) ?? []
+        let listed = usable.map(APNsTopicList.bundleIDs(usable:)) ?? []
+        let apps = listed.filter { usable?.contains($0) ?? false }
+        if apps.isEmpty, let kindOnly = listed.first { throw .topicNotCovered(kindOnly) }
         let own = certificate.userID.map { APNsPushTypes.bundleID(ofTopic: $0) }
         guard let base = apps.first(where: { $0 == own }) ?? apps.first else { throw .certificateNamesNoTopic }
         guard !asked.isEmpty else { return [base] }

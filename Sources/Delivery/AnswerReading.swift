@@ -31,6 +31,7 @@ package struct AnswerReading {
     private let provider: Provider
     private let now: WallInstant
     private let laneIsProven: Bool
+    private let topicHasSuffix: Bool
     /// How many of FCM's answers don't know what was asked for: the project, or something of the push.
     package private(set) var notFoundCount = 0
     private var notFound: [(tag: Int32, verdict: ProviderVerdict, origin: AnswerOrigin?)] = []
@@ -38,10 +39,14 @@ package struct AnswerReading {
     /// - Parameters:
     ///   - provider: whose words the answers are in.
     ///   - laneIsProven: the lane's credential was taken not long ago (`LaneProofs`).
-    package init(of provider: Provider, now: WallInstant, laneIsProven: Bool = false) {
+    ///   - topicHasSuffix: the pushes' topic is not the app's own, but one of its kinds'.
+    package init(
+        of provider: Provider, now: WallInstant, laneIsProven: Bool = false, topicHasSuffix: Bool = false
+    ) {
         self.provider = provider
         self.now = now
         self.laneIsProven = laneIsProven
+        self.topicHasSuffix = topicHasSuffix
     }
 
     package mutating func read(_ batch: AnswerBatch, _ words: inout ReasonWords) {
@@ -55,6 +60,11 @@ package struct AnswerReading {
                     Int(status), batch.bytes.span.extracting(retryAfter.range), batch.bytes.span.extracting(body.range))
                 if provider == .fcm, status == 404, case .deferred(_, .credentialRefused) = verdict.outcome {
                     notFound.append((answer.tag, verdict, answer.origin))
+                    continue
+                }
+                if topicHasSuffix, let refused = Self.refusedOfKind(verdict) {
+                    if let alarm = verdict.alarm { add(.alarm(alarm)) }
+                    others.append(PositionedOutcome(position: answer.tag, outcome: refused))
                     continue
                 }
                 note(verdict, answer.origin)
@@ -133,6 +143,13 @@ package struct AnswerReading {
 
     private mutating func add(_ consequence: LaneConsequence) {
         if !consequences.contains(consequence) { consequences.append(consequence) }
+    }
+
+    /// A certificate for the app that does not cover this kind of push: no wait mends that, and to stop the route would stop
+    /// the app's alerts with it. nil: something else.
+    private static func refusedOfKind(_ verdict: ProviderVerdict) -> Outcome? {
+        guard case .deferred(_, .credentialRefused) = verdict.outcome, verdict.connection != .close else { return nil }
+        return .rejected(Rejection(fault: .message, reason: verdict.reason))
     }
 
     /// APNs sends whole seconds, where it sends anything; a date, or nonsense, leaves the wait to the retry policy.

@@ -1,3 +1,4 @@
+import APNs
 import DeliveryRules
 import PushModel
 import Reactor
@@ -72,8 +73,10 @@ extension DeliveryEngine {
         parcelsOut[delivery.name] = out
         if out.answersOutstanding <= 0 { steps?.reached(.lastAnswer) }
         let now = Clocks.monotonicNow()
+        let type = out.message.compiled?.apns?.pushType
         var reading = AnswerReading(
-            of: out.provider ?? .apns, now: Clocks.wallNow(), laneIsProven: proofs.isProven(out.lane, now: now))
+            of: out.provider ?? .apns, now: Clocks.wallNow(), laneIsProven: proofs.isProven(out.lane, now: now),
+            topicHasSuffix: type.map { !APNsPushTypes.row(for: $0).topicSuffix.isEmpty } ?? false)
         reading.read(delivery.batch, &reasonWords)
         proofs.note(out.lane, accepted: reading.accepted.count, notFound: reading.notFoundCount, now: now)
         for consequence in reading.consequences { lanes.heed(consequence, on: out.lane, out.parcel.route) }

@@ -40,7 +40,8 @@ struct OutboundHTTP: TokenEndpoint {
         let client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
         let result: Result<TokenEndpointAnswer, any Error>
         do {
-            result = .success(try await Self.within(Self.deadline) { try await Self.ask(client, request) })
+            let whole = request
+            result = .success(try await Self.within(Self.deadline) { try await Self.ask(client, whole) })
         } catch {
             result = .failure(error)
         }

@@ -64,14 +64,18 @@ struct CredentialMaterialTests {
         }
     }
 
-    @Test("serves the app whose topics of a kind Apple listed: registrations name the app, and pushes the kind")
-    func topicsOfAKind() throws {
+    @Test("for one kind of an app's tokens alone is refused: it would take the place of the one for its alerts")
+    func oneKindAlone() throws {
         for list in [["com.example.app.voip"], ["com.example.app.voip", "com.example.app.complication"]] {
             let material = try certificate(userID: list[0], apple: AppleExtensions(topics: list))
-            #expect(try material.topics(asked: []) == ["com.example.app"])
-            #expect(try material.topics(asked: ["com.example.app"]) == ["com.example.app"])
+            for asked in [[], ["com.example.app"]] {
+                #expect(throws: CredentialFault.topicNotCovered("com.example.app")) {
+                    try material.topics(asked: asked)
+                }
+            }
         }
-        #expect(try certificate(userID: "com.example.app.voip").topics(asked: []) == ["com.example.app"])
+        let older = try certificate(userID: "com.example.app.voip")
+        #expect(throws: CredentialFault.topicNotCovered("com.example.app")) { try older.topics(asked: []) }
     }
 
     @Test("never has its UID added to the topics that Apple listed")

@@ -51,6 +51,24 @@ struct AnswerReadingTests {
         #expect(reading.others.map(\.outcome) == [.deferred(after: nil, .providerTokenExpired)])
     }
 
+    @Test("end a push of a kind that the certificate does not cover, and leave the app's alerts alone")
+    func kindNotCovered() {
+        let body = Array(#"{"reason":"TopicDisallowed"}"#.utf8)
+        let answer = Answer(
+            tag: 0, kind: .response(status: 400, retryAfter: .empty, body: ByteRange(start: 0, count: body.count)),
+            origin: Self.here)
+        let batch = AnswerBatch(ticket: BatchTicket(1), answers: [answer], bytes: body)
+        var words = ReasonWords()
+        var ofKind = AnswerReading(
+            of: .apns, now: WallInstant(secondsSince1970: 1_800_000_000), topicHasSuffix: true)
+        ofKind.read(batch, &words)
+        #expect(ofKind.consequences == [.alarm(.credential)])
+        #expect(
+            ofKind.others.map(\.outcome) == [.rejected(Rejection(fault: .message, reason: "TopicDisallowed"))])
+        // Of the app's own topic it stops the route: nothing could be sent there.
+        #expect(reading(400, "TopicDisallowed").consequences.contains(.topicRefused))
+    }
+
     @Test("ask for new connections where another key bound them")
     func unrelatedKey() {
         #expect(reading(403, "UnrelatedKeyIdInToken").consequences == [.connectionsUnfit])

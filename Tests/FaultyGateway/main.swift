@@ -1,4 +1,5 @@
 import Foundation
+import Commands
 import Gateway
 import Glibc
 import PushModel

@@ -135,35 +135,6 @@ struct ErrorPageTests {
     }
 }
 
-@Suite("The admin key")
-struct AdminKeyTests {
-    // SHA-256 of "carillon-test-key".
-    private static let key = "carillon-test-key"
-
-    private static func check(_ values: [String]) -> ProblemCode? {
-        refusal { () throws(Problem) in
-            try AdminKey(sha256: TestHash.sha256(key)).check(authorization: values)
-        }?.code
-    }
-
-    @Test("opens as a bearer, however the scheme is written", arguments: ["Bearer", "bearer", "BEARER"])
-    func opens(scheme: String) {
-        #expect(Self.check(["\(scheme) \(Self.key)"]) == nil)
-    }
-
-    @Test(
-        "opens in no other way",
-        arguments: [
-            [], [""], ["Bearer"], ["Bearer "], ["Bearer  carillon-test-key"], ["carillon-test-key"],
-            ["Basic carillon-test-key"], ["Bearer carillon-test-kez"], ["Bearer carillon-test-key "],
-            ["Bearer carillon-test-key", "Bearer carillon-test-key"], ["Bearer:carillon-test-key"],
-            ["Bearer carillon-test-ke"], ["Bearer CARILLON-TEST-KEY"],
-        ])
-    func staysShut(values: [String]) {
-        #expect(Self.check(values) == .unauthorized)
-    }
-}
-
 @Suite("The budget for bodies")
 struct BodyBudgetTests {
     @Test("gives what there is, and takes it back")

@@ -11,7 +11,8 @@ struct ServedKeyTests {
         let made = try await world.expect(
             201, "POST", path, #"{"name": "\#(name)", "scopes": [\#(scopes)]\#(members)}"#)
         #expect(made.header("cache-control") == "no-store")
-        return (try #require(made.member("id").string), try #require(made.member("key").string))
+        let (id, key) = (try made.member("id")?.string, try made.member("key")?.string)
+        return (try #require(id), try #require(key))
     }
 
     private func status(_ world: GatewayWorld, _ method: String, _ path: String, _ key: String, _ body: String? = nil)
@@ -184,6 +185,29 @@ struct ServedKeyTests {
     func refused(body: String, code: ProblemCode, pointer: String) async throws {
         try await withGateway { world in
             try await world.refuse(code, "POST", "/v1/keys", body, pointer: pointer)
+        }
+    }
+
+    @Test("come as a bearer, once, however the scheme is written, and in no other way")
+    func bearer() async throws {
+        try await withGateway { world in
+            let key = GatewayWorld.key
+            func status(_ values: [String]) async throws -> Int {
+                try await world.call("GET", "/v1/apps", key: nil, headers: values.map { "Authorization: " + $0 }).status
+            }
+            for scheme in ["Bearer", "bearer", "BEARER"] {
+                let opened = try await status(["\(scheme) \(key)"])
+                #expect(opened == 200)
+            }
+            let wrong = [
+                [], [""], ["Bearer"], ["Bearer "], ["Bearer  " + key], [key], ["Basic " + key], ["Bearer \(key)x"],
+                ["Bearer " + key, "Bearer " + key], ["Bearer:" + key], ["Bearer " + key.dropLast()],
+                ["Bearer " + key.uppercased()],
+            ]
+            for values in wrong {
+                let refused = try await status(values)
+                #expect(refused == 401, "\(values.count)")
+            }
         }
     }
 }

@@ -121,7 +121,8 @@ enum House {
         Room("carillon", .executable, ["Gateway"]),
         // The gateway that ends itself at a step of its work, for the thread test. Never shipped.
         Room(
-            "carillon-under-faults", .executable, ["Gateway", "PushModel", "Foundation", "Glibc", "Synchronization"],
+            "carillon-under-faults", .executable,
+            ["Commands", "Gateway", "PushModel", "Foundation", "Glibc", "Synchronization"],
             folder: "Tests/FaultyGateway"),
     ]
 
