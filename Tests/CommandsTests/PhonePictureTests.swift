@@ -16,7 +16,7 @@ struct PhonePictureTests {
             let lines = picture.lines
             #expect(Set(lines.map(\.count)) == [46], "\(body)")
             let shown = lines.joined().filter { $0.isLetter }
-            #expect(shown.contains(body.filter(\.isLetter)))
+            #expect(body.isEmpty || shown.contains(body.filter(\.isLetter)))
         }
     }
 
