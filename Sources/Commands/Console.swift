@@ -53,13 +53,13 @@ struct Progress {
         if isTerminal {
             let filled = Int(share * Double(Self.width))
             let bar = String(repeating: "#", count: filled) + String(repeating: "-", count: Self.width - filled)
-            Console.draw("\(subject)  [\(bar)] \(Int(share * 100)) %  \(words)")
+            Console.draw("\(subject)  [\(bar)] \(Int(share * 100)) %  \(done) of \(whole), \(words)")
             return
         }
         let tenth = Int(share * 10)
         guard tenth > lastTenth else { return }
         lastTenth = tenth
-        Console.remark("\(subject)  \(done) of \(whole)  \(words)")
+        Console.remark("\(subject)  \(done) of \(whole), \(words)")
     }
 
     func end() {

@@ -139,8 +139,7 @@ extension GatewayClient {
                 return message
             }
             let ended = message.object?["outcomes"]?.object?.members.reduce(0) { $0 + ($1.value.integer ?? 0) } ?? 0
-            let words = message.object?["audience"]?.integer.map { "\(ended) of \($0), \(state)" } ?? state
-            progress.show(ended, of: message.object?["audience"]?.integer, words)
+            progress.show(ended, of: message.object?["audience"]?.integer, state)
             try await Task.sleep(for: Self.watchPauses[min(turn, Self.watchPauses.count - 1)])
             turn += 1
         }

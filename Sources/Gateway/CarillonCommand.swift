@@ -20,13 +20,13 @@ package struct CarillonCommand: AsyncParsableCommand {
         subcommands: [],
         groupedSubcommands: [
             CommandGroup(
-                name: "Running:",
+                name: "Running",
                 subcommands: [
                     ServeCommand.self, SimulateCommand.self, DemoCommand.self, DoctorCommand.self,
                     MigrateCommand.self, SettingsCommand.self,
                 ]),
             CommandGroup(
-                name: "Asking a gateway:",
+                name: "Asking a gateway",
                 subcommands: [
                     SendCommand.self, MessagesCommand.self, DevicesCommand.self, AppsCommand.self,
                     CredentialsCommand.self, KeysCommand.self,

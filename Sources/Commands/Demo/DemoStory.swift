@@ -60,9 +60,10 @@ struct DemoStory: Sendable {
         let took = clock.now - started
         let pushes = try await standIns.requests() - before
         let repeated = pushes - account.count("audience")
+        let seconds = (took / .milliseconds(100)).rounded() / 10
         Console.say(
-            "from the request to the last push in \(took.formatted(.units(allowed: [.seconds, .milliseconds]))); "
-                + "\(pushes) requests reached the providers, \(max(0, repeated)) of them tried again")
+            "from the request to the last push in \(seconds) s; \(pushes) requests reached the providers, "
+                + "\(max(0, repeated)) of them tried again after a pause that they asked for")
         return account
     }
 
