@@ -10,6 +10,13 @@ struct GatewayClient: Sendable {
     private let key: String
     private static let deadline: Int64 = 60
     private static let answerBytesMax = 64 << 20
+    /// Who asks a gateway that is not there is told so at once.
+    private static let http: HTTPClient = {
+        var configuration = HTTPClient.Configuration.singletonConfiguration
+        configuration.connectionPool.retryConnectionEstablishment = false
+        configuration.timeout.connect = .seconds(10)
+        return HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+    }()
 
     init(base: String, key: String) {
         self.base = base
@@ -64,7 +71,7 @@ struct GatewayClient: Sendable {
         }
         let whole = request
         let answer = try await reaching {
-            let response = try await HTTPClient.shared.execute(whole, timeout: .seconds(Self.deadline))
+            let response = try await Self.http.execute(whole, timeout: .seconds(Self.deadline))
             let body = try await response.body.collect(upTo: Self.answerBytesMax)
             return Answer(status: Int(response.status.code), body: Array(body.readableBytesView))
         }
@@ -83,7 +90,7 @@ struct GatewayClient: Sendable {
         request.body = .stream(FileChunks(file: file), length: .unknown)
         let whole = request
         let response = try await reaching {
-            try await HTTPClient.shared.execute(whole, deadline: .distantFuture)
+            try await Self.http.execute(whole, deadline: .distantFuture)
         }
         let status = Int(response.status.code)
         guard status == 200 else {

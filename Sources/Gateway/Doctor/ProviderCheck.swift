@@ -68,6 +68,7 @@ struct ProviderCheck {
     private func configuration() throws -> HTTPClient.Configuration {
         var configuration = HTTPClient.Configuration()
         configuration.redirectConfiguration = .disallow
+        configuration.connectionPool.retryConnectionEstablishment = false
         configuration.timeout.connect = .nanoseconds(Self.deadline.wholeNanoseconds)
         var tls = TLSConfiguration.makeClientConfiguration()
         if let file = settings.providerCAFile {
