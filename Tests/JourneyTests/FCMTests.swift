@@ -83,7 +83,7 @@ extension World {
 }
 
 extension Gateway {
-    fileprivate func registerFCM(_ tokens: [String]) async throws {
+    func registerFCM(_ tokens: [String]) async throws {
         for (number, token) in tokens.enumerated() {
             try await api.expect(
                 201, "PUT", "/v1/apps/garden/devices/android-\(number)", #"{"provider": "fcm", "token": "\#(token)"}"#)
