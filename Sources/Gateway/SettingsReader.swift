@@ -83,7 +83,7 @@ package struct SettingsReader: Sendable {
     }
 
     /// What commands that ask a gateway read, and scripts: beside a gateway they are no mistake.
-    private static let forOthers = ["URL", "KEY", "APP", "DEMO_FOLDER"].map { prefix + $0 }
+    private static let forOthers = ["URL", "KEY", "APP", "DEMO_FOLDER", "RUN_FOLDER"].map { prefix + $0 }
 
     /// Variables that look like ours and are none: misspelt, most likely. Worth a warning and no more, since an
     /// orchestrator may set such names for a service that is called carillon.
