@@ -10,6 +10,7 @@ import Store
 struct Checkup {
     private static let skewMax: Duration = .seconds(2)
     private static let filesWanted = 4_096
+    private static let appsAtOnce = 500
     private static let daysBeforeExpiry: Int64 = 30
 
     func run() async -> [Finding] {
@@ -120,9 +121,11 @@ struct Checkup {
         var findings = [Finding.good("master key", "it opens what is sealed")]
         do {
             var apps: [AppRecord] = []
+            var page: [AppRecord] = []
             repeat {
-                apps += try await stores.registry.apps(after: apps.last?.id, limit: 500)
-            } while apps.count % 500 == 0 && !apps.isEmpty
+                page = try await stores.registry.apps(after: apps.last?.id, limit: Self.appsAtOnce)
+                apps += page
+            } while page.count == Self.appsAtOnce
             let blocks = try await stores.credentials.blocks()
             for app in apps { findings += try await credentials(of: app, keeper, blocks) }
         } catch {
