@@ -45,8 +45,10 @@ package struct SendCommand: AsyncParsableCommand {
             }
             let client = try app.gateway.client()
             if let testTo { try await test(on: testTo, content, client) }
-            if audience.isBroadcast, testTo == nil || !yes {
-                try confirm("Send to \(audience.words) of \(try app.slug())?", yes)
+            let asked = whole.first { $0.name == "audience" }?.value.object
+            if testTo != nil || AudienceOptions.isDescribed(asked) {
+                let words = String(decoding: JSONValue.object(asked ?? JSONObject()).bytes, as: UTF8.self)
+                try confirm("Send to \(words) of \(try app.slug())?", yes)
             }
             try await deliver(whole, client, key: idempotencyKey ?? UUID().uuidString)
         }
@@ -57,33 +59,36 @@ package struct SendCommand: AsyncParsableCommand {
         guard !names.isEmpty else { throw CommandFault(.usage, "--test-to names nobody") }
         let named = JSONMember("audience", ["installations": .array(names)])
         Console.remark("First to \(list):")
-        let account = try await deliver(
+        let accounts = try await deliver(
             [named] + content.filter { $0.name != "audience" }, client, key: UUID().uuidString, mustWait: true)
-        let outcomes = account.object?["outcomes"] ?? .null
-        guard outcomes.count("accepted") >= Int64(names.count) || message.dryRun else {
+        let isDry = content.first { $0.name == "options" }?.value.object?["dry_run"]?.bool == true
+        let reached = accounts.map { ($0.object?["outcomes"] ?? .null).count("accepted") }
+        guard isDry || reached.allSatisfy({ $0 >= Int64(names.count) }) else {
             throw CommandFault(
                 .failed,
                 "not every test installation got it, so it went to nobody else. carillon messages failures tells why")
         }
     }
 
+    /// The account of each message that it becomes, once it has finished; none where nobody waits.
     @discardableResult
     private func deliver(
         _ members: [JSONMember], _ client: GatewayClient, key: String, mustWait: Bool = false
-    ) async throws -> JSONValue {
+    ) async throws -> [JSONValue] {
         let accepted = try await client.send(
             "POST", try app.path("messages"), .object(JSONObject(members)), idempotencyKey: key)
         let ids = accepted.words("messages").isEmpty ? [accepted.shown("id")] : accepted.words("messages")
         guard !detach || mustWait else {
             if app.gateway.json { sayJSON(accepted) } else { for id in ids { Console.say(id) } }
-            return accepted
+            return []
         }
-        var last = accepted
+        var accounts: [JSONValue] = []
         for id in ids {
-            last = try await client.watch(try app.path("messages", id))
-            if app.gateway.json { sayJSON(last) } else { AccountText(last).say() }
+            let account = try await client.watch(try app.path("messages", id))
+            if app.gateway.json { sayJSON(account) } else { AccountText(account).say() }
+            accounts.append(account)
         }
-        return last
+        return accounts
     }
 }
 
@@ -94,9 +99,10 @@ struct AudienceOptions: ParsableArguments {
     @Option(help: ArgumentHelp("This user's devices; again for each.", valueName: "user")) var user: [String] = []
     @Option(help: ArgumentHelp("Devices with this tag; again for more.", valueName: "tag")) var tag: [String] = []
 
-    var isBroadcast: Bool { all || !tag.isEmpty }
-
-    var words: String { all ? "all devices" : "all devices tagged " + tag.joined(separator: " or ") }
+    /// Whom nobody named one by one, wherever that is said: by an option or in the file.
+    static func isDescribed(_ audience: JSONObject?) -> Bool {
+        ["installations", "users", "tokens"].allSatisfy { audience?[$0] == nil }
+    }
 
     /// nil: the file says it.
     func member(isGivenIn content: [JSONMember]) throws(CommandFault) -> JSONMember? {

@@ -82,16 +82,31 @@ extension Journeys {
                 }
                 #expect(await world.production.simulator.summary().requests == 0)
 
+                // A file that names everybody is asked about like the option.
+                let file = world.folder.appending(path: "noon.json")
+                try Data(#"{"audience": {"all": true}, "notification": {"body": "Noon"}}"#.utf8).write(to: file)
+                let asked = try await world.command(["send", "--file", file.path(percentEncoded: false)], gateway)
+                #expect(asked.code == 64 && asked.said.contains("--yes"), "\(asked.printed)")
+                // And so is whoever is left after the test, however few.
+                let few = try await world.command(
+                    [
+                        "send", "--installation", live[1].installation, "--body", "Noon", "--test-to",
+                        live[0].installation,
+                    ],
+                    gateway)
+                #expect(few.code == 64 && few.said.contains("--yes"), "\(few.printed)")
+                #expect(await world.production.simulator.summary().requests == 1, "the test alone")
+
                 // One that fails stops the rest.
                 let name = live[0].installation
                 let stopped = try await world.command(
                     ["send", "--all", "--body", "Twelve o'clock", "--test-to", "nobody", "--yes"], gateway)
                 #expect(stopped.code == 1 && stopped.said.contains("nobody else"))
-                #expect(await world.production.simulator.summary().requests == 0)
+                #expect(await world.production.simulator.summary().requests == 1)
                 let sent = try await world.command(
                     ["send", "--all", "--body", "Twelve o'clock", "--test-to", name, "--yes"], gateway)
                 #expect(sent.code == 0)
-                #expect(await world.production.simulator.summary().requests == 1 + live.count)
+                #expect(await world.production.simulator.summary().requests == 2 + live.count)
                 try await gateway.stopGently()
             }
         }
