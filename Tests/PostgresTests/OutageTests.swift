@@ -4,12 +4,6 @@ import PushModel
 import Reactor
 import Testing
 
-/// Kills the postmaster as the kernel's out-of-memory killer would; its backends follow by themselves.
-private func killPostmaster(_ server: PrivateServer) async throws {
-    let process = try #require(await server.processID)
-    kill(process, SIGKILL)
-}
-
 /// A table without primary key, so that a row written twice shows.
 private func makeTable(_ pool: PostgresPool) async throws -> String {
     let name = uniqueName("journal")

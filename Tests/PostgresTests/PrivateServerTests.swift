@@ -37,8 +37,7 @@ struct PrivateServerTests {
             try await withPool(settings) { pool in
                 try await pool.script("CREATE TABLE kept AS SELECT 42::int8 AS id")
             }
-            let process = try #require(await server.processID)
-            kill(process, SIGKILL)
+            try await killPostmaster(server)
             let again = try await PrivateServer(dataFolder: folder).start()
             try await withPool(again) { pool in
                 let count = try await pool.count("kept")

@@ -159,6 +159,18 @@ func eventually(
     try #require(Bool(false), sentence)
 }
 
+/// Kills the postmaster as the kernel's out-of-memory killer would; its backends follow by themselves. Until the kernel
+/// has done it, a start would find the server running, and adopt it.
+func killPostmaster(_ server: PrivateServer) async throws {
+    let process = try #require(await server.processID)
+    kill(process, SIGKILL)
+    try await eventually("is dead") {
+        var state = siginfo_t()
+        let found = unsafe waitid(P_PID, id_t(process), &state, WEXITED | WNOWAIT | WNOHANG)
+        return unsafe found == 0 && state._sifields._sigchld.si_pid == process
+    }
+}
+
 extension PostgresPool {
     func count(_ table: String) async throws -> Int64 {
         try await read(query("SELECT count(*) FROM \(table)")).int64(0, 0)
