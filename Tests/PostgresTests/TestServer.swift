@@ -165,7 +165,7 @@ func killPostmaster(_ server: PrivateServer) async throws {
     let process = try #require(await server.processID)
     kill(process, SIGKILL)
     try await eventually("is dead") {
-        var state = siginfo_t()
+        var state = unsafe siginfo_t()
         let found = unsafe waitid(P_PID, id_t(process), &state, WEXITED | WNOWAIT | WNOHANG)
         return unsafe found == 0 && state._sifields._sigchld.si_pid == process
     }
