@@ -29,13 +29,19 @@ struct SimulateCommand: AsyncParsableCommand {
             404. docs/simulator.md has all fates, the scripts, and what can be asked under /simulator/.
             """)
 
-    @Option(help: "The port of APNs, on the loopback; 0 takes a free one.")
+    @Option(
+        help: ArgumentHelp(
+            "The name that clients call them by. Any but localhost lets them be reached from other machines, such as "
+                + "neighbouring containers.", valueName: "name"))
+    var host = SimulatorIdentities.hostDefault
+
+    @Option(help: "The port of APNs; 0 takes a free one.")
     var port: UInt16 = 0
 
     @Option(help: "A second port, for APNs' sandbox; --port is production then. Without it, --port is both.")
     var sandboxPort: UInt16?
 
-    @Option(help: "The port of FCM and of its OAuth, on the loopback; 0 takes a free one.")
+    @Option(help: "The port of FCM and of its OAuth; 0 takes a free one.")
     var fcmPort: UInt16 = 0
 
     @Option(help: "The Firebase project that the service account belongs to.")
@@ -82,6 +88,9 @@ struct SimulateCommand: AsyncParsableCommand {
             throw ValidationError(
                 "A sink reads no push, so that there is nothing to record: leave out --sink or --record.")
         }
+        guard !host.isEmpty, host.utf8.count <= 253, host.utf8.allSatisfy({ Self.isOfName($0) }) else {
+            throw ValidationError("--host takes a name, such as providers, or an IPv4 address.")
+        }
         guard (1...86_400).contains(accessTokenSeconds) else {
             throw ValidationError("--access-token-seconds takes 1 to 86400.")
         }
@@ -92,6 +101,17 @@ struct SimulateCommand: AsyncParsableCommand {
             throw ValidationError("--refusals-until-limit-drops and --bad-device-tokens-max take 1 and more.")
         }
     }
+
+    private static func isOfName(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."):
+            true
+        default: false
+        }
+    }
+
+    private var reach: SimulatorReach { host == SimulatorIdentities.hostDefault ? .loopback : .everyone }
 
     func run() async throws {
         do {
@@ -105,13 +125,13 @@ struct SimulateCommand: AsyncParsableCommand {
     private func simulate() async throws {
         let files = SimulatorFiles(folder: identityDir)
         try files.prepare()
-        let identities = try SimulatorIdentities(project: fcmProject, topics: topic)
+        let identities = try SimulatorIdentities(host: host, project: fcmProject, topics: topic)
         let record = try self.record.map(recorder)
         let production = try apns(identities, port, sandboxPort == nil ? .both : .production, record)
         let sandbox = try sandboxPort.map { try apns(identities, $0, .sandbox, record) }
         let google = try fcm(identities, record)
 
-        var ready = SimulatorReady(files, identities)
+        var ready = SimulatorReady(files, identities, host: host)
         ready.apnsPort = try await listen(port) { try await production.start() }
         if let sandbox, let sandboxPort {
             ready.sandboxPort = try await listen(sandboxPort) { try await sandbox.start() }
@@ -148,6 +168,7 @@ struct SimulateCommand: AsyncParsableCommand {
     ) throws -> APNsSimulator {
         var settings = APNsSimulatorSettings(identity: identities.server)
         settings.port = port
+        settings.reach = reach
         settings.environment = environment
         settings.mode = sink ? .sink : .validating
         settings.topics = topic.isEmpty ? nil : topic
@@ -166,6 +187,7 @@ struct SimulateCommand: AsyncParsableCommand {
     ) throws -> FCMSimulator {
         var settings = FCMSimulatorSettings(identity: identities.server, accounts: [identities.account])
         settings.port = fcmPort
+        settings.reach = reach
         settings.mode = sink ? .sink : .validating
         settings.accessTokenSeconds = accessTokenSeconds
         settings.record = record

@@ -53,20 +53,23 @@ struct SimulatorIdentities {
     let account: ServiceAccount
 
     static let keyID = "SIMULATED1"
+    static let hostDefault = "localhost"
     static let teamID = "SIMULATED2"
     static let topicDefault = "com.example.carillon"
     private static let daysOfLife = 30
     /// The providers' own too: for clients that can't be told another name, with an entry in the hosts file.
     private static let names = [
-        "localhost", "127.0.0.1", "api.push.apple.com", "api.sandbox.push.apple.com",
+        hostDefault, "127.0.0.1", "api.push.apple.com", "api.sandbox.push.apple.com",
         "api.development.push.apple.com", "fcm.googleapis.com", "iid.googleapis.com", "oauth2.googleapis.com",
     ]
 
-    init(project: String, topics: [String]) throws {
+    init(host: String, project: String, topics: [String]) throws {
         let validity = CertificateValidity.days(SimulatorIdentities.daysOfLife, from: Clocks.wallNow())
         authority = try CertificateAuthority(name: "Carillon stand-in", validity: validity)
+        let names = SimulatorIdentities.names
         server = try authority.issue(
-            CertificateSubject(commonName: "localhost"), names: SimulatorIdentities.names, validity: validity)
+            CertificateSubject(commonName: Self.hostDefault), names: names.contains(host) ? names : [host] + names,
+            validity: validity)
         let bundleID = topics.first ?? SimulatorIdentities.topicDefault
         certificate = try authority.issue(
             CertificateSubject(
@@ -88,18 +91,20 @@ struct SimulatorIdentities {
 struct SimulatorReady {
     private let files: SimulatorFiles
     private let projectID: String
+    private let host: String
     var apnsPort: UInt16 = 0
     var sandboxPort: UInt16?
     var fcmPort: UInt16 = 0
 
-    init(_ files: SimulatorFiles, _ identities: SimulatorIdentities) {
+    init(_ files: SimulatorFiles, _ identities: SimulatorIdentities, host: String) {
         self.files = files
+        self.host = host
         projectID = identities.account.projectID
     }
 
-    var apnsURL: String { "https://localhost:\(apnsPort)" }
-    var sandboxURL: String { "https://localhost:\(sandboxPort ?? apnsPort)" }
-    var fcmURL: String { "https://localhost:\(fcmPort)" }
+    var apnsURL: String { "https://\(host):\(apnsPort)" }
+    var sandboxURL: String { "https://\(host):\(sandboxPort ?? apnsPort)" }
+    var fcmURL: String { "https://\(host):\(fcmPort)" }
     var tokenURL: String { fcmURL + "/token" }
 
     var json: [UInt8] {

@@ -28,6 +28,11 @@ package struct SocketAddress: Hashable, Sendable {
         self.init(family: .ipv4, bytes: [127, 0, 0, 1], port: port)
     }
 
+    /// 0.0.0.0: to listen on every IPv4 address of this machine.
+    package init(everyAddressPort port: UInt16) {
+        self.init(family: .ipv4, bytes: [0, 0, 0, 0], port: port)
+    }
+
     /// ::1.
     package init(loopbackIPv6Port port: UInt16) {
         self.init(family: .ipv6, bytes: [UInt8](repeating: 0, count: 15) + [1], port: port)

@@ -7,7 +7,7 @@ struct SimulatorDoor {
     let identity: TLSIdentity
     /// 0: a free one.
     let port: UInt16
-    let bindsIPv6: Bool
+    let reach: SimulatorReach
     let clientCertificates: TLSContext.ClientCertificates
     let handshakeTimeout: Duration
     let idleTimeout: Duration
@@ -16,6 +16,16 @@ struct SimulatorDoor {
     let bodyBytesMax: Int
     let keptBytesMax: Int
     let record: (@Sendable ([UInt8]) -> Void)?
+}
+
+/// Who may reach a stand-in.
+package enum SimulatorReach: Sendable {
+    /// This machine, at 127.0.0.1.
+    case loopback
+    /// And at ::1, on the same port.
+    case bothLoopbacks
+    /// Every IPv4 address of this machine: for containers, whose neighbours are other machines.
+    case everyone
 }
 
 /// What is one provider's own in a stand-in; all else is shared. On the loop's thread only.

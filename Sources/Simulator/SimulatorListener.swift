@@ -24,10 +24,13 @@ final class SimulatorListener {
     /// On which port. A second call says it again.
     func open() throws(ReactorError) -> UInt16 {
         guard acceptors.isEmpty else { return port }
-        let listening = try ListeningSocket(binding: SocketAddress(loopbackPort: world.door.port))
+        let reach = world.door.reach
+        let listening = try ListeningSocket(
+            binding: reach == .everyone
+                ? SocketAddress(everyAddressPort: world.door.port) : SocketAddress(loopbackPort: world.door.port))
         port = listening.localPort
         // Both or none.
-        let second = world.door.bindsIPv6 ? SocketAddress(loopbackIPv6Port: port) : nil
+        let second = reach == .bothLoopbacks ? SocketAddress(loopbackIPv6Port: port) : nil
         let secondListening = try second.map { address throws(ReactorError) in try ListeningSocket(binding: address) }
         try accept(from: listening)
         if let secondListening { try accept(from: secondListening) }

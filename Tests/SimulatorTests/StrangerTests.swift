@@ -53,7 +53,7 @@ struct StrangerTests {
 
     @Test("who comes by IPv6 is served where that was asked for")
     func ipv6() async throws {
-        let standIn = try await StandIn { settings, _ in settings.bindsIPv6 = true }
+        let standIn = try await StandIn { settings, _ in settings.reach = .bothLoopbacks }
         let socket = try StreamSocket.connect(to: SocketAddress(loopbackIPv6Port: standIn.port))
         socket.close()
         #expect(try standIn.connect().ask(Push(authorization: standIn.authorization())).status == 200)

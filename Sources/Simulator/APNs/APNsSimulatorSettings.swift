@@ -30,8 +30,7 @@ package struct APNsSimulatorSettings: Sendable {
     package var identity: TLSIdentity
     /// 0: a free one.
     package var port: UInt16 = 0
-    /// ::1 beside 127.0.0.1, on the same port.
-    package var bindsIPv6 = false
+    package var reach = SimulatorReach.loopback
     package var mode = Mode.validating
     package var environment = Environment.both
     package var clientCertificates: TLSContext.ClientCertificates = .requested
@@ -72,7 +71,7 @@ package struct APNsSimulatorSettings: Sendable {
 
     var door: SimulatorDoor {
         SimulatorDoor(
-            identity: identity, port: port, bindsIPv6: bindsIPv6, clientCertificates: clientCertificates,
+            identity: identity, port: port, reach: reach, clientCertificates: clientCertificates,
             handshakeTimeout: handshakeTimeout, idleTimeout: idleTimeout, requestTimeout: requestTimeout,
             bodyBytesMax: APNsVisit.keptBodyBytes,
             keptBytesMax: keptBytesMax, record: record)

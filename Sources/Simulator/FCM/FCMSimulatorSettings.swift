@@ -9,8 +9,7 @@ package struct FCMSimulatorSettings: Sendable {
     package var accounts: [ServiceAccount]
     /// 0: a free one.
     package var port: UInt16 = 0
-    /// ::1 beside 127.0.0.1, on the same port.
-    package var bindsIPv6 = false
+    package var reach = SimulatorReach.loopback
     package var mode = APNsSimulatorSettings.Mode.validating
     /// Projects that exist without an account of their own: to send to them is forbidden, not unheard of.
     package var otherProjects: [String] = []
@@ -38,7 +37,7 @@ package struct FCMSimulatorSettings: Sendable {
 
     var door: SimulatorDoor {
         SimulatorDoor(
-            identity: identity, port: port, bindsIPv6: bindsIPv6, clientCertificates: .ignored,
+            identity: identity, port: port, reach: reach, clientCertificates: .ignored,
             handshakeTimeout: handshakeTimeout, idleTimeout: idleTimeout, requestTimeout: requestTimeout,
             bodyBytesMax: FCMSimulatorSettings.bodyBytesMax, keptBytesMax: keptBytesMax, record: record)
     }
