@@ -103,8 +103,10 @@ let package = Package(
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),
+                .product(name: "HummingbirdTLS", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ],
             // Links to docs/: what is served is what is written there.
             resources: [.embedInCode("openapi.yaml"), .embedInCode("errors.md")], swiftSettings: house),
@@ -117,7 +119,8 @@ let package = Package(
         room(
             "Commands",
             [
-                "PushModel", "JSON", "Encodings", "DeliveryRules", "APNs", "FCM", "Reactor", "Delivery", "GatewayAPI",
+                "PushModel", "JSON", "Encodings", "Calendar", "DeliveryRules", "APNs", "FCM", "Reactor", "Delivery",
+                "GatewayAPI",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOCore", package: "swift-nio"),

@@ -2,6 +2,7 @@ import AsyncHTTPClient
 import Foundation
 import JSON
 import NIOCore
+import NIOSSL
 import PushModel
 
 /// The gateway's API, for commands: one request after the other.
@@ -17,10 +18,19 @@ struct GatewayClient: Sendable {
         configuration.timeout.connect = .seconds(10)
         return HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
     }()
+    /// nil: the system's authorities are enough.
+    private let tls: TLSConfiguration?
 
-    init(base: String, key: String) {
+    init(base: String, key: String, authorities: [NIOSSLCertificate] = []) {
         self.base = base
         self.key = key
+        guard !authorities.isEmpty else {
+            tls = nil
+            return
+        }
+        var tls = TLSConfiguration.makeClientConfiguration()
+        tls.additionalTrustRoots = [.certificates(authorities)]
+        self.tls = tls
     }
 
     struct Answer: Sendable {
@@ -118,6 +128,7 @@ struct GatewayClient: Sendable {
     private func request(_ method: String, _ path: String) -> HTTPClientRequest {
         var request = HTTPClientRequest(url: base + path)
         request.method = .RAW(value: method)
+        request.tlsConfiguration = tls
         request.headers.add(name: "authorization", value: "Bearer \(key)")
         return request
     }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import NIOSSL
 
 /// Which gateway is spoken to, and with which key. A key is never an argument: everybody on the machine reads those.
 struct GatewayOptions: ParsableArguments {
@@ -14,6 +15,12 @@ struct GatewayOptions: ParsableArguments {
             valueName: "path"))
     var keyFile: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "PEM file of authorities to trust as well, where the gateway speaks TLS (else CARILLON_CA_FILE).",
+            valueName: "path"))
+    var caFile: String?
+
     @Flag(help: "Prints the gateway's answer as JSON, for scripts.")
     var json = false
 
@@ -23,7 +30,18 @@ struct GatewayOptions: ParsableArguments {
         guard let parts = URL(string: text), let scheme = parts.scheme, ["http", "https"].contains(scheme),
             parts.host()?.isEmpty == false
         else { throw CommandFault(.usage, "\(text) is no URL such as http://127.0.0.1:8080") }
-        return GatewayClient(base: text.hasSuffix("/") ? String(text.dropLast()) : text, key: try key(environment))
+        return GatewayClient(
+            base: text.hasSuffix("/") ? String(text.dropLast()) : text, key: try key(environment),
+            authorities: try authorities(environment))
+    }
+
+    private func authorities(_ environment: [String: String]) throws(CommandFault) -> [NIOSSLCertificate] {
+        guard let path = caFile ?? environment["CARILLON_CA_FILE"], !path.isEmpty else { return [] }
+        guard let authorities = try? NIOSSLCertificate.fromPEMBytes(try contents(ofFile: path)), !authorities.isEmpty
+        else {
+            throw CommandFault(.usage, "\(path) holds no certificate in PEM")
+        }
+        return authorities
     }
 
     private func key(_ environment: [String: String]) throws(CommandFault) -> String {

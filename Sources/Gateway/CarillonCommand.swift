@@ -23,7 +23,7 @@ package struct CarillonCommand: AsyncParsableCommand {
                 name: "Running",
                 subcommands: [
                     ServeCommand.self, SimulateCommand.self, DemoCommand.self, DoctorCommand.self,
-                    MigrateCommand.self, SettingsCommand.self,
+                    MigrateCommand.self, SettingsCommand.self, BenchCommand.self,
                 ]),
             CommandGroup(
                 name: "Asking a gateway",

@@ -15,6 +15,7 @@ struct APIService: NamedService {
     let description = "HTTP API"
     let server: GatewayServer
     let listen: ListenAddress
+    let isEncrypted: Bool
     let adminKeyFile: String?
     let log: Logger
 
@@ -43,7 +44,7 @@ struct APIService: NamedService {
             try await server.run { port in
                 if let adminKeyFile { Console.say("The admin key is in \(adminKeyFile)") }
                 let address = ListenAddress(host: listen.host, port: UInt16(clamping: port))
-                Console.say("carillon is ready on http://\(address)")
+                Console.say("carillon is ready on http\(isEncrypted ? "s" : "")://\(address)")
             }
         } catch is CancellationError {
             return

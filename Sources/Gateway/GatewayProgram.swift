@@ -55,16 +55,19 @@ package struct GatewayProgram: Sendable {
         let authorities = try providerAuthorities()
         let trust = try trust(authorities)
         let tokens = try tokenEndpoint(authorities)
+        let identity = try DoorFiles(settings)?.read()
         let ground = try await Ground.open(settings, log: log)
         let outcome: Result<Void, any Error>
-        do { outcome = .success(try await serve(on: ground, trust: trust, tokens: tokens)) } catch {
+        do { outcome = .success(try await serve(on: ground, trust: trust, tokens: tokens, identity: identity)) } catch {
             outcome = .failure(error)
         }
         await ground.close()
         try outcome.get()
     }
 
-    private func serve(on ground: Ground, trust: TLSTrust, tokens: any TokenEndpoint) async throws {
+    private func serve(
+        on ground: Ground, trust: TLSTrust, tokens: any TokenEndpoint, identity: DoorIdentity?
+    ) async throws {
         let stores = Stores(pool: ground.pool, steps: steps)
         let keeper = CredentialKeeper(
             store: stores.credentials, vault: try Vault(masterKey: ground.masterKey.revealed), tokenEndpoint: tokens,
@@ -93,9 +96,9 @@ package struct GatewayProgram: Sendable {
             delivery: delivery, credentials: credentials)
         let api = APIService(
             server: GatewayServer(
-                host: settings.listen.host, port: Int(settings.listen.port),
+                host: settings.listen.host, port: Int(settings.listen.port), identity: identity,
                 services: services(ground, stores, keeper, delivery)),
-            listen: settings.listen, adminKeyFile: ground.adminKeyFile, log: log)
+            listen: settings.listen, isEncrypted: identity != nil, adminKeyFile: ground.adminKeyFile, log: log)
 
         // Ended from the last to the first: delivery begins to drain, no new request, no news, delivery has drained.
         var group = ServiceGroupConfiguration(

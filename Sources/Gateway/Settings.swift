@@ -11,6 +11,9 @@ package struct Settings: Sendable {
     package var databaseURL: String?
     package var dataFolder = "data"
     package var listen = ListenAddress(host: "127.0.0.1", port: 8080)
+    /// PEM files with which the API's port speaks TLS; both or none.
+    package var tlsCertificateFile: String?
+    package var tlsKeyFile: String?
     /// nil: made in `dataFolder`, where the database is the program's own.
     package var masterKeyFile: String?
     /// nil: made in `dataFolder`, where the database is the program's own.

@@ -77,13 +77,17 @@ package struct SettingsReader: Sendable {
                 "CARILLON_ADMIN_KEY is missing: with CARILLON_DATABASE_URL it must be given (make one with: openssl rand"
                     + " -hex 32)")
         }
+        if (settings.tlsCertificateFile == nil) != (settings.tlsKeyFile == nil) {
+            let (given, missing) = settings.tlsKeyFile == nil ? ("CERTIFICATE", "KEY") : ("KEY", "CERTIFICATE")
+            throw SettingsFault("CARILLON_TLS_\(missing) is missing: CARILLON_TLS_\(given) alone is not enough for TLS")
+        }
         if settings.limits.lease <= settings.limits.requestDeadline {
             throw SettingsFault("CARILLON_LEASE_SECONDS must be more than CARILLON_REQUEST_DEADLINE_SECONDS")
         }
     }
 
     /// What commands that ask a gateway read, and scripts: beside a gateway they are no mistake.
-    private static let forOthers = ["URL", "KEY", "APP", "DEMO_FOLDER", "RUN_FOLDER"].map { prefix + $0 }
+    private static let forOthers = ["URL", "KEY", "APP", "CA_FILE", "DEMO_FOLDER", "RUN_FOLDER"].map { prefix + $0 }
 
     /// Variables that look like ours and are none: misspelt, most likely. Worth a warning and no more, since an
     /// orchestrator may set such names for a service that is called carillon.

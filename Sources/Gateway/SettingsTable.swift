@@ -57,6 +57,13 @@ package enum SettingsTable {
             text, settings throws(SettingComplaint) in settings.listen = try SettingText.listenAddress(text)
         },
         Setting(
+            "TLS_CERTIFICATE", default: "(none: plain HTTP)",
+            "PEM file with the certificate of the HTTP API's port and those that lead to its authority. Needs TLS_KEY."
+        ) { text, settings throws(SettingComplaint) in settings.tlsCertificateFile = try SettingText.path(text) },
+        Setting("TLS_KEY", default: "(none: plain HTTP)", "PEM file with that certificate's key.") {
+            text, settings throws(SettingComplaint) in settings.tlsKeyFile = try SettingText.path(text)
+        },
+        Setting(
             "MASTER_KEY_FILE", default: "(made in DATA_DIR with a private PostgreSQL)",
             "File with the 32-byte key that seals credentials: raw, or as 64 hexadecimal digits."
         ) { text, settings throws(SettingComplaint) in settings.masterKeyFile = try SettingText.path(text) },

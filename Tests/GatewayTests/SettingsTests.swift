@@ -119,6 +119,16 @@ struct SettingsTests {
         for secret in ["deborah", "borah", "hunter2", "r2:"] { #expect(!listing.contains(secret)) }
     }
 
+    @Test(
+        "ask for the other half of what the port needs for TLS",
+        arguments: [("CERTIFICATE", "KEY"), ("KEY", "CERTIFICATE")])
+    func halfAnIdentity(given: String, missing: String) throws {
+        let line = try complaint(["CARILLON_TLS_\(given)": "/etc/half.pem"])
+        #expect(line.hasPrefix("CARILLON_TLS_\(missing) is missing"))
+        let whole = try read(["CARILLON_TLS_CERTIFICATE": "/etc/chain.pem", "CARILLON_TLS_KEY": "/etc/key.pem"])
+        #expect(whole.tlsCertificateFile == "/etc/chain.pem" && whole.tlsKeyFile == "/etc/key.pem")
+    }
+
     @Test("ask for the master key where the database is not the program's own")
     func masterKeyIsNeeded() throws {
         let line = try complaint(["CARILLON_DATABASE_URL": "postgresql://carillon@db/carillon"])

@@ -68,6 +68,43 @@ extension Journeys {
             }
         }
 
+        @Test("speaks TLS with a gateway that has a certificate, where it trusts who issued it")
+        func encrypted() async throws {
+            try await World.within(isEncrypted: true) { world in
+                let gateway = try await world.gateway()
+                #expect(gateway.api.base.scheme == "https")
+                let authority = world.folder.appending(path: "ca.pem").path(percentEncoded: false)
+                let stranger = try await world.command(["apps", "list"], gateway)
+                #expect(stranger.code == 69 && stranger.said.contains("CERTIFICATE_VERIFY_FAILED"), "\(stranger.said)")
+                let made = try await world.command(["apps", "create", "garden", "--ca-file", authority], gateway)
+                #expect(made.code == 0, "\(made.said)")
+                let listed = try await world.command(["apps", "list", "--ca-file", authority, "--json"], gateway)
+                #expect(listed.code == 0 && listed.printed.contains("garden"))
+                try await gateway.stopGently()
+            }
+        }
+
+        @Test("measures one push at a time with a world of its own, and says it as JSON")
+        func bench() async throws {
+            try await World.within { world in
+                let gateway = try await world.gateway()
+                let folder = world.folder.appending(path: "bench").path(percentEncoded: false)
+                let outcome = try await world.command(
+                    ["bench", "latency", "--pushes", "10", "--folder", folder, "--json"], gateway)
+                #expect(outcome.code == 0, "\(outcome.said)")
+                let report = try JSONReader.read(Array(outcome.printed.utf8)).object
+                for provider in ["apns", "fcm"] {
+                    let figures = report?[provider]?.object
+                    #expect(figures?["pushes"]?.integer == 10)
+                    for part in ["accepted", "received"] {
+                        let values = figures?[part]?.object?.members.compactMap { $0.value.number?.double } ?? []
+                        #expect(values.count == 4 && values == values.sorted() && values[0] > 0, "\(provider) \(part)")
+                    }
+                }
+                try await gateway.stopGently()
+            }
+        }
+
         @Test("shows what phones would get, and tests on some before it sends to all")
         func previewAndTest() async throws {
             let live = [Device](.live, 3)

@@ -33,13 +33,14 @@ final class World: Sendable {
 
     /// - Parameter settings: `CARILLON_...` without the prefix, over the world's own.
     /// - Parameter server: nil leaves it to the gateway to keep one.
+    /// - Parameter isEncrypted: whether gateways speak TLS, with a certificate of the world's authority (`ca.pem`).
     static func within(
         settings: [String: String] = [:], server: DatabaseServer? = DatabaseServer.shared,
         production traits: StandIn.Traits = StandIn.Traits(), accessTokenSeconds: Int = 3_599,
-        _ body: (World) async throws -> Void
+        isEncrypted: Bool = false, _ body: (World) async throws -> Void
     ) async throws {
         try await TestFolder.within { folder in
-            let world = try await World(folder, settings, server, traits, accessTokenSeconds)
+            let world = try await World(folder, settings, server, traits, accessTokenSeconds, isEncrypted)
             let outcome: Result<Void, any Error>
             do { outcome = .success(try await body(world)) } catch { outcome = .failure(error) }
             await world.production.simulator.stop()
@@ -54,7 +55,7 @@ final class World: Sendable {
 
     private init(
         _ folder: URL, _ settings: [String: String], _ server: DatabaseServer?, _ traits: StandIn.Traits,
-        _ accessTokenSeconds: Int
+        _ accessTokenSeconds: Int, _ isEncrypted: Bool
     ) async throws {
         self.folder = folder
         func path(_ name: String) -> String { folder.appending(path: name).path(percentEncoded: false) }
@@ -77,6 +78,14 @@ final class World: Sendable {
             database = .on(server, name: name)
         } else {
             database = .gatewaysOwn
+        }
+        if isEncrypted {
+            let identity = try authority.issue(
+                CertificateSubject(commonName: "localhost"), names: ["127.0.0.1"],
+                validity: .days(2, from: Clocks.wallNow()))
+            try Data(try identity.pem()).write(to: folder.appending(path: "server.pem"))
+            all["TLS_CERTIFICATE"] = path("server.pem")
+            all["TLS_KEY"] = path("server.pem")
         }
         all.merge(settings) { _, new in new }
         self.settings = all

@@ -86,8 +86,8 @@ enum House {
             "GatewayAPI", .api,
             [
                 "PushModel", "JSON", "Encodings", "Calendar", "DeliveryRules", "APNs", "FCM", "Signing", "Store",
-                "Delivery", "Registry", "CredentialKeeping", "Logging", "Hummingbird", "HummingbirdCore", "HTTPTypes",
-                "NIOCore",
+                "Delivery", "Registry", "CredentialKeeping", "Logging", "Hummingbird", "HummingbirdCore", "HummingbirdTLS",
+                "HTTPTypes", "NIOCore", "NIOSSL",
                 "Synchronization",
             ]),
 
@@ -102,7 +102,8 @@ enum House {
         Room(
             "Commands", .roof,
             [
-                "PushModel", "JSON", "Encodings", "DeliveryRules", "APNs", "FCM", "Reactor", "Delivery", "GatewayAPI",
+                "PushModel", "JSON", "Encodings", "Calendar", "DeliveryRules", "APNs", "FCM", "Reactor", "Delivery",
+                "GatewayAPI",
                 "ArgumentParser", "AsyncHTTPClient", "NIOCore", "NIOSSL", "Foundation", "Synchronization",
                 "UnixSignals",
             ]),

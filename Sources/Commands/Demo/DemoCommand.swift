@@ -30,20 +30,16 @@ package struct DemoCommand: AsyncParsableCommand {
 
     package func run() async throws {
         try await orComplain {
-            try await DemoFolder(path: folder).locked { folder in
-                let children = DemoChildren()
-                let outcome: Result<Void, any Error>
-                do { outcome = .success(try await show(folder, children)) } catch { outcome = .failure(error) }
-                await children.stop()
-                try outcome.get()
+            try await OwnFolder(path: folder).locked { folder in
+                try await ChildPrograms.running { children in try await show(folder, children) }
             }
         }
     }
 
-    private func show(_ folder: DemoFolder, _ children: DemoChildren) async throws {
+    private func show(_ folder: OwnFolder, _ children: ChildPrograms) async throws {
         headline("Starting stand-ins of APNs and FCM, and the gateway with a PostgreSQL of its own")
-        let standIns = try await DemoStandIns(folder, children)
-        let gateway = try await DemoGateway(folder, standIns, port: port, children)
+        let standIns = try await OwnStandIns(folder, children)
+        let gateway = try await OwnGateway(folder, standIns, port: port, children)
         Console.say("gateway    \(gateway.client.base)   (API key in \(gateway.keyFile))")
         Console.say("stand-ins  APNs \(standIns.production), sandbox \(standIns.sandbox), FCM \(standIns.fcm)")
 
@@ -67,30 +63,5 @@ package struct DemoCommand: AsyncParsableCommand {
     private func headline(_ text: String) {
         Console.say("")
         Console.say(Console.isColoured ? "\u{1b}[1m\(text)\u{1b}[0m" : text)
-    }
-}
-
-/// One demo at a time lives in a folder.
-struct DemoFolder: Sendable {
-    let path: String
-
-    func file(_ name: String) -> String { path + "/" + name }
-
-    func locked(_ body: (DemoFolder) async throws -> Void) async throws {
-        do { try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true) } catch {
-            throw CommandFault(.usage, "\(path) can't be made")
-        }
-        if !FileManager.default.fileExists(atPath: file("lock")) {
-            _ = FileManager.default.createFile(atPath: file("lock"), contents: nil)
-        }
-        guard let lock = FileHandle(forUpdatingAtPath: file("lock")) else {
-            throw CommandFault(.usage, "\(path) can't be written to")
-        }
-        defer { try? lock.close() }
-        guard flock(lock.fileDescriptor, LOCK_EX | LOCK_NB) == 0 else {
-            throw CommandFault(.failed, "another demo is running in \(path); end it, or name another --folder")
-        }
-        await DemoChildren.endLeftovers(in: self)
-        try await body(self)
     }
 }

@@ -3,17 +3,16 @@ import JSON
 
 /// What a demo does, and what it shows of it.
 struct DemoStory: Sendable {
-    static let topic = "com.example.garden"
     private static let app = "garden"
     private static let text = (title: "Carillon", body: "Twelve o'clock in the garden")
 
-    let gateway: DemoGateway
-    let standIns: DemoStandIns
+    let gateway: OwnGateway
+    let standIns: OwnStandIns
     let installations: Int
 
     private var client: GatewayClient { gateway.client }
 
-    func furnish(_ folder: DemoFolder) async throws {
+    func furnish(_ folder: OwnFolder) async throws {
         try await client.send("POST", "/v1/apps", ["slug": .string(Self.app), "name": "Garden"])
         for credential in try standIns.credentials() {
             try await client.send("POST", path("credentials"), credential)
@@ -174,7 +173,7 @@ struct DemoDevice {
             JSONMember("tags", .array(number % 3 == 0 ? ["news"] : number % 3 == 1 ? ["weather"] : [])),
         ]
         if way == .sandbox { members.append(JSONMember("environment", "sandbox")) }
-        if way != .fcm { members.append(JSONMember("topic", .string(DemoStory.topic))) }
+        if way != .fcm { members.append(JSONMember("topic", .string(OwnStandIns.topic))) }
         if let locale { members.append(JSONMember("locale", .string(locale))) }
         return String(decoding: JSONValue.object(JSONObject(members)).bytes, as: UTF8.self)
     }

@@ -2,8 +2,8 @@ import Foundation
 import Synchronization
 import UnixSignals
 
-/// The programs that a demo starts, this one's own executable in its other roles. Ended with it.
-final class DemoChildren: Sendable {
+/// Programs that a command starts, this one's own executable in its other roles. Ended with it.
+final class ChildPrograms: Sendable {
     let executable = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().path
     private let running = Mutex<[Child]>([])
     private static let patience: Duration = .seconds(120)
@@ -38,7 +38,7 @@ final class DemoChildren: Sendable {
     }
 
     func start(
-        _ name: String, _ arguments: [String], _ environment: [String: String], in folder: DemoFolder
+        _ name: String, _ arguments: [String], _ environment: [String: String], in folder: OwnFolder
     ) throws(CommandFault) -> Child {
         let (output, log) = (folder.file(name + ".out"), folder.file(name + ".log"))
         for file in [output, log] { _ = FileManager.default.createFile(atPath: file, contents: nil) }
@@ -61,8 +61,8 @@ final class DemoChildren: Sendable {
 
     private static let idsFile = "children"
 
-    /// A demo that was killed leaves its programs behind, which would deliver to the stand-ins of then.
-    static func endLeftovers(in folder: DemoFolder) async {
+    /// One that was killed leaves its programs behind, which would deliver to the stand-ins of then.
+    static func endLeftovers(in folder: OwnFolder) async {
         let text = (try? String(contentsOfFile: folder.file(idsFile), encoding: .utf8)) ?? ""
         for id in text.split(separator: "\n").compactMap({ Int32($0) }) where isLeftover(id, of: folder) {
             kill(id, SIGTERM)
@@ -71,7 +71,7 @@ final class DemoChildren: Sendable {
     }
 
     /// A process of that id, which has the folder's output open: ids are used again by others.
-    private static func isLeftover(_ id: Int32, of folder: DemoFolder) -> Bool {
+    private static func isLeftover(_ id: Int32, of folder: OwnFolder) -> Bool {
         let output = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(id)/fd/1")) ?? ""
         return output.hasPrefix(URL(filePath: folder.path).resolvingSymlinksInPath().path + "/")
     }
@@ -91,8 +91,17 @@ final class DemoChildren: Sendable {
         throw CommandFault(.failed, "\(child.name) did not get ready in two minutes; its log is \(child.log)")
     }
 
+    /// The programs that the body starts are ended with it, however that ends.
+    static func running(_ body: (ChildPrograms) async throws -> Void) async throws {
+        let children = ChildPrograms()
+        let outcome: Result<Void, any Error>
+        do { outcome = .success(try await body(children)) } catch { outcome = .failure(error) }
+        await children.stop()
+        try outcome.get()
+    }
+
     /// The last started first: the gateway before the stand-ins that it sends to.
-    func stop() async {
+    private func stop() async {
         let children = running.withLock { running in
             defer { running = [] }
             return running

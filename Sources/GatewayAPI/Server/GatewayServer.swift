@@ -1,5 +1,6 @@
 import Hummingbird
 import HummingbirdCore
+import HummingbirdTLS
 import Logging
 import NIOCore
 
@@ -7,12 +8,16 @@ import NIOCore
 package struct GatewayServer: Sendable {
     private let host: String
     private let port: Int
+    private let identity: DoorIdentity?
     private let services: GatewayServices
 
-    /// - Parameter port: 0 for a free one.
-    package init(host: String, port: Int, services: GatewayServices) {
+    /// - Parameters:
+    ///   - port: 0 for a free one.
+    ///   - identity: nil for plain HTTP.
+    package init(host: String, port: Int, identity: DoorIdentity? = nil, services: GatewayServices) {
         self.host = host
         self.port = port
+        self.identity = identity
         self.services = services
     }
 
@@ -23,14 +28,15 @@ package struct GatewayServer: Sendable {
     package func run(onReady: @escaping @Sendable (_ port: Int) async -> Void) async throws {
         let limits = services.limits
         let idle = TimeAmount(limits.idleTimeout)
+        let plain = HTTPServerBuilder.http1(
+            configuration: .init(
+                idleTimeout: idle,
+                httpDecoderConfiguration: .init(
+                    maxHeaderFieldSize: limits.headerBytesMax, maxHeaderListSize: limits.headerBytesMax,
+                    maxHeaderFieldCount: Self.headerFieldsMax)))
         let application = Application(
             responder: GatewayResponder(services),
-            server: .http1(
-                configuration: .init(
-                    idleTimeout: idle,
-                    httpDecoderConfiguration: .init(
-                        maxHeaderFieldSize: limits.headerBytesMax, maxHeaderListSize: limits.headerBytesMax,
-                        maxHeaderFieldCount: Self.headerFieldsMax))),
+            server: try identity.map { try .tls(plain, tlsConfiguration: $0.configuration) } ?? plain,
             configuration: ApplicationConfiguration(
                 address: .hostname(host, port: port),
                 availableConnectionsDelegate: MaximumAvailableConnections(

@@ -1,0 +1,17 @@
+import ArgumentParser
+
+/// `carillon bench`: what this machine does with it.
+package struct BenchCommand: AsyncParsableCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "bench", abstract: "Measures the gateway on this machine, against stand-ins.",
+        discussion: """
+            carillon bench latency
+            carillon bench latency --pushes 1000 --json
+
+            Each measurement starts a gateway, a PostgreSQL and stand-ins of its own, and ends them. Compare figures of one \
+            run, on a quiet machine: docs/performance.md says how they are meant.
+            """,
+        subcommands: [LatencyBench.self])
+
+    package init() {}
+}

@@ -1,0 +1,187 @@
+import ArgumentParser
+import Calendar
+import Foundation
+import JSON
+import PushModel
+
+/// `carillon bench latency`: one push at a time on an idle system, from the request to the stand-in's receipt.
+struct LatencyBench: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "latency", abstract: "From the HTTP request to the stand-in's receipt, one push at a time.",
+        discussion: """
+            carillon bench latency --pushes 500
+
+            Each push is a POST of a message to one installation, durably accepted by PostgreSQL as in production, and \
+            sent over TLS and HTTP/2. The next one waits until its message has finished, and a little longer. Both clocks \
+            are this machine's.
+            """)
+
+    @Option(help: ArgumentHelp("Where everything lies that it makes.", valueName: "path")) var folder = "data/bench"
+    @Option(help: ArgumentHelp("How many pushes to each provider.", valueName: "count")) var pushes = 300
+    @Flag(help: "Prints the figures as JSON, for scripts.") var json = false
+
+    /// A stand-in shows at least so many pushes of a token.
+    private static let pushesMax = 900
+
+    func validate() throws {
+        guard (10...Self.pushesMax).contains(pushes) else {
+            throw ValidationError("--pushes takes 10 to \(Self.pushesMax).")
+        }
+    }
+
+    func run() async throws {
+        try await orComplain {
+            try await OwnFolder(path: folder).locked { folder in
+                try await ChildPrograms.running { children in try await measure(folder, children) }
+            }
+        }
+    }
+
+    private func measure(_ folder: OwnFolder, _ children: ChildPrograms) async throws {
+        let standIns = try await OwnStandIns(folder, children)
+        let gateway = try await OwnGateway(folder, standIns, port: 0, children)
+        let garden = LatencyGarden(client: gateway.client, standIns: standIns)
+        try await garden.furnish()
+        var report: [JSONMember] = []
+        for provider in LatencyGarden.Provider.allCases {
+            let figures = try await garden.measure(provider, pushes: pushes)
+            if json {
+                report.append(JSONMember(provider.rawValue, figures.json))
+            } else {
+                figures.say(provider)
+            }
+        }
+        if json { sayJSON(.object(JSONObject(report))) }
+    }
+}
+
+/// An app with one phone of each provider.
+private struct LatencyGarden {
+    enum Provider: String, CaseIterable { case apns, fcm }
+
+    let client: GatewayClient
+    let standIns: OwnStandIns
+    private static let app = "/v1/apps/bench"
+    /// Connections are open then, statements prepared and caches warm.
+    private static let warmUpCount = 30
+    /// Long enough for everything that follows a settle to have gone quiet.
+    private static let pause: Duration = .milliseconds(25)
+    private static let look: Duration = .milliseconds(5)
+    private static let patience: Duration = .seconds(60)
+
+    func furnish() async throws {
+        try await client.send("POST", "/v1/apps", ["slug": "bench", "name": "Bench"])
+        for credential in try standIns.credentials() {
+            try await client.send("POST", Self.app + "/credentials", credential)
+        }
+        for provider in Provider.allCases {
+            var device: [JSONMember] = [
+                JSONMember("provider", .string(provider.rawValue)), JSONMember("token", .string(token(provider))),
+            ]
+            if provider == .apns { device.append(JSONMember("topic", .string(OwnStandIns.topic))) }
+            try await client.send("PUT", Self.app + "/devices/" + provider.rawValue, .object(JSONObject(device)))
+        }
+    }
+
+    private func token(_ provider: Provider) -> String {
+        provider == .apns ? "a11e" + String(repeating: "0", count: 60) : "bench:" + String(repeating: "q", count: 40)
+    }
+
+    func measure(_ provider: Provider, pushes: Int) async throws -> LatencyFigures {
+        var progress = Progress(provider.rawValue)
+        var sent: [WallInstant] = []
+        var accepted: [Duration] = []
+        for number in 0..<(Self.warmUpCount + pushes) {
+            let start = Self.now
+            let message = try await client.send("POST", Self.app + "/messages", content(provider, number))
+            let end = Self.now
+            try await finish(message.shown("id"))
+            try await Task.sleep(for: Self.pause)
+            progress.show(Int64(number), of: Int64(Self.warmUpCount + pushes), "one at a time")
+            guard number >= Self.warmUpCount else { continue }
+            sent.append(start)
+            accepted.append(end - start)
+        }
+        progress.end()
+        let arrivals = try await arrivals(provider)
+        let received = try sent.enumerated().map { index, start throws(CommandFault) in
+            guard let arrival = arrivals[Int64(Self.warmUpCount + index)] else {
+                throw CommandFault(.failed, "the stand-in of \(provider.rawValue) did not show push \(index + 1)")
+            }
+            return arrival - start
+        }
+        return LatencyFigures(accepted: Percentiles(accepted), received: Percentiles(received))
+    }
+
+    private static var now: WallInstant {
+        let now = Date().timeIntervalSince1970
+        return WallInstant(microseconds: Int64(now * 1_000_000))
+    }
+
+    private func content(_ provider: Provider, _ number: Int) -> JSONValue {
+        [
+            "audience": ["installations": .array([.string(provider.rawValue)])],
+            "notification": ["title": "Noon", "body": "Twelve o'clock"], "data": ["number": .string(String(number))],
+        ]
+    }
+
+    private func finish(_ message: String) async throws {
+        let clock = ContinuousClock()
+        let limit = clock.now + Self.patience
+        while clock.now < limit {
+            try await Task.sleep(for: Self.look)
+            let account = try await client.get(Self.app + "/messages/" + message)
+            guard account.shown("state") == "finished" else { continue }
+            guard account.object?["outcomes"]?.count("accepted") == 1 else {
+                throw CommandFault(
+                    .failed, "a push was not accepted: \(String(decoding: account.bytes, as: UTF8.self))")
+            }
+            return
+        }
+        throw CommandFault(.failed, "message \(message) has not finished within a minute")
+    }
+
+    /// When the stand-in received each push, by its number.
+    private func arrivals(_ provider: Provider) async throws -> [Int64: WallInstant] {
+        let url = provider == .apns ? standIns.production : standIns.fcm
+        var arrivals: [Int64: WallInstant] = [:]
+        for push in try await standIns.pushes(to: token(provider), at: url) {
+            let payload = push.object?["payload"]?.object
+            let data = provider == .apns ? payload : payload?["message"]?.object?["data"]?.object
+            guard let number = data?["number"]?.string.flatMap({ Int64($0) }),
+                let arrival = push.object?["at"]?.string.flatMap({ RFC3339.parse($0) })
+            else { continue }
+            arrivals[number] = arrival
+        }
+        return arrivals
+    }
+}
+
+/// What was measured of one provider.
+private struct LatencyFigures {
+    let accepted: Percentiles
+    let received: Percentiles
+
+    func say(_ provider: LatencyGarden.Provider) {
+        Console.say("\(provider.rawValue): \(received.count) pushes, one at a time, in milliseconds")
+        var table = TextTable("", "P50", "P90", "P99", "MAX")
+        for (name, figures) in [("request to 202", accepted), ("request to the provider", received)] {
+            let shown = figures.all.map { String(format: "%.2f", $0.value) }
+            table.add(name, shown[0], shown[1], shown[2], shown[3])
+        }
+        table.say()
+    }
+
+    var json: JSONValue {
+        func object(_ figures: Percentiles) -> JSONValue {
+            .object(
+                JSONObject(
+                    figures.all.map { JSONMember($0.name + "_ms", JSONNumber($0.value).map(JSONValue.number) ?? .null) }
+                ))
+        }
+        return [
+            "pushes": .number(.whole(Int64(received.count))), "accepted": object(accepted),
+            "received": object(received),
+        ]
+    }
+}

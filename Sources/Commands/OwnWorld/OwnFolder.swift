@@ -1,0 +1,26 @@
+import Foundation
+
+/// Where a command keeps what it makes; one at a time lives there.
+struct OwnFolder: Sendable {
+    let path: String
+
+    func file(_ name: String) -> String { path + "/" + name }
+
+    func locked(_ body: (OwnFolder) async throws -> Void) async throws {
+        do { try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true) } catch {
+            throw CommandFault(.usage, "\(path) can't be made")
+        }
+        if !FileManager.default.fileExists(atPath: file("lock")) {
+            _ = FileManager.default.createFile(atPath: file("lock"), contents: nil)
+        }
+        guard let lock = FileHandle(forUpdatingAtPath: file("lock")) else {
+            throw CommandFault(.usage, "\(path) can't be written to")
+        }
+        defer { try? lock.close() }
+        guard flock(lock.fileDescriptor, LOCK_EX | LOCK_NB) == 0 else {
+            throw CommandFault(.failed, "another one is running in \(path); end it, or name another --folder")
+        }
+        await ChildPrograms.endLeftovers(in: self)
+        try await body(self)
+    }
+}
