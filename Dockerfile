@@ -1,0 +1,35 @@
+# The gateway, without a PostgreSQL: give it one with CARILLON_DATABASE_URL (docker-compose.yml shows how).
+#
+#   docker build -t carillon .
+#   docker run --rm carillon --help
+
+FROM swift:6.3.1-bookworm AS build
+# Debian's stable versions change for their security fixes only, and older ones are taken away.
+# hadolint ignore=DL3008
+RUN apt-get update -q \
+    && apt-get install -y -q --no-install-recommends libnghttp2-dev libpq-dev libssl-dev pkg-config \
+    && rm -rf /var/lib/apt/lists/*
+WORKDIR /carillon
+COPY Package.swift ./
+COPY Sources Sources
+COPY Tests Tests
+COPY migrations migrations
+COPY docs docs
+RUN swift build -c release --product carillon && strip .build/release/carillon
+
+# The same Swift's libraries, without its compiler.
+FROM swift:6.3.1-bookworm-slim
+# hadolint ignore=DL3008
+RUN apt-get update -q \
+    && apt-get install -y -q --no-install-recommends ca-certificates libnghttp2-14 libpq5 libssl3 tzdata \
+    && rm -rf /var/lib/apt/lists/* \
+    && useradd --system --uid 10001 --home-dir /var/lib/carillon --create-home --shell /usr/sbin/nologin carillon
+COPY --from=build /carillon/.build/release/carillon /usr/local/bin/carillon
+USER 10001:10001
+WORKDIR /var/lib/carillon
+ENV CARILLON_LISTEN=0.0.0.0:8080
+EXPOSE 8080
+# Drains, as after Ctrl-C.
+STOPSIGNAL SIGTERM
+ENTRYPOINT ["carillon"]
+CMD ["serve"]

@@ -1,0 +1,88 @@
+"""The files for deploying, as the tools of others read them. Nothing is built or started here."""
+
+import configparser
+import importlib.util
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+import jsonschema_rs
+import yaml
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+# Of the package only its copy of the schema is used, so that it is found and not imported.
+SCHEMAS = pathlib.Path(importlib.util.find_spec("check_jsonschema").origin).parent / "builtin_schemas/vendor"
+
+
+def settings():
+    """The names of all settings, without their prefix."""
+    table = (ROOT / "Sources/Gateway/SettingsTable.swift").read_text()
+    return set(re.findall(r'(?:Setting|seconds|count)\(\s*"([A-Z_]+)"', table))
+
+
+def compose():
+    return yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+
+
+def test_compose_file_fits_the_schema():
+    schema = json.loads((SCHEMAS / "compose-spec.json").read_text())
+    faults = jsonschema_rs.validator_for(schema).iter_errors(compose())
+    assert [(list(fault.instance_path), fault.message) for fault in faults] == []
+
+
+def test_compose_file_names_settings_that_exist():
+    names = compose()["services"]["gateway"]["environment"]
+    assert len(settings()) > 20
+    assert {name.removeprefix("CARILLON_") for name in names} <= settings()
+
+
+def test_compose_file_calls_the_stand_ins_as_they_are_called():
+    services = compose()["services"]
+    command = services["providers"]["command"]
+    flags = dict(zip(command[1::2], command[2::2]))
+    environment = services["gateway"]["environment"]
+    for name, port in [("APNS_PRODUCTION", "port"), ("APNS_SANDBOX", "sandbox-port"), ("FCM", "fcm-port")]:
+        assert environment[f"CARILLON_{name}_URL"] == f"https://{flags['--host']}:{flags['--' + port]}"
+    assert flags["--host"] in services
+    assert environment["CARILLON_PROVIDER_CA_FILE"] == flags["--identity-dir"] + "/ca.pem"
+
+
+def test_dockerfile_has_no_known_fault():
+    hadolint = pathlib.Path(sys.executable).parent / "hadolint"
+    done = subprocess.run(
+        [hadolint, "--no-color", ROOT / "Dockerfile"], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
+
+
+def test_dockerfile_copies_all_that_the_build_reads():
+    """What the package names, and where its links lead."""
+    copied = set(re.findall(r"^COPY (\S+) ", (ROOT / "Dockerfile").read_text(), re.MULTILINE)) - {"--from=build"}
+    needed = {"Package.swift", "Sources", "Tests"}
+    needed |= {match.split("/")[0] for match in re.findall(r'path: "([^"]+)"', (ROOT / "Package.swift").read_text())}
+    for link in (path for path in (ROOT / "Sources").rglob("*") if path.is_symlink()):
+        needed.add(link.resolve().relative_to(ROOT).parts[0])
+    assert copied == needed
+
+
+def test_unit_file():
+    path = ROOT / "scripts/systemd/carillon.service"
+    unit = configparser.RawConfigParser(strict=False)
+    unit.optionxform = str
+    unit.read(path)
+    # The program alone hears SIGTERM; it ends a PostgreSQL of its own after the drain.
+    assert unit["Service"]["KillMode"] == "mixed"
+    assert unit["Service"]["ExecStart"].endswith("carillon serve")
+    names = [
+        line.partition("=")[2].partition("=")[0]
+        for line in path.read_text().splitlines() if line.startswith("Environment=")]
+    assert {name.removeprefix("CARILLON_") for name in names} <= settings()
+    # Where systemd is, it reads the file too. The program itself is installed elsewhere, later.
+    if not shutil.which("systemd-analyze"):
+        return
+    done = subprocess.run(
+        ["systemd-analyze", "verify", path], capture_output=True, text=True, timeout=60, check=False)
+    complaints = [line for line in done.stderr.splitlines() if "is not executable" not in line]
+    assert [line for line in complaints if "carillon.service" in line] == []
