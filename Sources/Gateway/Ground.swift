@@ -77,7 +77,13 @@ struct Ground: Sendable {
 
     private static func migrate(_ pool: PostgresPool, _ log: Logger) async throws {
         let applied: [String]
-        do { applied = try await Migrator(pool: pool).migrate() } catch {
+        do {
+            applied = try await Migrator(pool: pool).migrate { wait in
+                log.notice(
+                    "A migration waits for its tables",
+                    metadata: ["name": "\(wait.name)", "tries": "\(wait.tries)", "held": "\(wait.whoHolds)"])
+            }
+        } catch {
             throw StartFault(PostgresWords.of(error, await pool.census().outage))
         }
         for name in applied { log.info("Migration applied", metadata: ["name": "\(name)"]) }
@@ -128,6 +134,9 @@ enum PostgresWords {
         case .saysNoOldestProgram(let name): "the migration \(name) does not say which program may run beside it"
         case .refused(let statement, let state):
             "PostgreSQL refused a migration (\(statement), SQLSTATE \(state.code))"
+        case .inTheWay(let wait):
+            "the migration \(wait.name) found its tables taken, \(wait.tries) times: \(wait.whoHolds). Nothing is changed:"
+                + " start again when that is over"
         case .store: "the database can't be used: \(outage.map(of) ?? "it did not answer in time")"
         }
     }

@@ -26,4 +26,24 @@ enum MigrationSQL {
 
     static let record = Statement(
         unprepared: "INSERT INTO schema_migrations (position, name, checksum, oldest_program) VALUES ($1, $2, $3, $4)")
+
+    /// $1 microseconds, $2 how many. Transactions that are older than that and hold tables of this schema, oldest first:
+    /// process, program, tables, state, age in seconds. What other roles do is null for a role without that right.
+    static let holders = Statement(
+        unprepared: """
+            SELECT l.pid, coalesce(nullif(a.application_name, ''), a.backend_type, ''), l.tables, coalesce(a.state, ''),
+                extract(epoch FROM clock_timestamp() - a.xact_start)::bigint
+            FROM (
+                SELECT held.pid, array_agg(DISTINCT c.relname::text ORDER BY c.relname::text) AS tables
+                FROM pg_locks held
+                JOIN pg_class c ON c.oid = held.relation AND c.relkind IN ('r', 'p')
+                JOIN pg_namespace n ON n.oid = c.relnamespace AND n.nspname = current_schema()
+                WHERE held.granted AND held.locktype = 'relation' AND held.pid <> pg_backend_pid()
+                    AND held.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+                GROUP BY held.pid
+            ) AS l
+            JOIN pg_stat_activity a ON a.pid = l.pid
+            WHERE coalesce(a.xact_start < clock_timestamp() - $1 * interval '1 microsecond', true)
+            ORDER BY a.xact_start NULLS LAST, l.pid LIMIT $2
+            """)
 }
