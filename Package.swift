@@ -74,6 +74,7 @@ let package = Package(
                 .embedInCode("0009_messages_in_turn.sql"),
                 .embedInCode("0010_other_environment.sql"),
                 .embedInCode("0011_api_keys.sql"),
+                .embedInCode("0012_feedback_retention.sql"),
             ], swiftSettings: house),
         room("Store", ["PushModel", "JSON", "Encodings", "DeliveryRules", "Postgres", "Reactor", "Migrations"]),
 

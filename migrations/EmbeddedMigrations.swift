@@ -13,5 +13,6 @@ package enum EmbeddedMigrations {
         ("0009_messages_in_turn", PackageResources._009_messages_in_turn_sql),
         ("0010_other_environment", PackageResources._010_other_environment_sql),
         ("0011_api_keys", PackageResources._011_api_keys_sql),
+        ("0012_feedback_retention", PackageResources._012_feedback_retention_sql),
     ]
 }

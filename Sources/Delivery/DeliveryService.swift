@@ -80,7 +80,7 @@ package struct DeliveryService: Sendable {
                     }
                     if report.judged < ParcelStore.judgedMax { break }
                 }
-                while try await stores.sweeper.sweep(historyDays: settings.historyDays) > 0, !Task.isCancelled {}
+                while try await stores.sweeper.sweep(settings.retention) > 0, !Task.isCancelled {}
             } catch {
                 log.warning("Upkeep waits for the database", metadata: ["fault": "\(error)"])
             }

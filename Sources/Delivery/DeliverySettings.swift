@@ -14,22 +14,21 @@ package struct DeliverySettings: Sendable {
     package var parcelMembersMax: Int
     /// How long a refused credential keeps its lane shut, before one more try.
     package var credentialBlock: Duration
-    /// How long anybody can ask what happened to a push.
-    package var historyDays: Int64
+    package var retention: Retention
 
     package init(
         dispatcher: DispatcherSettings = DispatcherSettings(),
         suspicion: SuspicionRule = SuspicionRule(window: .seconds(600), shareMax: 0.2, sampleMin: 50),
         upkeepEvery: Duration = .seconds(15), sliceIDsMax: Int = 20_000, parcelMembersMax: Int = 5_000,
-        credentialBlock: Duration = .seconds(60), historyDays: Int64 = Sweeper.historyDays
+        credentialBlock: Duration = .seconds(60), retention: Retention = Retention()
     ) {
-        precondition(historyDays > 0 && parcelMembersMax > 0 && sliceIDsMax >= parcelMembersMax)
+        precondition(parcelMembersMax > 0 && sliceIDsMax >= parcelMembersMax)
         self.dispatcher = dispatcher
         self.suspicion = suspicion
         self.upkeepEvery = upkeepEvery
         self.sliceIDsMax = sliceIDsMax
         self.parcelMembersMax = parcelMembersMax
         self.credentialBlock = credentialBlock
-        self.historyDays = historyDays
+        self.retention = retention
     }
 }

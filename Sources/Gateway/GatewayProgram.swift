@@ -128,11 +128,15 @@ package struct GatewayProgram: Sendable {
 
     private var deliverySettings: DeliverySettings {
         let limits = settings.limits
+        var retention = Retention()
+        retention.historyDays = Int64(limits.historyDays)
+        retention.contentDays = Int64(limits.contentDays)
+        retention.feedbackDays = Int64(limits.feedbackDays)
         return DeliverySettings(
             dispatcher: DispatcherSettings(leaseLength: limits.lease, requestDeadline: limits.requestDeadline),
             suspicion: SuspicionRule(
                 window: limits.suspectWindow, shareMax: limits.suspectShare, sampleMin: limits.suspectSample),
-            parcelMembersMax: limits.parcelMembers, historyDays: Int64(limits.historyDays))
+            parcelMembersMax: limits.parcelMembers, retention: retention)
     }
 
     private func laneTemplate(_ trust: TLSTrust) -> LaneTemplate {

@@ -51,6 +51,8 @@ package struct Limits: Sendable {
     package var parcelMembers = 5_000
     package var backlogMessages = 1_000
     package var historyDays = 30
+    package var contentDays = 30
+    package var feedbackDays = 365
     package var bodyBytes = 1_048_576
 
     package init() {}

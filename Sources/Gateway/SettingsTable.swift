@@ -139,6 +139,12 @@ package enum SettingsTable {
         count(
             "HISTORY_DAYS", \.historyDays, 1...3_650,
             "How long it can be asked what happened to each push of a message, from the message's day on."),
+        count(
+            "CONTENT_DAYS", \.contentDays, 1...3_650,
+            "How long what a message said is kept after it was accepted; in any case until it is over."),
+        count(
+            "FEEDBACK_DAYS", \.feedbackDays, 1...3_650,
+            "How long an entry of the feed is kept, and can be undone; a reader who was away for longer is told."),
         count("BODY_BYTES", \.bodyBytes, 4_096...67_108_864, "The largest request body that is read."),
     ]
 

@@ -14,6 +14,8 @@ package struct FeedbackStore: Sendable {
     ///
     /// Ordered by numbers that are given to committed rows, one reader of the app at a time: whoever commits late gets a
     /// later number, behind every cursor handed out so far, and none skips it. A reader numbers what it finds unnumbered.
+    ///
+    /// What retention takes is looked at after the page is read: it can't go in between unnoticed.
     package func page(
         app: AppID, after cursor: FeedbackCursor? = nil, limit: Int
     ) async throws(StoreFault) -> FeedbackPage {
@@ -25,18 +27,20 @@ package struct FeedbackStore: Sendable {
         let unnumbered = Query(FeedbackSQL.unnumbered) { $0.int64(app.value) }
         return try await translating { () throws(PostgresError) in
             if try await pool.read(unnumbered).bool(0, 0) { try await number(app) }
-            let rows = try await pool.read(page)
+            let answers = try await pool.read([page, Query(FeedbackSQL.sweptThrough) { $0.int64(app.value) }])
+            let rows = answers[0]
             var items: [FeedbackItem] = []
             var next = cursor
             for row in 0..<rows.rowCount {
                 items.append(try FeedbackItem(reading: rows, row: row))
                 next = FeedbackCursor(number: try rows.int64(row, 1))
             }
-            return FeedbackPage(items: items, next: next)
+            let swept = answers[1].rowCount == 1 ? try answers[1].int64(0, 0) : 0
+            return FeedbackPage(items: items, next: next, hasGap: cursor.map { $0.number < swept } ?? false)
         }
     }
 
-    private func number(_ app: AppID) async throws(PostgresError) {
+    func number(_ app: AppID) async throws(PostgresError) {
         let statements = [
             Query(FeedbackSQL.lock) { $0.int64(app.value) },
             Query(FeedbackSQL.number) {
@@ -55,6 +59,8 @@ package struct FeedbackPage: Equatable, Sendable {
     package let items: [FeedbackItem]
     /// Behind the last item; the cursor that was given where nothing follows it yet.
     package let next: FeedbackCursor?
+    /// Retention took entries that followed the cursor: whoever holds it has missed something.
+    package let hasGap: Bool
 }
 
 /// A place in an app's feed. Opaque to whoever holds it.
@@ -104,13 +110,14 @@ enum FeedbackSQL {
     ///
     /// By id: what one transaction did because of another has a higher one. Numbers rise with the clock, so that those
     /// given after a restore from a backup lie above all that were read before it; where the clock goes back they rise by
-    /// one.
+    /// one, also above those that retention took.
     static let number = Statement(
         "feedback_number",
         """
         WITH base AS MATERIALIZED (
             SELECT greatest(
                 coalesce((SELECT max(number) FROM feedback WHERE app_id = $1 AND number IS NOT NULL), 0),
+                coalesce((SELECT through FROM feedback_swept WHERE app_id = $1), 0),
                 (extract(epoch FROM clock_timestamp()) * 1000000)::bigint) AS last
         ), found AS MATERIALIZED (
             SELECT id FROM feedback WHERE app_id = $1 AND number IS NULL ORDER BY app_id, id LIMIT $2
@@ -126,5 +133,41 @@ enum FeedbackSQL {
         """
         SELECT id, number, installation, kind, provider, verdict, reason, at FROM feedback
         WHERE app_id = $1 AND number > $2 ORDER BY number LIMIT $3
+        """)
+
+    /// $1 app.
+    static let sweptThrough = Statement(
+        "feedback_swept_through", "SELECT through FROM feedback_swept WHERE app_id = $1")
+
+    // Ids rise with time, but for transactions that run beside each other: the lowest ones are the oldest. $3 how many.
+    private static let oldest = "SELECT id, app_id, at, number FROM feedback ORDER BY id LIMIT $3"
+    // $1 now, $2 age in microseconds.
+    private static let isOutlived = "at < coalesce($1, clock_timestamp()) - $2 * interval '1 microsecond'"
+
+    /// $1 now, $2 age in microseconds, $3 rows at most. How many have outlived it, and the apps of those without a number.
+    static let outlived = Statement(
+        "feedback_outlived",
+        """
+        SELECT count(*), coalesce(array_agg(DISTINCT app_id) FILTER (WHERE number IS NULL), '{}')
+        FROM (\(oldest)) AS oldest WHERE \(isOutlived)
+        """)
+
+    /// $1 now, $2 age in microseconds, $3 rows at most. How many went.
+    static let sweep = Statement(
+        "feedback_sweep",
+        """
+        WITH gone AS (
+            DELETE FROM feedback WHERE id = ANY (ARRAY(
+                SELECT f.id FROM feedback f
+                WHERE f.id = ANY (ARRAY(SELECT id FROM (\(oldest)) AS oldest WHERE \(isOutlived)))
+                    AND f.number IS NOT NULL
+                ORDER BY f.id FOR UPDATE SKIP LOCKED))
+            RETURNING app_id, number
+        ), told AS (
+            INSERT INTO feedback_swept AS swept (app_id, through)
+            SELECT app_id, max(number) FROM gone GROUP BY app_id ORDER BY app_id
+            ON CONFLICT (app_id) DO UPDATE SET through = greatest(swept.through, excluded.through)
+        )
+        SELECT count(*) FROM gone
         """)
 }

@@ -124,6 +124,8 @@ private struct StorySubject {
     let isInTime: Bool
     private let isPlanned: Bool
     private let isWhole: Bool
+    /// False once retention took what the message said.
+    private let knowsNames: Bool
     /// In the message's audience, from 1; nil: it is not named there.
     let placeAmongNames: Int64?
 
@@ -138,7 +140,9 @@ private struct StorySubject {
         registration = try rows.int64OrNil(0, 4)
         isWhole = try rows.bool(0, 5)
         isInTime = registration.map { $0 <= horizon } ?? false
-        let audience = try rows.bytesOrNil(0, 6).flatMap(AudienceText.decode)
+        let words = try rows.bytesOrNil(0, 6)
+        knowsNames = words != nil
+        let audience = words.flatMap(AudienceText.decode)
         if case .installations(let names)? = audience?.selection {
             // By their bytes, as the database compares them.
             let place = names.firstIndex { $0.utf8.elementsEqual(installation.utf8) }
@@ -149,8 +153,9 @@ private struct StorySubject {
     }
 
     /// No such device now, or it came after the message, and nothing tells how it ended: named, it was deleted since.
+    /// Where what the message said has gone, nobody can tell whom it named.
     private var standingOfNobody: PushStanding {
-        if placeAmongNames == nil { return .notInAudience }
+        if placeAmongNames == nil, knowsNames { return .notInAudience }
         return isPlanned ? .notKept : .planning
     }
 

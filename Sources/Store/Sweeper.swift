@@ -8,23 +8,17 @@ package struct Sweeper: Sendable {
     package static let idempotencyKept: Duration = .seconds(48 * 3_600)
     /// Longer than the longest window of a suspicion, by as much as its judge may be away.
     package static let routeMinutesKept: Duration = SuspicionRule.windowMax + .seconds(7 * 86_400)
-    /// What a message said, and the tokens that it named itself, once it is over: as long as the longest time to live,
-    /// and two days to look into it.
-    package static let contentsKept: Duration = .seconds(30 * 86_400)
     /// Rows of one table a call: a sweep never holds many locks.
     static let rowsMax: Int64 = 5_000
 
     private let pool: PostgresPool
     package init(pool: PostgresPool) { self.pool = pool }
 
-    /// How long the history of a message's pushes is kept, unless the settings say otherwise: a support case comes weeks
-    /// after its push.
-    package static let historyDays: Int64 = 30
-
-    /// How many rows went. Worth repeating at once while it is as many as `rowsMax`.
+    /// How many rows went. Worth repeating at once while it is not zero.
     package func sweep(
-        historyDays: Int64 = Sweeper.historyDays, now: WallInstant? = nil
+        _ retention: Retention = Retention(), now: WallInstant? = nil
     ) async throws(StoreFault) -> Int {
+        precondition(retention.contentDays > 0 && retention.feedbackDays > 0)
         let queries = [
             Query(HousekeepingSQL.sweepIdempotencyKeys) {
                 $0.instant(now)
@@ -36,8 +30,8 @@ package struct Sweeper: Sendable {
                 $0.int64(Self.routeMinutesKept.wholeMicroseconds)
                 $0.int64(Self.rowsMax)
             },
-            Query(HousekeepingSQL.sweepContents) { $0.contents(now) },
-            Query(HousekeepingSQL.sweepInlineTargets) { $0.contents(now) },
+            Query(HousekeepingSQL.sweepContents) { $0.aged(retention.contentDays, now) },
+            Query(HousekeepingSQL.sweepInlineTargets) { $0.aged(retention.contentDays, now) },
             Query(HousekeepingSQL.sweepLaneBlocks) {
                 $0.instant(now)
                 $0.int64(Self.rowsMax)
@@ -46,17 +40,33 @@ package struct Sweeper: Sendable {
         let pool = pool
         return try await translating { () throws(PostgresError) in
             let answers = try await pool.run(queries)
-            let strays = try await HistoryPartitions(pool: pool).keep(daysKept: historyDays, now: now)
+            let strays = try await HistoryPartitions(pool: pool).keep(daysKept: retention.historyDays, now: now)
+            let entries = try await sweepFeedback(retention.feedbackDays, now)
             let removed = try await AppRemover(pool: pool).removeSome()
-            return answers.reduce(strays + removed) { $0 + $1.affectedRows }
+            return answers.reduce(strays + entries + removed) { $0 + $1.affectedRows }
+        }
+    }
+}
+
+extension Sweeper {
+    /// An entry that nobody has read has no number yet, and could not be told from one that never was: it gets its number
+    /// before it goes.
+    private func sweepFeedback(_ days: Int64, _ now: WallInstant?) async throws(PostgresError) -> Int {
+        let found = try await pool.read(Query(FeedbackSQL.outlived) { $0.aged(days, now) })
+        guard try found.int64(0, 0) > 0 else { return 0 }
+        let feedback = FeedbackStore(pool: pool)
+        for app in try found.int64Array(0, 1) { try await feedback.number(AppID(app)) }
+        let pool = pool
+        return try await pool.retryingConflicts { () throws(PostgresError) in
+            Int(try await pool.run(Query(FeedbackSQL.sweep) { $0.aged(days, now) }).int64(0, 0))
         }
     }
 }
 
 extension Parameters {
-    fileprivate mutating func contents(_ now: WallInstant?) {
+    fileprivate mutating func aged(_ days: Int64, _ now: WallInstant?) {
         instant(now)
-        int64(Sweeper.contentsKept.wholeMicroseconds)
+        int64(Duration.seconds(days * 86_400).wholeMicroseconds)
         int64(Sweeper.rowsMax)
     }
 }

@@ -249,4 +249,30 @@ struct ServedDeviceTests {
             try await world.refuse(.invalidCursor, "GET", app + "/feedback?after=nonsense")
         }
     }
+
+    @Test("who comes back to the feed after its retention is told so, and begins anew")
+    func sweptFeedback() async throws {
+        try await withGateway { world in
+            let app = try await world.makeApp()
+            func replace(_ number: Int) async throws {
+                let path = "\(app)/devices/i\(number)"
+                try await world.expect(201, "PUT", path, GatewayWorld.registration(number))
+                try await world.expect(200, "PUT", path, GatewayWorld.registration(number + 100))
+            }
+            try await replace(1)
+            let read = try await world.expect(200, "GET", app + "/feedback").member("next")?.string
+            try await replace(2)
+            try await world.pool.script("UPDATE feedback SET at = at - interval '2 days'")
+            try await replace(3)
+            var retention = Retention()
+            retention.feedbackDays = 1
+            #expect(try await Stores(pool: world.pool).sweeper.sweep(retention) == 2)
+            let cursor = try #require(read)
+            try await world.refuse(.feedbackSwept, "GET", app + "/feedback?after=\(cursor)")
+            let anew = try await world.expect(200, "GET", app + "/feedback")
+            #expect(try anew.member("items")?.array?.compactMap { $0.object?["installation"]?.string } == ["i3"])
+            let next = try #require(try anew.member("next")?.string)
+            try await world.expect(200, "GET", app + "/feedback?after=\(next)")
+        }
+    }
 }

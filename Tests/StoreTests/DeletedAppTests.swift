@@ -39,6 +39,7 @@ struct DeletedAppTests {
         INSERT INTO route_minutes SELECT id, now() FROM routes;
         INSERT INTO feedback (app_id, registration_id, generation, installation, kind, provider, verdict, reason)
             SELECT app_id, id, 1, installation, 1, 1, 1, 'Unregistered' FROM registrations;
+        INSERT INTO feedback_swept SELECT id, 1 FROM apps;
         INSERT INTO idempotency_keys (app_id, operation, key, body_sha256, answer)
             SELECT id, 'POST', 'k' || n, sha256(''), '' FROM apps, generate_series(1, 3) AS n;
         INSERT INTO message_providers SELECT id, 1, 0, 0, 0, 0, 0, 0, 0 FROM messages;
@@ -50,7 +51,8 @@ struct DeletedAppTests {
 
     private static let tables = [
         "registrations", "registration_pulse", "registration_tags", "routes", "messages", "message_contents", "plans",
-        "parcels", "feedback", "credentials", "lane_blocks", "suspicions", "route_minutes", "idempotency_keys",
+        "parcels", "feedback", "feedback_swept", "credentials", "lane_blocks", "suspicions", "route_minutes",
+        "idempotency_keys",
         "message_providers", "inline_targets", "push_history", "apps",
     ]
 

@@ -97,6 +97,106 @@ struct FeedbackTests {
         }
     }
 
+    /// Entries that have outlived a day.
+    private func age(_ world: StoreWorld, _ names: String) async throws {
+        try await world.pool.script(
+            "UPDATE feedback SET at = at - interval '2 days' WHERE installation IN (\(names))")
+    }
+
+    private func sweep(_ world: StoreWorld) async throws -> Int {
+        var retention = Retention()
+        retention.feedbackDays = 1
+        return try await world.stores.sweeper.sweep(retention)
+    }
+
+    @Test("forgets what has outlived its retention, and nothing else; who missed none of it is not told so")
+    func swept() async throws {
+        try await withStores { world in
+            var cursor: FeedbackCursor?
+            try await tell(world, ["a", "b", "c"])
+            #expect(try await read(world, after: &cursor) == ["a", "b", "c"])
+            try await age(world, "'a', 'b'")
+            #expect(try await world.stores.sweeper.sweep() == 0, "a year is kept where nobody says otherwise")
+            #expect(try await sweep(world) == 2)
+            #expect(try await world.feed().map(\.installation) == ["c"])
+            let first = try await world.stores.feedback.page(app: world.app, limit: 9)
+            #expect(first.items.map(\.installation) == ["c"] && !first.hasGap, "who begins has missed nothing")
+            try await tell(world, ["d"])
+            let next = try await world.stores.feedback.page(app: world.app, after: cursor, limit: 9)
+            #expect(next.items.map(\.installation) == ["d"] && !next.hasGap)
+        }
+    }
+
+    @Test("tells who comes back to it too late, also of what nobody had read")
+    func gap() async throws {
+        try await withStores { world in
+            try await tell(world, ["a", "b"])
+            let early = try await world.stores.feedback.page(app: world.app, limit: 1).next
+            try await tell(world, ["c"])
+            var late: FeedbackCursor?
+            let other = try await world.stores.registry.createApp(slug: "belfry", name: "Belfry")
+            _ = try await read(world, after: &late)
+            try await tell(world, ["d", "e"])
+            try await age(world, "'d'")
+            #expect(try await sweep(world) == 1)
+            for cursor in [early, late] {
+                let page = try await world.stores.feedback.page(app: world.app, after: cursor, limit: 9)
+                #expect(page.hasGap, "\(page)")
+            }
+            // On from there it is as ever.
+            let anew = try await world.stores.feedback.page(app: world.app, limit: 2)
+            #expect(anew.items.map(\.installation) == ["a", "b"] && !anew.hasGap)
+            let rest = try await world.stores.feedback.page(app: world.app, limit: 9)
+            #expect(rest.items.map(\.installation) == ["a", "b", "c", "e"])
+            let end = try await world.stores.feedback.page(app: world.app, after: rest.next, limit: 9)
+            #expect(end.items.isEmpty && !end.hasGap)
+            let stranger = try await world.stores.feedback.page(app: other.id, after: early, limit: 9)
+            #expect(!stranger.hasGap)
+        }
+    }
+
+    @Test("gives numbers above all that retention took, whatever the clock says")
+    func aboveSwept() async throws {
+        try await withStores { world in
+            let future = "(extract(epoch FROM now()) * 1000000)::bigint + 3600000000"
+            try await tell(world, ["a"])
+            try await world.pool.script("UPDATE feedback SET number = \(future)")
+            let cursor = try await world.stores.feedback.page(app: world.app, limit: 9).next
+            try await age(world, "'a'")
+            #expect(try await sweep(world) == 1)
+            try await tell(world, ["b"])
+            let page = try await world.stores.feedback.page(app: world.app, after: cursor, limit: 9)
+            #expect(page.items.map(\.installation) == ["b"] && !page.hasGap)
+        }
+    }
+
+    @Test("is swept by many at once, a bounded number at a time, each entry once")
+    func sweptAtOnce() async throws {
+        try await withStores { world in
+            try await world.pool.script(
+                """
+                INSERT INTO feedback (app_id, registration_id, generation, installation, kind, provider, verdict, reason, at)
+                SELECT \(world.app.value), 1, 1, 'n' || n, 1, 1, 1, 'Unregistered', now() - interval '2 days'
+                FROM generate_series(1, 12000) AS n
+                """)
+            let first = try await sweep(world)
+            #expect(first <= 5_000)
+            let rest = try await withThrowingTaskGroup(of: Int.self) { group in
+                for _ in 0..<3 {
+                    group.addTask {
+                        var count = 0
+                        while try await world.number("SELECT count(*) FROM feedback") > 0 {
+                            count += try await self.sweep(world)
+                        }
+                        return count
+                    }
+                }
+                return try await group.reduce(0, +)
+            }
+            #expect(first + rest == 12_000)
+        }
+    }
+
     @Test("is the same for readers that number it at once, and each row comes once")
     func manyReaders() async throws {
         try await withStores { world in

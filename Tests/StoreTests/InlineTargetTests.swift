@@ -172,7 +172,7 @@ struct InlineTargetTests {
 
 @Suite("What messages say")
 struct ContentRetentionTests {
-    @Test("goes a month after they were accepted, once they are over; where they stand stays")
+    @Test("goes so many days after they were accepted, once they are over; where they stand stays")
     func swept() async throws {
         try await withStores { world in
             // The ids of these messages are of 2024.
@@ -184,11 +184,14 @@ struct ContentRetentionTests {
             _ = try await world.stores.parcels.settle(parcel.settlingAll(), now: dawn)
             let kept = "SELECT count(*) FROM message_contents"
             let born = WallInstant(microseconds: Int64(StoreWorld.message(1).value.high >> 16) * 1_000)
-            let month = born + Sweeper.contentsKept
-            _ = try await world.stores.sweeper.sweep(now: month)
+            let week = born + .seconds(7 * 86_400)
+            var retention = Retention()
+            retention.contentDays = 7
+            _ = try await world.stores.sweeper.sweep(retention, now: week)
+            _ = try await world.stores.sweeper.sweep(now: week + .seconds(86_400))
             #expect(try await world.number(kept) == 2)
             #expect(try await world.number("SELECT count(*) FROM inline_targets") == 4)
-            _ = try await world.stores.sweeper.sweep(now: month + .seconds(86_400))
+            _ = try await world.stores.sweeper.sweep(retention, now: week + .seconds(86_400))
             #expect(try await world.number(kept) == 1)
             #expect(try await world.number("SELECT count(*) FROM inline_targets") == 2)
             #expect(try await world.account(StoreWorld.message(1)).count(.accepted) == 2)

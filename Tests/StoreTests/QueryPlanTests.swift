@@ -1,6 +1,7 @@
 import DeliveryRules
 import Postgres
 import PushModel
+import Reactor
 import Store
 import Testing
 
@@ -80,6 +81,9 @@ struct QueryPlanTests {
         _ = try await world.stores.registry.removeDevice(app: world.app, installation: "i6")
         try await maintain(world)
         _ = try await world.stores.sweeper.sweep(now: dawn)
+        var brief = Retention()
+        brief.feedbackDays = 1
+        while try await world.stores.sweeper.sweep(brief, now: Clocks.wallNow() + .seconds(2 * 86_400)) > 0 {}
     }
 
     /// What owners do to devices and apps.
@@ -194,7 +198,8 @@ struct QueryPlanTests {
             #expect(plans.count > 35, "the day's work was not found: \(plans.map(\.name))")
             for (name, plan) in plans {
                 for table in Self.large {
-                    #expect(!plan.contains("Seq Scan on \(table)"), "\(name):\n\(plan)")
+                    let scans = ["\n", " "].map { "Seq Scan on \(table)\($0)" }
+                    #expect(!scans.contains { (plan + "\n").contains($0) }, "\(name):\n\(plan)")
                 }
             }
             let expected = [
@@ -233,6 +238,8 @@ struct QueryPlanTests {
                 ("feedback_page", "Limit\n  ->  Index Scan using feedback_numbered on feedback"),
                 ("feedback_unnumbered", "using feedback_unnumbered on feedback"),
                 ("feedback_number", "Index Only Scan using feedback_unnumbered on feedback"),
+                ("feedback_outlived", "Index Scan using feedback_pkey on feedback"),
+                ("feedback_sweep", "Index Scan using feedback_pkey on feedback"),
                 ("feedback_number", "Index Only Scan Backward using feedback_numbered on feedback"),
                 // Of partitions that are each read in order; no day fits a message that is null.
                 ("history_failures", "Merge Append\n"),

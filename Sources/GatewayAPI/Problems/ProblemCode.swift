@@ -25,6 +25,7 @@ package enum ProblemCode: String, CaseIterable, Sendable {
     case unknownToken = "unknown_token"
     case unknownFeedback = "unknown_feedback"
     case unknownKey = "unknown_key"
+    case feedbackSwept = "feedback_swept"
 
     // The request is understood, and asks for something that can't be.
     case missingMember = "missing_member"
@@ -91,6 +92,7 @@ extension ProblemCode {
         case .notFound, .unknownApp, .unknownDevice, .unknownMessage, .unknownCredential, .unknownToken,
             .unknownFeedback, .unknownKey:
             404
+        case .feedbackSwept: 410
         case .methodNotAllowed: 405
         case .slugTaken, .keyNameTaken, .tooManyKeys, .conflict, .notARetirement, .tokenReplaced, .tokenMoved: 409
         case .bodyTooLarge, .lineTooLong: 413
@@ -135,6 +137,7 @@ extension ProblemCode {
         case .unknownToken: "No device has this token"
         case .unknownFeedback: "There is no such entry in the feed"
         case .unknownKey: "There is no such API key"
+        case .feedbackSwept: "Entries after the cursor are gone"
         case .missingMember: "A member is missing"
         case .unknownMember: "A member is unknown"
         case .wrongType: "A value has the wrong type"

@@ -7,7 +7,8 @@ import Store
 struct FeedbackHandlers: Sendable {
     let apps: AppHandlers
 
-    /// `next` leads on from here, also where nothing is new yet: it can be asked again and again.
+    /// `next` leads on from here, also where nothing is new yet: it can be asked again and again. A page never follows a
+    /// gap: who comes too late has to know.
     func read(_ call: Call) async throws(Problem) -> Answer {
         let limit = try call.query.limit(.feedback)
         let after = try call.query["after"].map { (text) throws(Problem) in
@@ -19,6 +20,7 @@ struct FeedbackHandlers: Sendable {
         do { page = try await apps.registry.feedback(app: app.id, after: after, limit: limit) } catch {
             throw Problem(error, .reads)
         }
+        guard !page.hasGap else { throw .feedbackSwept }
         return Answer(.ok, FeedbackAnswer.page(page.items, next: page.next?.text))
     }
 
@@ -56,4 +58,8 @@ struct FeedbackHandlers: Sendable {
 extension Problem {
     fileprivate static let unknownFeedback = Problem(
         .unknownFeedback, "The app's feed has no entry of this id. GET .../feedback lists them.")
+    fileprivate static let feedbackSwept = Problem(
+        .feedbackSwept,
+        "Entries that followed this cursor have outlived their retention. Start without after for all that is kept, and "
+            + "compare your devices with GET .../devices?state=retired.")
 }
