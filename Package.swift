@@ -75,6 +75,7 @@ let package = Package(
                 .embedInCode("0010_other_environment.sql"),
                 .embedInCode("0011_api_keys.sql"),
                 .embedInCode("0012_feedback_retention.sql"),
+                .embedInCode("0013_ready_by_format.sql"),
             ], swiftSettings: house),
         room("Store", ["PushModel", "JSON", "Encodings", "DeliveryRules", "Postgres", "Reactor", "Migrations"]),
 

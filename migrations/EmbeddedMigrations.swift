@@ -14,5 +14,6 @@ package enum EmbeddedMigrations {
         ("0010_other_environment", PackageResources._010_other_environment_sql),
         ("0011_api_keys", PackageResources._011_api_keys_sql),
         ("0012_feedback_retention", PackageResources._012_feedback_retention_sql),
+        ("0013_ready_by_format", PackageResources._013_ready_by_format_sql),
     ]
 }

@@ -44,7 +44,8 @@ extension DeliveryEngine {
             var last = pollFrom
             pollFrom = nil
             for turn in 1...Self.pollPagesMax {
-                let page = try await stores.parcels.readyRoutes(after: last, limit: Self.routesPerPoll)
+                let page = try await stores.parcels.readyRoutes(
+                    knownFormats: StoredContent.knownFormats, after: last, limit: Self.routesPerPoll)
                 ready += page.routes
                 last = page.last
                 if !page.isFull { break }

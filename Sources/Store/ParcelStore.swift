@@ -27,14 +27,16 @@ package struct ParcelStore: Sendable {
         self.steps = steps
     }
 
-    /// Routes that have a due parcel, by rising id; pass the last one that was looked at to go on.
+    /// Routes that have a due parcel of a message's format that is known, by rising id; pass the last one that was looked
+    /// at to go on.
     package func readyRoutes(
-        after: RouteID? = nil, limit: Int = 256, now: WallInstant? = nil
+        knownFormats: [Int16], after: RouteID? = nil, limit: Int = 256, now: WallInstant? = nil
     ) async throws(StoreFault) -> ReadyRoutePage {
         let query = Query(ParcelSQL.readyRoutes) {
             $0.int64(after?.value ?? 0)
             $0.int64(Int64(limit))
             $0.instant(now)
+            $0.int16Array(AwayFormat.leased(by: knownFormats))
         }
         let rows = try await translating { () throws(PostgresError) in try await pool.read(query) }
         do throws(PostgresError) {

@@ -141,8 +141,11 @@ extension ConformanceRun {
 
     mutating func look() async throws -> String? {
         let place = random.below(apps.count)
-        let ready = try await stores.parcels.readyRoutes(now: now).routes
-        if let difference = differ("ready routes", ready, simulated.readyRoutes(now: now)) { return difference }
+        for formats: [Int16] in [[1], [1, 2]] {
+            let ready = try await stores.parcels.readyRoutes(knownFormats: formats, now: now).routes
+            let expected = simulated.readyRoutes(knownFormats: formats, now: now)
+            if let difference = differ("ready routes for \(formats)", ready, expected) { return difference }
+        }
         if let id = messages.last {
             let app = simulated.message(id)?.app ?? apps[0]
             var real = try await stores.messages.account(app: app, id: id)

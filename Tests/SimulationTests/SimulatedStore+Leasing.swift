@@ -2,9 +2,11 @@ import DeliveryRules
 import PushModel
 
 extension SimulatedStore {
-    func readyRoutes(now: WallInstant) -> [ReadyRoute] {
+    func readyRoutes(knownFormats: [Int16], now: WallInstant) -> [ReadyRoute] {
         routes.compactMap { route in
-            let due = parcels.filter { $0.route == route.id && $0.lease == nil && $0.dueAt <= now }
+            let due = parcels.filter {
+                $0.route == route.id && $0.lease == nil && $0.dueAt <= now && knownFormats.contains($0.format)
+            }
             return due.isEmpty
                 ? nil
                 : route.ready(ordinary: due.contains { !$0.travelsAlone }, lapsed: due.contains(where: \.travelsAlone))

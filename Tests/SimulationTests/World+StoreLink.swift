@@ -39,10 +39,12 @@ extension SimulatedWorld {
         queue.put(.callAnswered(call, reply), at: after(.milliseconds(1) ... .milliseconds(isFaulty ? 60 : 5)))
     }
 
+    private static let formats: [Int16] = [1, 2]
+
     /// One transaction, and what the bookkeeper makes of it.
     private mutating func apply(_ call: StoreCall) -> StoreReply {
         switch call.request {
-        case .poll: return .routes(store.readyRoutes(now: wall))
+        case .poll: return .routes(store.readyRoutes(knownFormats: Self.formats, now: wall))
         case .lease(let request): return applyLease(request, call.owner)
         case .renew(let name):
             let held = store.renew(
@@ -65,7 +67,7 @@ extension SimulatedWorld {
     private mutating func applyLease(_ request: LeaseRequest, _ owner: ProcessID) -> StoreReply {
         store.senders = senders
         let parcel = store.lease(
-            route: request.route, owner: owner, leaseFor: plan.settings.leaseLength, knownFormats: [1, 2],
+            route: request.route, owner: owner, leaseFor: plan.settings.leaseLength, knownFormats: Self.formats,
             scope: request.scope, now: wall)
         let number = ledger.noteLease()
         if let parcel {
@@ -96,7 +98,7 @@ extension SimulatedWorld {
     private mutating func applyPlan() -> SimulatedSlice? {
         let lastParcel = store.lastParcel
         let slice = store.planSlice(
-            idsMax: plan.idsMax, parcelMembersMax: plan.parcelMembersMax, knownFormats: [1, 2], now: wall)
+            idsMax: plan.idsMax, parcelMembersMax: plan.parcelMembersMax, knownFormats: Self.formats, now: wall)
         for parcel in store.parcels where parcel.id.value > lastParcel { bookNew(parcel) }
         return slice
     }

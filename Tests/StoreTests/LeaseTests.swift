@@ -114,14 +114,14 @@ struct LeaseTests {
             try await world.send(world.newMessage(1))
             for lapse in Int64(0)...1 {
                 let now = dawn + .seconds(lapse * 100)
-                let routes = try await world.stores.parcels.readyRoutes(now: now).routes
+                let routes = try await world.stores.parcels.readyRoutes(knownFormats: [1], now: now).routes
                 #expect(routes.map { [$0.hasOrdinary, $0.hasLapsed] } == [[true, false]])
                 #expect(try await world.lease(scope: .lapsed, at: now) == nil)
                 #expect(try await world.lease(at: now) != nil)
                 #expect(try await world.stores.parcels.rescue(now: now + .seconds(61)) == 1)
             }
             let now = dawn + .seconds(300)
-            let routes = try await world.stores.parcels.readyRoutes(now: now).routes
+            let routes = try await world.stores.parcels.readyRoutes(knownFormats: [1], now: now).routes
             #expect(routes.map { [$0.hasOrdinary, $0.hasLapsed] } == [[false, true]])
             #expect(try await world.lease(at: now) == nil)
             #expect(try await world.lease(scope: .lapsed, at: now)?.lapses == 2)
@@ -318,65 +318,6 @@ struct LeaseBadgeTests {
             }
             while try await world.lease() != nil {}
             #expect(try await world.number("SELECT count(*) FROM registration_pulse WHERE badge = 6") == 200)
-        }
-    }
-}
-
-@Suite("Routes with work that is due")
-struct ReadyRouteTests {
-    @Test("are told by rising id, with what they are, page by page")
-    func told() async throws {
-        try await withStores { world in
-            try await world.register(1...1)
-            try await world.register(2...2, environment: .sandbox)
-            try await world.send(world.newMessage())
-            let (first, second) = (try await world.route(), try await world.route(.sandbox))
-            let all = try await world.stores.parcels.readyRoutes(now: dawn).routes
-            #expect(all.map(\.route) == [first, second].sorted())
-            #expect(all.first?.app == world.app)
-            #expect(all.first?.provider == .apns)
-            #expect(all.map(\.environment) == [.production, .sandbox])
-            #expect(all.first?.topic == StoreWorld.topic)
-            let page = try await world.stores.parcels.readyRoutes(limit: 1, now: dawn)
-            #expect(page.routes.map(\.route) == [first] && page.last == first && page.isFull)
-            let rest = try await world.stores.parcels.readyRoutes(after: first, now: dawn)
-            #expect(rest.routes.map(\.route) == [second] && !rest.isFull)
-        }
-    }
-
-    @Test("of a provider that this program does not know hide nothing that comes behind them")
-    func unknownProvider() async throws {
-        try await withStores { world in
-            try await world.register(1...1)
-            try await world.register(2...2, environment: .sandbox)
-            try await world.send(world.newMessage())
-            let routes = [try await world.route(), try await world.route(.sandbox)].sorted()
-            try await world.pool.script(
-                """
-                SET session_replication_role = replica;
-                UPDATE routes SET provider = 99 WHERE id = \(routes[0].value);
-                SET session_replication_role = DEFAULT
-                """)
-            let page = try await world.stores.parcels.readyRoutes(limit: 1, now: dawn)
-            #expect(page.routes.isEmpty && page.last == routes[0] && page.isFull)
-            let rest = try await world.stores.parcels.readyRoutes(after: page.last, limit: 1, now: dawn)
-            #expect(rest.routes.map(\.route) == [routes[1]])
-        }
-    }
-
-    @Test("have a parcel that is due and not leased")
-    func due() async throws {
-        try await withStores { world in
-            try await world.register(1...1)
-            try await world.send(world.newMessage())
-            let early = try await world.stores.parcels.readyRoutes(now: dawn + .microseconds(-1))
-            #expect(early.routes.isEmpty)
-            let parcel = try #require(try await world.lease())
-            #expect(try await world.stores.parcels.readyRoutes(now: dawn).routes.isEmpty)
-            let later = parcel.settling([], remainders: [parcel.remainder(0..<1, after: .seconds(10))])
-            _ = try await world.stores.parcels.settle(later, now: dawn)
-            #expect(try await world.stores.parcels.readyRoutes(now: dawn + .seconds(9)).routes.isEmpty)
-            #expect(try await world.stores.parcels.readyRoutes(now: dawn + .seconds(10)).routes.count == 1)
         }
     }
 }

@@ -31,6 +31,7 @@ struct QueryPlanTests {
         SELECT m.id, routes.app_id, routes.id, 1, 1 + n % 2, timestamptz '2027-01-01' + n * interval '1 second',
             '2028-01-01', '\\x0001', 1, 1
         FROM messages m, routes, generate_series(1, 10) AS n WHERE environment = 1;
+        UPDATE parcels SET format = 9 WHERE id % 10 > 0;
         INSERT INTO messages (id, app_id, format, state, priority, kind, horizon, accepted_at, expires_at, finished_at,
             audience)
         SELECT gen_random_uuid(), 1, 1, 6, 2, 1, 0, '2026-01-01', '2026-01-02', '2026-01-01', 0
@@ -141,7 +142,7 @@ struct QueryPlanTests {
         try await world.send(world.newMessage(1, urgency: .transactional, badge: .increment, idempotency: answer))
         try await world.send(world.newMessage(2, urgency: .transactional, audience: .installations(["i1", "x"])))
         try await reach(world)
-        _ = try await world.stores.parcels.readyRoutes(now: dawn)
+        _ = try await world.stores.parcels.readyRoutes(knownFormats: [1], now: dawn)
         let parcel = try #require(try await world.lease())
         _ = try await world.stores.parcels.renew(
             parcel.id, epoch: parcel.epoch, owner: StoreWorld.ann, for: .seconds(60), now: dawn)
@@ -204,8 +205,9 @@ struct QueryPlanTests {
             }
             let expected = [
                 ("parcel_claim", "Index Scan using parcels_claim on parcels"),
-                ("parcel_ready_routes", "Index Only Scan using parcels_claim on parcels"),
-                ("parcel_ready_routes", "Index Only Scan using parcels_lapsed on parcels"),
+                ("parcel_ready_routes", "Index Only Scan using parcels_ready on parcels"),
+                ("parcel_ready_routes", "Index Cond: ((route_id = hop.route_id) AND (format = ANY ($4)) AND (priority"),
+                ("parcel_ready_routes", "using parcels_lapsed on parcels"),
                 ("parcel_rescue", "using parcels_leases on parcels"),
                 ("plan_live", "Index Only Scan using registrations_planning"),
                 ("plan_live_narrowed", "using registrations_planning"),

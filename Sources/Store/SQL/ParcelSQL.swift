@@ -13,11 +13,11 @@ enum ParcelSQL {
     private static func isDue(_ which: String, priority: Int) -> String {
         """
         EXISTS (SELECT 1 FROM parcels p WHERE p.state = 1 AND p.route_id = hop.route_id AND p.priority = \(priority)
-            AND p.due_at <= coalesce($3, now()) AND \(which))
+            AND p.format = ANY ($4) AND p.due_at <= coalesce($3, now()) AND \(which))
         """
     }
 
-    /// $1 after which route, $2 how many, $3 now.
+    /// $1 after which route, $2 how many, $3 now, $4 known formats. What waits there for another program doesn't count.
     ///
     /// Hops from route to route through the claim index: its cost follows the routes with ready parcels, not the
     /// parcels.

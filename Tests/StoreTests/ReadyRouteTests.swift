@@ -1,0 +1,96 @@
+import DeliveryRules
+import Postgres
+import PushModel
+import Store
+import Testing
+
+private let dawn = StoreWorld.dawn
+
+@Suite("Routes with work that is due")
+struct ReadyRouteTests {
+    @Test("are told by rising id, with what they are, page by page")
+    func told() async throws {
+        try await withStores { world in
+            try await world.register(1...1)
+            try await world.register(2...2, environment: .sandbox)
+            try await world.send(world.newMessage())
+            let (first, second) = (try await world.route(), try await world.route(.sandbox))
+            let all = try await world.stores.parcels.readyRoutes(knownFormats: [1], now: dawn).routes
+            #expect(all.map(\.route) == [first, second].sorted())
+            #expect(all.first?.app == world.app)
+            #expect(all.first?.provider == .apns)
+            #expect(all.map(\.environment) == [.production, .sandbox])
+            #expect(all.first?.topic == StoreWorld.topic)
+            let page = try await world.stores.parcels.readyRoutes(knownFormats: [1], limit: 1, now: dawn)
+            #expect(page.routes.map(\.route) == [first] && page.last == first && page.isFull)
+            let rest = try await world.stores.parcels.readyRoutes(knownFormats: [1], after: first, now: dawn)
+            #expect(rest.routes.map(\.route) == [second] && !rest.isFull)
+        }
+    }
+
+    @Test("for another program alone are not told")
+    func unknownFormat() async throws {
+        try await withStores { world in
+            try await world.register(1...1)
+            let message = world.newMessage(format: 7)
+            _ = try await world.stores.messages.accept(message, now: dawn)
+            _ = try await world.stores.messages.planSlice(knownFormats: [7], now: dawn)
+            let parcels = world.stores.parcels
+            #expect(try await parcels.readyRoutes(knownFormats: [1, 2], now: dawn).routes.isEmpty)
+            #expect(try await parcels.readyRoutes(knownFormats: [1, 7], now: dawn).routes.count == 1)
+            // Away from home, and lapsed: the same holds for them.
+            try await world.pool.script(
+                """
+                UPDATE parcels SET format = 1007, lapses = 2, home_route_id = route_id, home_generation = 1,
+                    home_reason = 'BadDeviceToken', home_until = expires_at
+                """)
+            #expect(try await parcels.readyRoutes(knownFormats: [1, 2], now: dawn).routes.isEmpty)
+            #expect(try await parcels.readyRoutes(knownFormats: [7], now: dawn).routes.map(\.hasLapsed) == [true])
+            try await world.send(world.newMessage(2))
+            #expect(try await parcels.readyRoutes(knownFormats: [1], now: dawn).routes.map(\.hasLapsed) == [false])
+        }
+    }
+
+    @Test("of a provider that this program does not know hide nothing that comes behind them")
+    func unknownProvider() async throws {
+        try await withStores { world in
+            try await world.register(1...1)
+            try await world.register(2...2, environment: .sandbox)
+            try await world.send(world.newMessage())
+            let routes = [try await world.route(), try await world.route(.sandbox)].sorted()
+            try await world.pool.script(
+                """
+                SET session_replication_role = replica;
+                UPDATE routes SET provider = 99 WHERE id = \(routes[0].value);
+                SET session_replication_role = DEFAULT
+                """)
+            let page = try await world.stores.parcels.readyRoutes(knownFormats: [1], limit: 1, now: dawn)
+            #expect(page.routes.isEmpty && page.last == routes[0] && page.isFull)
+            let rest = try await world.stores.parcels.readyRoutes(
+                knownFormats: [1], after: page.last, limit: 1, now: dawn)
+            #expect(rest.routes.map(\.route) == [routes[1]])
+        }
+    }
+
+    @Test("have a parcel that is due and not leased")
+    func due() async throws {
+        try await withStores { world in
+            try await world.register(1...1)
+            try await world.send(world.newMessage())
+            let early = try await world.ready(at: dawn + .microseconds(-1))
+            #expect(early.isEmpty)
+            let parcel = try #require(try await world.lease())
+            #expect(try await world.ready(at: dawn).isEmpty)
+            let later = parcel.settling([], remainders: [parcel.remainder(0..<1, after: .seconds(10))])
+            _ = try await world.stores.parcels.settle(later, now: dawn)
+            #expect(try await world.ready(at: dawn + .seconds(9)).isEmpty)
+            #expect(try await world.ready(at: dawn + .seconds(10)).count == 1)
+        }
+    }
+}
+
+extension StoreWorld {
+    fileprivate func ready(at now: WallInstant) async throws -> [ReadyRoute] {
+        try await stores.parcels.readyRoutes(knownFormats: [1], now: now).routes
+    }
+}
