@@ -76,6 +76,7 @@ let package = Package(
                 .embedInCode("0011_api_keys.sql"),
                 .embedInCode("0012_feedback_retention.sql"),
                 .embedInCode("0013_ready_by_format.sql"),
+                .embedInCode("0014_doubts_from_home.sql"),
             ], swiftSettings: house),
         room("Store", ["PushModel", "JSON", "Encodings", "DeliveryRules", "Postgres", "Reactor", "Migrations"]),
 

@@ -15,5 +15,6 @@ package enum EmbeddedMigrations {
         ("0011_api_keys", PackageResources._011_api_keys_sql),
         ("0012_feedback_retention", PackageResources._012_feedback_retention_sql),
         ("0013_ready_by_format", PackageResources._013_ready_by_format_sql),
+        ("0014_doubts_from_home", PackageResources._014_doubts_from_home_sql),
     ]
 }

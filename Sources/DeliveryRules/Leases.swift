@@ -116,14 +116,19 @@ package struct HomeRefusal: Equatable, Sendable {
     package let generation: TokenGeneration
     /// The provider's word, which stands where the other environment doesn't know better.
     package let reason: String
+    /// When home's parcel was leased: its word counts from there, however late the other environment is asked.
+    package let asOf: WallInstant
     /// Until when an answer from there is waited for. A lane that is shut for longer must not keep a doubt from its
     /// judgement, nor a message from its end.
     package let until: WallInstant
 
-    package init(route: RouteID, generation: TokenGeneration, reason: String, until: WallInstant) {
+    package init(
+        route: RouteID, generation: TokenGeneration, reason: String, asOf: WallInstant, until: WallInstant
+    ) {
         self.route = route
         self.generation = generation
         self.reason = reason
+        self.asOf = asOf
         self.until = until
     }
 }

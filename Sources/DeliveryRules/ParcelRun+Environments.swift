@@ -4,6 +4,19 @@ import PushModel
 package enum EnvironmentRule {
     /// Waiting for a lane that can't send is not worth more: home's word is known, and a message should end.
     package static let patience: Duration = .seconds(300)
+    /// Patience ends with a minute, so that remainders gather.
+    private static let gathering: Duration = .seconds(60)
+
+    static func patienceEnds(from now: WallInstant) -> WallInstant {
+        let minute = gathering.components.seconds
+        return WallInstant(secondsSince1970: (now.secondsSince1970 / minute + 1) * minute) + patience
+    }
+
+    /// Of what a refusal counts from whose parcel does not say it, as those of programs before this one: never later than
+    /// its answer, and at most a minute earlier.
+    package static func asOf(patienceEnding until: WallInstant) -> WallInstant {
+        until + (.zero - patience - gathering)
+    }
 }
 
 // A token that the provider doesn't know may simply have been registered in the wrong environment. It is tried in the
@@ -15,16 +28,11 @@ extension ParcelRun {
         guard parcel.home == nil, let other = parcel.otherEnvironment, member.mayBeElsewhere else { return false }
         let refusal = HomeRefusal(
             route: parcel.route, generation: member.generation, reason: rejection.reason,
-            until: Self.wholeMinute(wall(at: now)) + EnvironmentRule.patience)
+            asOf: parcel.leasedAt, until: EnvironmentRule.patienceEnds(from: wall(at: now)))
         goOn(
             position, route: other, dueAfter: .zero, attempt: nextAttempt, lapses: 0, spent: parcel.retrySpent,
             answerLost: mayHaveBeenShown, cause: .otherEnvironment, home: refusal)
         return true
-    }
-
-    /// Rounded up, so that remainders gather.
-    private static func wholeMinute(_ instant: WallInstant) -> WallInstant {
-        WallInstant(secondsSince1970: (instant.secondsSince1970 / 60 + 1) * 60)
     }
 
     /// The other environment doesn't take the token either. Whatever its word: of a token that isn't its own it can't
@@ -41,13 +49,14 @@ extension ParcelRun {
         endAsHomeSaid(home, .suspected(reason: home.reason), position, isTried: isTried)
     }
 
-    /// The doubt about home arises here, and so does its place in home's sample.
+    /// The doubt about home arises here, and so does its place in home's sample. But it is home's word of then: who has
+    /// registered since was never refused.
     private mutating func endAsHomeSaid(
         _ home: HomeRefusal, _ verdict: TokenVerdict, _ position: Int, isTried: Bool
     ) {
         sample.answered += 1
         sample.suspected += 1
-        judge(position, verdict, asOf: parcel.leasedAt)
+        judge(position, verdict, asOf: home.asOf)
         end(position, Ending(.rejected, home.reason), isTried: isTried)
     }
 }

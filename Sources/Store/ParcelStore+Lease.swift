@@ -232,9 +232,10 @@ extension HomeRefusal {
     /// nil: the claimed parcel is at home.
     fileprivate init?(reading row: ResultSet) throws(PostgresError) {
         guard let route = try row.int64OrNil(0, 20) else { return nil }
+        let until = try row.instant(0, 23)
         self.init(
             route: RouteID(route), generation: TokenGeneration(try row.int32(0, 21)), reason: try row.text(0, 22),
-            until: try row.instant(0, 23))
+            asOf: try row.instantOrNil(0, 24) ?? EnvironmentRule.asOf(patienceEnding: until), until: until)
     }
 }
 

@@ -121,6 +121,7 @@ extension Parameters {
         int32Array(homes.map { $0?.generation.value })
         textArray(homes.map { $0?.reason })
         instantArray(homes.map { $0?.until })
+        instantArray(homes.map { $0?.asOf })
     }
 
     fileprivate mutating func history(_ entries: [HistoryEntry]) {

@@ -10,17 +10,18 @@ private let patienceEnds = ParcelRunSamples.leasedAt + .seconds(360)
 
 extension HomeRefusal {
     fileprivate static let sample = HomeRefusal(
-        route: home, generation: TokenGeneration(3), reason: "BadDeviceToken", until: patienceEnds)
+        route: home, generation: TokenGeneration(3), reason: "BadDeviceToken", asOf: ParcelRunSamples.leasedAt,
+        until: patienceEnds)
 }
 
 /// A parcel of tokens that home did not know.
 private func away(
     _ standings: [MemberStanding] = [.present], lapses: Int16 = 0, retrySpent: Duration = .zero,
-    answerLost: Bool = false, suspected: [Int] = []
+    answerLost: Bool = false, suspected: [Int] = [], home refusal: HomeRefusal = .sample
 ) -> LeasedParcel {
     ParcelRunSamples.parcel(
         standings, attempt: 1, lapses: lapses, retrySpent: retrySpent, answerLost: answerLost, suspected: suspected,
-        route: other, home: .sample)
+        route: other, home: refusal)
 }
 
 @Suite("A token that its environment doesn't know")
@@ -160,6 +161,30 @@ struct AwayParcelTests {
                 pending?.settlement.endings == [EndingCount(ending: Ending(.rejected, "BadDeviceToken"), count: 1)])
             #expect(pending?.verdicts.map(\.verdict) == [.suspected(reason: "BadDeviceToken")])
             #expect(pending?.settlement.sample == AnswerSample(answered: 1, suspected: 1))
+        }
+    }
+
+    @Test(
+        "says home's word as of home's lease, minutes ago: who has registered since was never refused",
+        arguments: [unknownHere, Outcome.unsent(.withdrawn), .deferred(after: nil, .laneBlocked)])
+    func asOfHome(outcome: Outcome) {
+        let then = ParcelRunSamples.leasedAt + .seconds(-290)
+        let refusal = HomeRefusal(
+            route: home, generation: TokenGeneration(3), reason: "BadDeviceToken", asOf: then, until: patienceEnds)
+        var run = ParcelRunSamples.run(away(home: refusal))
+        run.record(outcome, for: 0, now: ParcelRunSamples.start + .seconds(360))
+        #expect(run.takeSettlement()?.verdicts.map(\.asOf) == [then])
+    }
+
+    @Test("whose program did not say when home refused takes a time before its answer, by a minute at most")
+    func unsaid() {
+        for second in Int64(0)...60 {
+            var run = ParcelRunSamples.run(ParcelRunSamples.parcel([.present], otherEnvironment: other))
+            run.record(unknownHere, for: 0, now: ParcelRunSamples.start + .seconds(second))
+            let until = run.settlement()?.remainders.first?.home?.until
+            let assumed = until.map { EnvironmentRule.asOf(patienceEnding: $0) }
+            let age = assumed.map { ParcelRunSamples.leasedAt + .seconds(second) - $0 }
+            #expect(age.map { $0 >= .zero && $0 < .seconds(60) } == true)
         }
     }
 

@@ -38,7 +38,7 @@ enum StateText {
                     encode(members, 'hex'), coalesce(encode(settled, 'hex'), '-'), member_count, pending, handed_over,
                     accepted, rejected, unregistered, expired, suppressed, cancelled, gave_up,
                     coalesce(waits_for, '-'), coalesce(home_route_id, -1), coalesce(home_generation, -1),
-                    coalesce(home_reason, '-'), \(micros("home_until")))
+                    coalesce(home_reason, '-'), \(micros("home_until")), \(micros("home_as_of")))
                 FROM parcels
                 UNION ALL
                 SELECT 7, registration_id::text, registration_id, concat_ws('|', 'suspicion', registration_id,
@@ -159,6 +159,7 @@ extension ParcelRow {
         ]
         let away: [Any] = [
             home?.route.value ?? -1, home?.generation.value ?? -1, home?.reason ?? "-", (home?.until).cell,
+            (home?.asOf).cell,
         ]
         return facts + counts.map { $0 as Any } + [waitsFor?.rawValue ?? "-"] + away
     }

@@ -20,7 +20,7 @@ extension StoreWorld {
     fileprivate func refusal(generation: Int32 = 1) async throws -> HomeRefusal {
         HomeRefusal(
             route: try await route(), generation: TokenGeneration(generation), reason: "BadDeviceToken",
-            until: Self.dawn + .seconds(300))
+            asOf: Self.dawn + .seconds(-20), until: Self.dawn + .seconds(300))
     }
 
     fileprivate func away(_ parcel: LeasedParcel, generation: Int32 = 1) async throws -> Remainder {
@@ -174,6 +174,16 @@ struct AwayFromHomeTests {
             #expect(try await world.number("SELECT format FROM parcels WHERE home_route_id IS NULL") == 1)
             let back = try #require(try await world.lease())
             #expect(back.home == nil && back.members.map(\.standing) == [.present])
+        }
+    }
+
+    @Test("from a program that does not say when home refused takes a time that is surely before")
+    func unsaid() async throws {
+        try await withStores { world in
+            try await world.register(1...1)
+            try await world.sendAway()
+            try await world.pool.script("UPDATE parcels SET home_as_of = NULL")
+            #expect(try await world.lease(on: .sandbox)?.home?.asOf == dawn + .seconds(-60))
         }
     }
 

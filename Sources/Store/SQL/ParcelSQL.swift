@@ -96,7 +96,8 @@ enum ParcelSQL {
                 p.answer_lost, p.expires_at, coalesce($5, now()), p.member_count, p.members, p.settled, m.badge_change,
                 m.badge_value, p.badge_marked AND NOT next.badge_marked, m.reads_locale, m.has_inline,
                 CASE WHEN p.home_route_id IS NULL THEN (\(otherEnvironment)) END,
-                p.home_route_id, p.home_generation, p.home_reason, p.home_until
+                p.home_route_id, p.home_generation, p.home_reason, p.home_until,
+                p.home_as_of
             """)
     }
 

@@ -7,7 +7,8 @@ enum SettleSQL {
     // $13 states, $14 reasons, $15 counts; $16 routes, $17 due after in microseconds, $18 attempts, $19 lapses,
     // $20 retry spent, $21 answer lost, $22 members, $23 member counts; $24 answered, $25 suspected; $26 why the remainders
     // wait; the history: $27 states, $28 reasons, $29 attempts, $30 first, $31 last, $32 members, $33 member counts;
-    // of remainders away from home: $34 the routes that refused them, $35 generations, $36 reasons, $37 until when.
+    // of remainders away from home: $34 the routes that refused them, $35 generations, $36 reasons, $37 until when they
+    // wait, $38 as of when they were refused.
     private static let mine = "id = $1 AND epoch = $2 AND settles = $3 AND state = 2"
 
     // A parcel that leaves home, or comes back, has its format changed with it (`AwayFormat`).
@@ -15,17 +16,18 @@ enum SettleSQL {
         born AS (
             INSERT INTO parcels (message_id, app_id, route_id, format, priority, attempt, lapses, retry_spent,
                 badge_marked, answer_lost, due_at, expires_at, members, member_count, pending, waits_for,
-                home_route_id, home_generation, home_reason, home_until)
+                home_route_id, home_generation, home_reason, home_until,
+                home_as_of)
             SELECT mine.message_id, mine.app_id, rest.route_id,
                 mine.format % \(AwayFormat.step)::smallint
                     + CASE WHEN rest.home_route_id IS NULL THEN 0 ELSE \(AwayFormat.step) END,
                 mine.priority, rest.attempt, rest.lapses, rest.retry_spent, mine.badge_marked, rest.answer_lost,
                 coalesce($12, now()) + rest.due_after * interval '1 microsecond', mine.expires_at, rest.members,
                 rest.count, rest.count, rest.waits_for, rest.home_route_id, rest.home_generation, rest.home_reason,
-                rest.home_until
-            FROM mine CROSS JOIN unnest($16, $17, $18, $19, $20, $21, $22, $23, $26, $34, $35, $36, $37)
+                rest.home_until, rest.home_as_of
+            FROM mine CROSS JOIN unnest($16, $17, $18, $19, $20, $21, $22, $23, $26, $34, $35, $36, $37, $38)
                 AS rest (route_id, due_after, attempt, lapses, retry_spent, answer_lost, members, count, waits_for,
-                    home_route_id, home_generation, home_reason, home_until)
+                    home_route_id, home_generation, home_reason, home_until, home_as_of)
         )
         """
 
@@ -81,12 +83,12 @@ enum SettleSQL {
         )
         """
 
-    /// Members stay leased: $38 bitmap, $39 pending after.
+    /// Members stay leased: $39 bitmap, $40 pending after.
     static let part = Statement(
         "parcel_settle_part",
         """
         WITH mine AS (
-            UPDATE parcels SET settles = settles + 1, settled = $38, pending = $39, handed_over = handed_over + $11,
+            UPDATE parcels SET settles = settles + 1, settled = $39, pending = $40, handed_over = handed_over + $11,
                 accepted = accepted + $4, rejected = rejected + $5, unregistered = unregistered + $6,
                 expired = expired + $7, suppressed = suppressed + $8, cancelled = cancelled + $9,
                 gave_up = gave_up + $10
