@@ -132,10 +132,12 @@ package struct FeedbackItem: Equatable, Sendable {
     package let verdict: FeedbackVerdict
     package let reason: String
     package let at: WallInstant
+    /// Set where the verdict is `environmentChanged`, and nowhere else.
+    package let environments: EnvironmentChange?
 
     package init(
         id: Int64, installation: String, kind: TokenKind, provider: Provider, verdict: FeedbackVerdict, reason: String,
-        at: WallInstant
+        at: WallInstant, environments: EnvironmentChange? = nil
     ) {
         self.id = id
         self.installation = installation
@@ -144,6 +146,17 @@ package struct FeedbackItem: Equatable, Sendable {
         self.verdict = verdict
         self.reason = reason
         self.at = at
+        self.environments = environments
+    }
+}
+
+/// Where a token was registered, and where its provider knows it.
+package struct EnvironmentChange: Equatable, Sendable {
+    package let from: PushEnvironment
+    package let to: PushEnvironment
+    package init(from: PushEnvironment, to: PushEnvironment) {
+        self.from = from
+        self.to = to
     }
 }
 
@@ -155,6 +168,12 @@ package enum FeedbackVerdict: Int16, Hashable, Sendable {
     case moved = 4
     case undone = 5
     case cleared = 6
+    /// Found in the other environment. Written as `cleared`, with both environments beside it, as long as a program may
+    /// serve the feed that does not know the number.
+    case environmentChanged = 7
+
+    /// The column `verdict`.
+    package var written: Int16 { self == .environmentChanged ? Self.cleared.rawValue : rawValue }
 
     package var name: String {
         switch self {
@@ -164,6 +183,7 @@ package enum FeedbackVerdict: Int16, Hashable, Sendable {
         case .moved: "moved"
         case .undone: "undone"
         case .cleared: "cleared"
+        case .environmentChanged: "environment_changed"
         }
     }
 }

@@ -90,9 +90,22 @@ extension FeedbackItem {
             let provider = Provider(rawValue: try rows.int16(row, 4)),
             let verdict = FeedbackVerdict(rawValue: try rows.int16(row, 5))
         else { throw Self.shape }
+        let environments = try EnvironmentChange(reading: rows, row: row)
         self.init(
             id: try rows.int64(row, 0), installation: try rows.text(row, 2), kind: kind, provider: provider,
-            verdict: verdict, reason: try rows.text(row, 6), at: try rows.instant(row, 7))
+            verdict: environments == nil ? verdict : .environmentChanged, reason: try rows.text(row, 6),
+            at: try rows.instant(row, 7), environments: environments)
+    }
+}
+
+extension EnvironmentChange {
+    /// nil: the entry speaks of none.
+    fileprivate init?(reading rows: ResultSet, row: Int) throws(PostgresError) {
+        guard let from = try rows.int16OrNil(row, 8), let to = try rows.int16OrNil(row, 9) else { return nil }
+        guard let from = PushEnvironment(rawValue: from), let to = PushEnvironment(rawValue: to) else {
+            throw FeedbackItem.shape
+        }
+        self.init(from: from, to: to)
     }
 }
 
@@ -131,7 +144,8 @@ enum FeedbackSQL {
     static let page = Statement(
         "feedback_page",
         """
-        SELECT id, number, installation, kind, provider, verdict, reason, at FROM feedback
+        SELECT id, number, installation, kind, provider, verdict, reason, at, from_environment, to_environment
+        FROM feedback
         WHERE app_id = $1 AND number > $2 ORDER BY number LIMIT $3
         """)
 

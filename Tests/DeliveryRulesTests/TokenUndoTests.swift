@@ -42,7 +42,7 @@ struct TokenUndoTests {
 
     @Test(
         "is refused for what retired no token",
-        arguments: [FeedbackVerdict.suspected, .replaced, .moved, .undone, .cleared]
+        arguments: [FeedbackVerdict.suspected, .replaced, .moved, .undone, .cleared, .environmentChanged]
     )
     func other(verdict: FeedbackVerdict) { #expect(Self.undo(Self.retirement(verdict)) == .notARetirement) }
 }

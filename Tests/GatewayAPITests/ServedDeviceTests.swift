@@ -247,6 +247,16 @@ struct ServedDeviceTests {
             let later = try await world.expect(200, "GET", app + "/feedback?after=\(end)")
             #expect(later.text == #"{"items":[],"next":"\#(end)"}"#)
             try await world.refuse(.invalidCursor, "GET", app + "/feedback?after=nonsense")
+            try await world.pool.script(
+                """
+                INSERT INTO feedback (app_id, registration_id, generation, installation, kind, provider, verdict, reason,
+                    from_environment, to_environment)
+                SELECT app_id, id, generation, installation, kind, provider, 6, 'accepted', 1, 2 FROM registrations
+                WHERE installation = 'i1'
+                """)
+            let found = try await world.expect(200, "GET", app + "/feedback?after=\(end)").member("items")?.array
+            #expect(found?.first?.object?["verdict"] == "environment_changed")
+            #expect(found?.first?.object?["from"] == "production" && found?.first?.object?["to"] == "sandbox")
         }
     }
 

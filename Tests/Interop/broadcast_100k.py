@@ -275,9 +275,16 @@ def check_registry(gateway, audience):
 def check_feed(feed, audience):
     told = {}
     for item in feed:
-        told.setdefault(item["verdict"], {})[item["installation"]] = (item["provider"], item["reason"])
+        said = (item["provider"], item["reason"])
+        if item["verdict"] == "environment_changed":
+            said = (item["from"], item["to"])
+        told.setdefault(item["verdict"], {})[item["installation"]] = said
     dead = {
         one["installation"]: ("fcm", "UNREGISTERED") if one["place"] == "fcm" else ("apns", "Unregistered")
         for one in audience if one["fate"] == "dead"}
     assert told.pop("retired") == dead
+    strayed = {
+        one["installation"]: (one["place"], {"production": "sandbox", "sandbox": "production"}[one["place"]])
+        for one in audience if one["fate"] == "strayed"}
+    assert told.pop("environment_changed") == strayed
     assert told == {}, "nobody who was found elsewhere was ever doubted"

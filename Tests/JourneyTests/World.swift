@@ -299,6 +299,9 @@ struct Gateway: Sendable {
         let installation: String
         let verdict: String
         let reason: String
+        /// Environments, where it changed.
+        let from: String?
+        let to: String?
     }
 
     struct FeedbackPage: Decodable {

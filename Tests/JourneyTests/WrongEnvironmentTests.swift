@@ -27,8 +27,8 @@ extension Journeys {
                     #expect(try here.map { try $0.badge() } == [there.badge()])
                 }
                 try await Self.checkStories(first.id, gateway)
-                try await eventually("the feed") { try await gateway.feedback(.garden).count == Self.nowhere.count }
-                #expect(try await gateway.feedback(.garden).allSatisfy { $0.verdict == "suspected" })
+                let feed = try await gateway.feedback(.garden)
+                try Self.checkFeed(feed)
 
                 // They say what they said before, as at each of their starts.
                 for device in Self.inSandbox.prefix(3) + Self.nowhere.prefix(1) {
@@ -42,8 +42,22 @@ extension Journeys {
                 #expect(await world.production.simulator.summary().refused("BadDeviceToken") == refused + 4)
                 #expect(await world.sandbox.simulator.summary().refused("BadDeviceToken") == 4)
                 #expect(await world.sandbox.simulator.received(Self.inSandbox[299].deviceToken).count == 2)
+                // Nothing new but that the doubted one, which was registered again, is doubted again.
+                let later = try await gateway.feedback(.garden).dropFirst(feed.count)
+                #expect(later.map(\.verdict) == ["suspected"])
+                #expect(later.map(\.installation) == [Self.nowhere[0].installation])
                 try await gateway.stopGently()
             }
+        }
+
+        /// Whoever keeps a copy learns where each was found, and who was doubted.
+        private static func checkFeed(_ feed: [Gateway.Feedback]) throws {
+            let found = feed.filter { $0.verdict == "environment_changed" }
+            #expect(found.allSatisfy { $0.from == "production" && $0.to == "sandbox" && $0.reason == "accepted" })
+            #expect(found.map(\.installation).sorted() == inSandbox.map(\.installation).sorted())
+            let doubted = feed.filter { $0.verdict == "suspected" }
+            #expect(doubted.map(\.installation).sorted() == nowhere.map(\.installation).sorted())
+            #expect(feed.count == found.count + doubted.count)
         }
 
         private static func checkStories(_ message: String, _ gateway: Gateway) async throws {

@@ -20,7 +20,10 @@ struct EnvironmentTests {
             let token = world.providers[.apns, row.stored.token]
             #expect(world.store.route(row.stored.route)?.environment == token.environment)
         }
-        #expect(world.store.feedback.isEmpty)
+        // Each of them once, whatever its app goes on naming.
+        let told = world.store.feedback.filter { $0.verdict == .environmentChanged }
+        #expect(told.count == world.store.feedback.count && told.count == world.incidents.found)
+        #expect(!told.isEmpty && told.allSatisfy { $0.environments.map { $0.to == $0.from.other } == true })
     }
 
     @Test("are remembered although they go on saying so", arguments: UInt64(1)...3)

@@ -123,13 +123,16 @@ extension SimulatedStore {
         suspicions.removeAll { $0.registration == registration }
     }
 
-    mutating func tell(_ verdict: FeedbackVerdict, _ reason: String, of row: RegistrationRow, _ now: WallInstant) {
+    mutating func tell(
+        _ verdict: FeedbackVerdict, _ reason: String, of row: RegistrationRow, _ now: WallInstant,
+        _ environments: EnvironmentChange? = nil
+    ) {
         lastFeedback += 1
         feedback.append(
             FeedbackRow(
                 id: lastFeedback, app: row.app, registration: row.id, generation: row.stored.generation,
                 installation: row.stored.installation, kind: row.stored.kind, provider: row.stored.provider,
-                verdict: verdict, reason: reason, at: now))
+                verdict: verdict, reason: reason, at: now, environments: environments))
     }
 
     /// Rows after the cursor, oldest first, and the cursor behind them.

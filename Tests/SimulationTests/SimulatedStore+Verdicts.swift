@@ -49,10 +49,14 @@ extension SimulatedStore {
             tell(.retired, reason, of: row, now)
         case (.active, .found(let route)):
             registrations[place].move(to: route)
-            guard row.stored.state == .suspected else { return }
-            report.cleared += 1
-            forgetSuspicion(row.id)
-            tell(.cleared, "accepted", of: row, now)
+            if row.stored.state == .suspected {
+                report.cleared += 1
+                forgetSuspicion(row.id)
+                tell(.cleared, "accepted", of: row, now)
+            }
+            guard let from = self.route(row.stored.route), let to = self.route(route) else { return }
+            let change = EnvironmentChange(from: from.environment, to: to.environment)
+            tell(.environmentChanged, "accepted", of: row, now, change)
         case (.suspected, .suspected(let reason)), (.suspected, .suspectedInBoth(let reason)):
             doubt(row, reason, now)
             if case .suspectedInBoth = verdict.verdict { registrations[place].noteCompared() }

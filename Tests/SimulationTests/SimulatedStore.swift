@@ -199,6 +199,7 @@ struct FeedbackRow: Equatable, Sendable {
     let verdict: FeedbackVerdict
     let reason: String
     let at: WallInstant
+    var environments: EnvironmentChange?
     var isUndone = false
 }
 

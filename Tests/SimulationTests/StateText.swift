@@ -51,7 +51,8 @@ enum StateText {
                 FROM route_minutes
                 UNION ALL
                 SELECT 9, id::text, id, concat_ws('|', 'feedback', app_id, registration_id, generation, installation,
-                    kind, provider, verdict, reason, \(micros("at")), (undone_at IS NOT NULL)::int)
+                    kind, provider, verdict, reason, \(micros("at")), (undone_at IS NOT NULL)::int,
+                    coalesce(from_environment, 0), coalesce(to_environment, 0))
                 FROM feedback
                 UNION ALL
                 SELECT 10, message_id::text || provider, 0, concat_ws('|', 'provider', message_id, provider, accepted,
@@ -203,7 +204,8 @@ extension FeedbackRow {
     fileprivate var cells: [Any] {
         [
             "feedback", app.value, registration.value, generation.value, installation, kind.rawValue,
-            provider.rawValue, verdict.rawValue, reason, at.microseconds, isUndone ? 1 : 0,
+            provider.rawValue, verdict.written, reason, at.microseconds, isUndone ? 1 : 0,
+            environments?.from.rawValue ?? 0, environments?.to.rawValue ?? 0,
         ]
     }
 }

@@ -247,7 +247,7 @@ struct FoundTokenStoreTests {
             let device = try await world.device("i1")
             #expect(device.environment == .sandbox && device.state == .active)
             #expect(try await world.number("SELECT count(*) FROM suspicions") == 0)
-            #expect(try await world.feed().map(\.verdict) == [.suspected, .cleared])
+            #expect(try await world.feed().map(\.verdict) == [.suspected, .cleared, .environmentChanged])
             for verdict in [
                 TokenVerdict.suspected(reason: "BadDeviceToken"), .unregistered(since: nil, reason: "Unregistered"),
                 .suspectedInBoth(reason: "BadDeviceToken"), try await world.found(),
@@ -258,13 +258,19 @@ struct FoundTokenStoreTests {
         }
     }
 
-    @Test("that nobody doubted is told of to nobody")
-    func quietly() async throws {
+    @Test("is told with where it was and where it is, once; to a program before this one as accepted")
+    func told() async throws {
         try await withStores { world in
             let id = try await world.register(1...1)[0]
             #expect(try await world.say(try await world.found(), of: id) == noone)
             #expect(try await world.device("i1").environment == .sandbox)
-            #expect(try await world.feed().isEmpty)
+            #expect(try await world.say(try await world.found(), of: id) == noone)
+            let feed = try await world.feed()
+            #expect(feed.map(\.verdict) == [.environmentChanged] && feed.map(\.reason) == ["accepted"])
+            #expect(feed.map(\.environments) == [EnvironmentChange(from: .production, to: .sandbox)])
+            #expect(feed.map(\.installation) == ["i1"])
+            let known = FeedbackVerdict.cleared.rawValue
+            #expect(try await world.number("SELECT count(*) FROM feedback WHERE verdict = \(known)") == 1)
         }
     }
 

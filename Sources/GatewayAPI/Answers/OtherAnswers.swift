@@ -55,6 +55,10 @@ enum FeedbackAnswer {
             writer.member("provider", item.provider.name)
             writer.member("verdict", item.verdict.name)
             writer.member("reason", item.reason)
+            if let environments = item.environments {
+                writer.member("from", environments.from.name)
+                writer.member("to", environments.to.name)
+            }
             writer.time("at", item.at)
             writer.endObject()
         }

@@ -1,4 +1,5 @@
 import Postgres
+import PushModel
 
 /// What providers say about tokens.
 enum VerdictSQL {
@@ -16,12 +17,34 @@ enum VerdictSQL {
         )
         """
 
+    // As `told`, and where tokens were found (the route that they left, and the one that they live on). Programs that
+    // don't know of it read that the provider accepted them: `FeedbackVerdict.written`.
+    private static let toldWithFound = """
+        told AS (
+            INSERT INTO feedback (app_id, registration_id, generation, installation, kind, provider, verdict, reason, at,
+                from_environment, to_environment)
+            SELECT app_id, id, generation, installation, kind, provider, verdict, reason,
+                coalesce($1, clock_timestamp()), from_environment, to_environment
+            FROM (
+                SELECT judged.*, CASE state WHEN 3 THEN 1 WHEN 2 THEN 2 ELSE 6 END AS verdict,
+                    NULL::smallint AS from_environment, NULL::smallint AS to_environment
+                FROM judged WHERE before <> state
+                UNION ALL
+                SELECT judged.*, \(FeedbackVerdict.environmentChanged.written), home.environment, other.environment
+                FROM judged JOIN routes home ON home.id = judged.left_route
+                    JOIN routes other ON other.id = judged.found_on
+            ) AS entries
+            ORDER BY id, to_environment NULLS FIRST
+        )
+        """
+
     /// $1 now, $2 ids, $3 generations, $4 the states that the verdicts lead to, $5 their times, $6 reasons, $7 routes on
     /// which the token was found (null: none), $8 whether its environments are compared now. How many became retired,
     /// suspected, active.
     ///
     /// The same rules as `TokenLifecycle.judge`. A doubt about a suspected token is kept where the first one waits, and
-    /// opens the next window where that was judged. What is told of a token that was found speaks of it as it was doubted.
+    /// opens the next window where that was judged. What is told of a token that was found speaks of it as it was doubted, and
+    /// then of its environment.
     static let judge = Statement(
         "verdict_judge",
         """
@@ -46,7 +69,7 @@ enum VerdictSQL {
             FROM said
             WHERE r.id = said.id AND (said.before <> said.state OR said.compared)
             RETURNING r.id, r.app_id, said.generation, r.installation, r.kind, r.provider, r.state, said.before,
-                said.reason
+                said.reason, said.route_id AS left_route, said.found_on
         ), doubted AS (
             INSERT INTO suspicions (registration_id, route_id, generation, reason, suspected_at, look_at)
             SELECT id, route_id, generation, reason, coalesce($1, now()), coalesce($1, now()) FROM said WHERE state = 2
@@ -54,7 +77,7 @@ enum VerdictSQL {
         ), forgotten AS (
             DELETE FROM suspicions
             WHERE registration_id = ANY (ARRAY(SELECT id FROM judged WHERE state <> 2 AND before <> state))
-        ), \(told)
+        ), \(toldWithFound)
         SELECT count(*) FILTER (WHERE state = 3), count(*) FILTER (WHERE state = 2), count(*) FILTER (WHERE state = 1)
         FROM judged WHERE before <> state
         """)
