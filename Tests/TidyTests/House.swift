@@ -86,7 +86,8 @@ enum House {
             "GatewayAPI", .api,
             [
                 "PushModel", "JSON", "Encodings", "Calendar", "DeliveryRules", "APNs", "FCM", "Signing", "Store",
-                "Delivery", "Registry", "CredentialKeeping", "Logging", "Hummingbird", "HummingbirdCore", "HummingbirdTLS",
+                "Delivery", "Registry", "CredentialKeeping", "Logging", "Hummingbird", "HummingbirdCore",
+                "HummingbirdTLS",
                 "HTTPTypes", "NIOCore", "NIOSSL",
                 "Synchronization",
             ]),
