@@ -1,0 +1,167 @@
+"""The README's commands, pasted in order, print what the README says.
+
+What stands in a block of `bash` is run, block after block in one shell; the block of `text` behind it is what it prints,
+where `...` stands for anything.
+"""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+
+import pytest
+from support import PROGRAM, SEARCH_PATH, folder, free_port
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+MARK = "--- carillon has printed this ---"
+
+
+def blocks(title):
+    """(command, expected) of a section; expected is None where nothing is promised."""
+    text = (ROOT / "README.md").read_text()
+    section = text.split(f"\n## {title}\n")[1].split("\n## ")[0]
+    found = []
+    for language, body in re.findall(r"```(\w+)\n(.*?)```", section, re.DOTALL):
+        if language == "bash":
+            found.append([body, None])
+        else:
+            assert language == "text" and found[-1][1] is None
+            found[-1][1] = body
+    return found
+
+
+class Shell:
+    """A person's terminal, which waits for each block to end before the next one is pasted."""
+
+    def __init__(self, place, **environment):
+        self.process = subprocess.Popen(
+            ["bash", "--norc", "--noprofile"], cwd=place, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True, start_new_session=True,
+            env={"HOME": str(place), "LC_ALL": "C.UTF-8", "TERM": "dumb", **environment})
+
+    def paste(self, command):
+        """Status of the last line, and what was printed."""
+        self.process.stdin.write(f"{command}\necho \"{MARK} $?\"\n")
+        self.process.stdin.flush()
+        printed = []
+        for line in self.process.stdout:
+            if line.startswith(MARK):
+                return int(line.split()[-1]), "".join(printed)
+            printed.append(line)
+        raise AssertionError(f"the shell ended: {''.join(printed)}")
+
+    def close(self):
+        try:
+            os.killpg(self.process.pid, signal.SIGTERM)
+        except ProcessLookupError:
+            pass
+        self.process.stdin.close()
+        self.process.stdout.read()
+        self.process.wait(timeout=60)
+
+
+@pytest.fixture
+def shell():
+    made = []
+
+    def make(place, **environment):
+        made.append(Shell(place, PATH=f"{pathlib.Path(PROGRAM).parent}:{SEARCH_PATH}", **environment))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+@pytest.fixture
+def place():
+    path = folder("readme")
+    yield path
+    shutil.rmtree(path)
+
+
+def holds(expected, printed):
+    """Whether the text fits, `...` standing for anything, also for several lines."""
+    pattern = ".*".join(re.escape(part) for part in expected.strip().split("..."))
+    return re.fullmatch(pattern, printed.strip(), re.DOTALL) is not None
+
+
+def walk(terminal, title, adapt):
+    walked = 0
+    for command, expected in blocks(title):
+        status, printed = terminal.paste(adapt(command))
+        assert status == 0, f"{command}ended with {status}: {printed}"
+        if expected is not None:
+            assert holds(expected, printed), f"{command}printed:\n{printed}\nand not:\n{expected}"
+            walked += 1
+    return walked
+
+
+def test_expected_text_can_differ():
+    assert holds("a...b\nc", "a 1\n2 b\nc\n")
+    assert not holds("a...b\nc", "a 1\n2 b\nd\n")
+
+
+def test_the_tour(shell, place):
+    demo = subprocess.Popen(
+        [PROGRAM, "demo", "--folder", str(place)], cwd=place, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True, env={"PATH": SEARCH_PATH})
+    try:
+        said = []
+        for line in demo.stdout:
+            said.append(line)
+            if "Ctrl-C" in line:
+                break
+        text = "".join(said)
+        assert "It adds up" in text, text
+        base = re.search(r"gateway +(http://\S+)", text).group(1)
+
+        def adapt(command):
+            return command.replace("http://127.0.0.1:8080", base).replace(
+                "/tmp/carillon-demo-$(id -un)", str(place))
+
+        assert walk(shell(ROOT), "A tour of five minutes", adapt) >= 6
+    finally:
+        demo.terminate()
+        demo.stdout.read()
+        demo.wait(timeout=60)
+
+
+def test_for_real(shell, place):
+    """With keys of the stand-ins' making instead of Apple's and Google's."""
+    subprocess.run([ROOT / "certs/make", place], check=True, capture_output=True, timeout=60)
+    account = service_account(place)
+    (place / "firebase.json").write_text(json.dumps(account))
+    port = free_port()
+    terminal = shell(
+        place, CARILLON_LISTEN=f"127.0.0.1:{port}", CARILLON_URL=f"http://127.0.0.1:{port}")
+
+    def adapt(command):
+        lines = [
+            line for line in command.replace("127.0.0.1:8080", f"127.0.0.1:{port}").splitlines()
+            # Built and found already.
+            if not line.startswith(("swift build", "sudo install"))]
+        # The providers are out of reach for a test, and the doctor says so by its status.
+        return "\n".join(line + "; [ $? -le 1 ]" if line == "carillon doctor" else line for line in lines)
+
+    walk(terminal, "For real", adapt)
+    status, printed = terminal.paste("carillon credentials list --app garden --json")
+    states = [(one["provider"], one["state"]) for one in json.loads(printed)]
+    assert status == 0 and sorted(states) == [("apns", "active"), ("apns", "active"), ("fcm", "active")]
+
+
+def service_account(place):
+    """As the Firebase console makes it, but for its key, which a stand-in made."""
+    stand_in = subprocess.Popen(
+        [PROGRAM, "simulate", "--identity-dir", str(place / "stand-in"), "--json"], stdout=subprocess.PIPE,
+        text=True)
+    try:
+        ready = json.loads(stand_in.stdout.readline())
+        account = json.loads(pathlib.Path(ready["fcm_service_account_file"]).read_text())
+    finally:
+        stand_in.terminate()
+        stand_in.wait(timeout=60)
+    return account | {"token_uri": "https://oauth2.googleapis.com/token"}
