@@ -140,10 +140,7 @@ private struct Contest {
         let isNew: Bool
     }
 
-    static let prefix = "hot"
-    private var takings: [Taking] = []
-
-    mutating func add(_ other: [Taking]) { takings += other }
+    let takings: [Taking]
 
     /// What is wrong with the answers, and the rows that are to be there in the end.
     func outcome() -> (wrong: [String], devices: [Backend.Key: (device: Backend.Device, isLive: Bool)]) {
@@ -170,58 +167,64 @@ private struct Contest {
 
 private struct Crowd: CustomTestStringConvertible {
     let seed: UInt64
+    let processes: Int
     let backends: Int
-    /// Registrations of each, without those that are contested.
+    /// All wait for each other between them, and what is stored is compared: contested rows tell nothing but who was last.
+    let rounds: Int
+    /// Registrations of each backend in each round, without those that are contested.
     let each: Int
     let lotMax: Int
+    /// In each lot.
+    let contestedMax: Int
 
     var testDescription: String { "seed \(seed)" }
 
-    static let large = Crowd(seed: 20_260_611, backends: 40, each: 500, lotMax: 90)
-    static let small = (1...12).map { Crowd(seed: $0, backends: 12, each: 60, lotMax: 8) }
+    static let large = Crowd(
+        seed: 20_260_611, processes: 2, backends: 40, rounds: 1, each: 500, lotMax: 90, contestedMax: 2)
+    static let small = (1...8).map {
+        Crowd(seed: $0, processes: 4, backends: 8, rounds: 12, each: 6, lotMax: 3, contestedMax: 3)
+    }
 }
 
-private struct Ended {
+/// One backend in the crowd, and what it heard.
+private struct Member {
     var backend: Backend
+    var dice: Dice
     var takings: [Contest.Taking] = []
     var wrong: [String] = []
-}
 
-@Suite("A crowd of registrations at once")
-struct RegistrationCrowdTests {
     /// Its registrations in lots, each after the answer to the one before; in between, some that others fight for.
-    private static func run(_ backend: Backend, of crowd: Crowd, _ committer: GroupCommitter, _ app: AppID) async
-        -> Ended
-    {
-        var ended = Ended(backend: backend)
-        var dice = Dice(seed: crowd.seed &* 1_000 &+ UInt64(backend.number))
+    func afterRound(of crowd: Crowd, _ committer: GroupCommitter, _ app: AppID) async -> Member {
+        var member = self
         var left = crowd.each
         while left > 0 {
-            let lot = (0..<min(left, 1 + dice.below(crowd.lotMax))).map { _ in ended.backend.next() }
+            let lot = (0..<min(left, 1 + member.dice.below(crowd.lotMax))).map { _ in member.backend.next() }
             left -= lot.count
-            let contested = (0..<dice.below(3)).map { place in
-                var said = StoreWorld.registration(
-                    "\(Contest.prefix)\(dice.below(5))", token: 900_000 + dice.below(5))
-                said.user = .set("b\(backend.number)-\(left)-\(place)")
-                return said
+            let contested = (0..<member.dice.below(crowd.contestedMax + 1)).map { _ in member.contested() }
+            let answers = await committer.register(lot.map(\.said) + contested.map(\.said), app: app)
+            for (asked, answer) in zip(lot, answers) where !Self.fits(answer, asked.expected) {
+                member.wrong.append("\(asked.said.installation): \(answer), not \(asked.expected)")
             }
-            let answers = await committer.register(lot.map(\.said) + contested, app: app)
-            for (asked, answer) in zip(lot, answers) where !fits(answer, asked.expected) {
-                ended.wrong.append("\(asked.said.installation): \(answer), not \(asked.expected)")
-            }
-            for (said, answer) in zip(contested, answers[lot.count...]) {
+            for ((said, user), answer) in zip(contested, answers[lot.count...]) {
                 switch answer {
                 case .success(let device):
-                    ended.takings.append(
+                    member.takings.append(
                         Contest.Taking(
                             at: device.record.registeredAt, installation: said.installation, token: said.token,
-                            user: device.record.user ?? "-", isNew: device.isNew))
+                            user: user, isNew: device.isNew))
                 case .failure(.contended): break
-                case .failure(let fault): ended.wrong.append("hot: \(fault)")
+                case .failure(let fault): member.wrong.append("hot: \(fault)")
                 }
             }
         }
-        return ended
+        return member
+    }
+
+    private mutating func contested() -> (said: DeviceRegistration, user: String) {
+        var said = StoreWorld.registration("hot\(dice.below(5))", token: 900_000 + dice.below(5))
+        let user = "b\(backend.number)-\(dice.below(1_000_000))"
+        said.user = .set(user)
+        return (said, user)
     }
 
     private static func fits(_ answer: Result<RegisteredDevice, StoreFault>, _ expected: Backend.Expected) -> Bool {
@@ -233,6 +236,10 @@ struct RegistrationCrowdTests {
         }
     }
 
+}
+
+@Suite("A crowd of registrations at once")
+struct RegistrationCrowdTests {
     @Test("of twenty thousand and two processes ends as if all had come one by one, whatever is wrong with neighbours")
     func large() async throws {
         let lines = try await Self.held(.large)
@@ -249,30 +256,25 @@ struct RegistrationCrowdTests {
         var stored: [String] = []
         try await withStores { world in
             let settings = GroupCommitSettings(batchMax: 1_000, waitingMax: 40_000, appWaitingMax: 20_000)
-            let processes = [world.stores, Stores(pool: world.pool)].map {
-                GroupCommitter(registry: $0.registry, settings: settings)
+            let processes = (0..<crowd.processes).map { _ in
+                GroupCommitter(registry: Stores(pool: world.pool).registry, settings: settings)
             }
-            let ended = await withTaskGroup(of: Ended.self) { group in
-                for number in 0..<crowd.backends {
-                    let (process, app) = (processes[number % 2], world.app)
-                    let backend = Backend(number: number, seed: crowd.seed)
-                    group.addTask { await run(backend, of: crowd, process, app) }
+            var members = (0..<crowd.backends).map { number in
+                Member(
+                    backend: Backend(number: number, seed: crowd.seed),
+                    dice: Dice(seed: crowd.seed &* 1_000 &+ UInt64(number)))
+            }
+            for _ in 1...crowd.rounds {
+                members = await withTaskGroup(of: Member.self) { group in
+                    for member in members {
+                        let (process, app) = (processes[member.backend.number % crowd.processes], world.app)
+                        group.addTask { await member.afterRound(of: crowd, process, app) }
+                    }
+                    return await group.reduce(into: []) { $0.append($1) }
                 }
-                return await group.reduce(into: []) { $0.append($1) }
+                stored = try await Self.stored(world)
+                compare(stored, with: members)
             }
-            var contest = Contest()
-            for each in ended { contest.add(each.takings) }
-            let contested = contest.outcome()
-            #expect((ended.flatMap(\.wrong) + contested.wrong).prefix(9) == [])
-            #expect(contested.devices.count == 5)
-            var expected = contested.devices.map { line($0, $1.device, isLive: $1.isLive) }
-            for backend in ended.map(\.backend) {
-                for (key, device) in backend.devices { expected.append(line(key, device, isLive: backend.isLive(key))) }
-            }
-            expected.sort()
-            stored = try await Self.stored(world)
-            #expect(stored.count == expected.count)
-            for (row, line) in zip(stored, expected) where row != line { Issue.record("\(row), not \(line)") }
             let untrue = """
                 SELECT count(*) FROM (SELECT app_id, tag, registration_id FROM registration_tags
                     EXCEPT SELECT app_id, unnest(tags), id FROM registrations) AS d
@@ -280,6 +282,18 @@ struct RegistrationCrowdTests {
             #expect(try await world.number(untrue) == 0)
         }
         return stored
+    }
+
+    private static func compare(_ stored: [String], with members: [Member]) {
+        let contest = Contest(takings: members.flatMap(\.takings)).outcome()
+        #expect((members.flatMap(\.wrong) + contest.wrong).prefix(9) == [])
+        var expected = contest.devices.map { line($0, $1.device, isLive: $1.isLive) }
+        for backend in members.map(\.backend) {
+            for (key, device) in backend.devices { expected.append(line(key, device, isLive: backend.isLive(key))) }
+        }
+        expected.sort()
+        #expect(stored.count == expected.count)
+        for (row, line) in zip(stored, expected) where row != line { Issue.record("\(row), not \(line)") }
     }
 
     private static func line(_ key: Backend.Key, _ device: Backend.Device, isLive: Bool) -> String {
