@@ -16,6 +16,8 @@ package struct ReceivedPush: Equatable, Sendable {
     package let connection: Int
     /// Only checked (`validate_only`), as asked.
     package var isDryRun = false
+    /// Tells provider tokens apart, and gives none away. nil: none was shown, or at Google's.
+    package var providerToken: String?
 
     /// A topic call has no id, and a dry run no id of its own.
     var isProcessed: Bool { reason == nil && !isDryRun && !apnsID.isEmpty }
@@ -82,7 +84,8 @@ struct ReceivedPushes {
         if !isShared { lastHeaders = push.headers }
         let stored = ReceivedPush(
             apnsID: push.apnsID, path: push.path, headers: lastHeaders, body: push.body, arrivedAt: push.arrivedAt,
-            status: push.status, reason: push.reason, connection: push.connection, isDryRun: push.isDryRun)
+            status: push.status, reason: push.reason, connection: push.connection, isDryRun: push.isDryRun,
+            providerToken: push.providerToken)
         let headerBytes = isShared ? 0 : lastHeaders.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + 64 }
         let bytes = push.body.count + headerBytes + ReceivedPushes.overheadBytes
         entries[place].pushes.append(firstOrdinal + kept.count)

@@ -11,6 +11,7 @@ extension ReceivedPush {
         if let token { writer.member("token", token) }
         writer.member("apns_id", apnsID)
         writer.member("connection", connection)
+        if let providerToken { writer.member("provider_token", providerToken) }
         writer.member("status", status)
         if let reason { writer.member("reason", reason) }
         if isDryRun { writer.member("dry_run", true) }
@@ -29,6 +30,7 @@ extension ReceivedPush {
         writer.member("number", number)
         writer.member("at", RFC3339.format(arrivedAt))
         writer.member("connection", connection)
+        if let providerToken { writer.member("provider_token", providerToken) }
         writer.member("token", token)
         writer.member("path", path)
         appendHeaders(to: &writer)

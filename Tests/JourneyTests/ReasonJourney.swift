@@ -210,7 +210,7 @@ extension Gateway {
         let attempts: Int
     }
 
-    fileprivate func story(of installation: String, _ message: String, _ app: App) async throws -> Story {
+    func story(of installation: String, _ message: String, _ app: App) async throws -> Story {
         try await api.expect(200, "GET", "/v1/apps/\(app)/messages/\(message)/devices/\(installation)")
             .decoded(Story.self)
     }

@@ -1,3 +1,4 @@
+import APNs
 import Foundation
 import Postgres
 import PushModel
@@ -22,6 +23,7 @@ final class World: Sendable {
     private let database: Database
     private let signingKey: ES256Key
     private let adminKey = String(repeating: "admin-key-of-a-test-", count: 2)
+    private static let masterKey = (0..<32).map { UInt8($0) }
     private let settings: [String: String]
 
     enum Database {
@@ -65,7 +67,7 @@ final class World: Sendable {
         google = try await GoogleStandIn(authority, accessTokenSeconds: accessTokenSeconds)
         signingKey = try ES256Key.generate()
         try Data(authority.pem).write(to: folder.appending(path: "ca.pem"))
-        try Data((0..<32).map { UInt8($0) }).write(to: folder.appending(path: "master.key"))
+        try Data(Self.masterKey).write(to: folder.appending(path: "master.key"))
         var all = [
             "MASTER_KEY_FILE": path("master.key"), "ADMIN_KEY": adminKey, "DATA_DIR": path("d"),
             "LISTEN": "127.0.0.1:0", "PROVIDER_CA_FILE": path("ca.pem"), "APNS_PRODUCTION_URL": production.url,
@@ -188,6 +190,34 @@ final class World: Sendable {
             {"provider": "apns", "kind": "token", "environment": "\(app.environment)", "key_id": "\(keyID ?? app.keyID)",
              "team_id": "TEAMID1234", "topics": [\(list)], "p8": "\(p8)", "activate": true}
             """)
+    }
+}
+
+extension World {
+    /// The provider token that all processes share for the app's key, as if one had signed it so long ago: it lies in the
+    /// database, sealed under the master key. For before any gateway has shown one.
+    func keepProviderToken(of app: App, age: Duration) async throws {
+        let issuedAt = WallInstant(secondsSince1970: Clocks.wallNow().secondsSince1970 - age.components.seconds)
+        let identity = try #require(APNsKeyIdentity(keyID: app.keyID, teamID: "TEAMID1234"))
+        let input = ProviderTokenText.signingInput(identity: identity, issuedAt: issuedAt)
+        let token = ProviderTokenText.assemble(
+            signingInput: input, signature: try signingKey.sign(input), issuedAt: issuedAt)
+        let name = "TEAMID1234/\(app.keyID)"
+        let nonce = Entropy.bytes(12)
+        let sealed = try AESGCM.seal(
+            token.text, key: Self.masterKey, nonce: nonce, context: Array("provider-token/\(name)".utf8))
+        let fingerprint = Hashes.sha256(Array("\(name)/".utf8) + (try signingKey.publicPEM()))
+        let statement = Statement(
+            unprepared: """
+                INSERT INTO provider_tokens (key_fingerprint, sealed, issued_at) VALUES ($1, $2, $3)
+                ON CONFLICT (key_fingerprint) DO UPDATE SET sealed = excluded.sealed, issued_at = excluded.issued_at
+                """)
+        let query = Query(statement) {
+            $0.bytes(fingerprint)
+            $0.bytes([1] + nonce + sealed)
+            $0.instant(issuedAt)
+        }
+        try await database { pool in _ = try await pool.run(query) }
     }
 }
 

@@ -1,6 +1,8 @@
+import Encodings
 import Foundation
 import JSON
 import PushModel
+import Signing
 import Simulator
 import Testing
 
@@ -42,6 +44,8 @@ struct InspectionTests {
         #expect(first["path"] == "/3/device/0a")
         #expect(first["headers"]?.object?["apns-collapse-id"] == "room-42")
         #expect(first["headers"]?.object?["authorization"] == nil, "a secret")
+        let shown = Hashes.sha256(Array(authorization.utf8)).prefix(8)
+        #expect(first["provider_token"]?.string == Hexadecimal.text(Array(shown)))
         #expect(first["answer"]?.object?["status"] == 200)
         #expect(first["answer"]?.object?["id"] == .string(id))
         let second = all["requests"]?.array?[1].object

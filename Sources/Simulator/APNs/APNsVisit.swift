@@ -2,6 +2,7 @@ import Encodings
 import HTTP2
 import PushModel
 import Reactor
+import Signing
 import TLS
 
 /// What Apple makes of one connection's requests: the script first, then the judge, then the token's own fate.
@@ -13,6 +14,8 @@ final class APNsVisit: ProviderVisit {
     private var refusalsInARow = 0
     private var badDeviceTokens = 0
     private var limitIsDropped: Bool
+    /// The provider token of the last push, and what it is called.
+    private var shown: (authorization: String, name: String)?
     /// Of the request at hand, beside the script's.
     private var extraDelay: Duration = .zero
 
@@ -219,8 +222,17 @@ extension APNsVisit {
         let headers = push.headers.filter { $0.name != "apns-id" && $0.name != "authorization" }
         let received = ReceivedPush(
             apnsID: push.apnsID, path: push.path, headers: headers, body: push.body, arrivedAt: world.now,
-            status: status, reason: reason, connection: connection.number)
+            status: status, reason: reason, connection: connection.number,
+            providerToken: push.value("authorization").map { name(of: $0) })
         world.keep(received, token: token ?? .nobody)
+    }
+
+    /// Of a secret, the beginning of its SHA-256. A connection shows the same one for an hour.
+    private func name(of authorization: String) -> String {
+        if let shown, shown.authorization == authorization { return shown.name }
+        let name = Hexadecimal.text(Array(Hashes.sha256(Array(authorization.utf8)).prefix(8)))
+        shown = (authorization, name)
+        return name
     }
 
     /// Token connections begin with one stream, and get the rest with the first success.

@@ -1,0 +1,114 @@
+import PushModel
+import Simulator
+import Testing
+
+extension Journeys {
+    /// The token in the database is old enough for the next to be signed (20 minutes), and young enough to be used (50).
+    /// Apple's clock is ahead of ours, so that Apple takes it for more than an hour old; the next one is young for both.
+    @Suite("A provider token")
+    struct ProviderTokenTests {
+        private static let age: Duration = .seconds(45 * 60)
+        private static let appleIsAhead = SimulatorScript(
+            answerDelay: .milliseconds(50), clockOffset: .seconds(16 * 60))
+
+        @Test("that APNs calls expired goes with its connection; the next one, on another, brings the push home")
+        func expired() async throws {
+            try await World.within(settings: ["CONNECTIONS_PER_LANE": "1"]) { world in
+                let devices = [Device](.live, 1)
+                let gateway = try await Self.gateways(1, of: world, devices)[0]
+                let first = try await gateway.finished(try await gateway.broadcast(.garden), of: .garden)
+                #expect(first.addsUp && first.endings == ["accepted": 1])
+                await world.production.simulator.follow(Self.appleIsAhead)
+                let message = try await gateway.broadcast(.garden)
+                let second = try await gateway.finished(message, of: .garden)
+                #expect(second.addsUp && second.endings == ["accepted": 1], "\(second)")
+
+                let pushes = await world.production.simulator.received(devices[0].deviceToken)
+                try #require(pushes.map(\.reason) == [nil, "ExpiredProviderToken", nil])
+                #expect(pushes.map(\.status) == [200, 403, 200])
+                #expect(pushes[0].connection == pushes[1].connection, "the old one, until it was refused")
+                #expect(pushes[2].connection != pushes[1].connection)
+                #expect(pushes[0].providerToken != nil && pushes[0].providerToken == pushes[1].providerToken)
+                #expect(pushes[2].providerToken != pushes[1].providerToken)
+                // The same push, and the badge raised once.
+                #expect(pushes[1].apnsID == pushes[2].apnsID && pushes[1].body == pushes[2].body)
+                #expect(try pushes.map { try $0.badge() } == [1, 2, 2])
+                try await eventually("the old connection's end") {
+                    await world.production.simulator.summary().connectionsOpen == 1
+                }
+                let story = try await gateway.story(of: devices[0].installation, message, .garden)
+                #expect(
+                    story.steps.dropFirst() == [
+                        Story.Step("goes_on", "provider_token_expired", attempts: 1),
+                        Story.Step("accepted", attempts: 2),
+                    ])
+                try await gateway.stopGently()
+            }
+        }
+
+        @Test("is one for all processes that have its key, and after it expired one again")
+        func shared() async throws {
+            // A process has one connection: whose a push was can be told.
+            let settings = ["CONNECTIONS_PER_LANE": "1", "PARCEL_MEMBERS": "100"]
+            try await World.within(settings: settings, production: .init(streamLimit: 50)) { world in
+                let devices = [Device](.live, 3_000)
+                let gateways = try await Self.gateways(2, of: world, devices)
+                await world.production.simulator.follow(SimulatorScript(answerDelay: .milliseconds(50)))
+                try await Self.broadcast(world, gateways)
+                await world.production.simulator.follow(Self.appleIsAhead)
+                try await Self.broadcast(world, gateways)
+
+                var pushes: [[ReceivedPush]] = []
+                for device in devices {
+                    pushes.append(await world.production.simulator.received(device.deviceToken))
+                }
+                let accepted = pushes.map { $0.filter { $0.reason == nil } }
+                #expect(accepted.allSatisfy { $0.count == 2 && $0[0].apnsID != $0[1].apnsID }, "each message once")
+                let before = Shown(accepted.compactMap(\.first))
+                let after = Shown(accepted.compactMap(\.last))
+                #expect(before.tokens.count == 1 && before.connections.count == 2)
+                #expect(after.tokens.count == 1 && after.connections.count == 2)
+                #expect(after.tokens.isDisjoint(with: before.tokens))
+                #expect(after.connections.isDisjoint(with: before.connections))
+                let refused = pushes.joined().filter { $0.reason != nil }
+                #expect(refused.allSatisfy { $0.reason == "ExpiredProviderToken" })
+                #expect(Shown(refused) == before, "the old one by both, and nothing of the next")
+                for gateway in gateways { try await gateway.stopGently() }
+            }
+        }
+
+        /// What connections showed.
+        private struct Shown: Equatable {
+            let tokens: Set<String>
+            let connections: Set<Int>
+
+            init(_ pushes: [ReceivedPush]) {
+                tokens = Set(pushes.map { $0.providerToken ?? "none" })
+                connections = Set(pushes.map(\.connection))
+            }
+        }
+
+        /// Gateways that have shown nothing yet, and find the old token.
+        private static func gateways(_ count: Int, of world: World, _ devices: [Device]) async throws -> [Gateway] {
+            let first = try await world.gateway()
+            try await world.furnish(.garden, devices, through: first)
+            try await first.stopGently()
+            try await world.keepProviderToken(of: .garden, age: age)
+            var gateways: [Gateway] = []
+            for _ in 0..<count { gateways.append(try await world.gateway()) }
+            return gateways
+        }
+
+        /// One that both have parcels of.
+        private static func broadcast(_ world: World, _ gateways: [Gateway]) async throws {
+            let message = try await gateways[0].broadcast(.garden)
+            try await eventually("both to own parcels of it") {
+                try await world.database { pool in
+                    try await pool.number("SELECT count(DISTINCT owner) FROM parcels WHERE state = 2") == 2
+                }
+            }
+            let account = try await gateways[1].finished(message, of: .garden)
+            #expect(account.addsUp && account.endings == ["accepted": 3_000], "\(account)")
+        }
+    }
+}
