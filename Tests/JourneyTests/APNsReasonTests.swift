@@ -37,26 +37,30 @@ extension Journeys {
             .alone("4f", 403, "BadEnvironmentKeyIdInToken", .refused),
             .alone("50", 403, "BadEnvironmentKeyInToken", .refused),
             // The token is young: no other may be signed with this key now.
-            .alone("0c", 403, "ExpiredProviderToken", .waitsForCredential("provider_token_expired", tried: true)),
-            .alone("4e", 403, "UnrelatedKeyIdInToken", .comesAgain("provider_token_expired")),
-            .alone("0f", 429, "TooManyProviderTokenUpdates", .comesAgain("provider_throttled")),
+            .alone(
+                "0c", 403, "ExpiredProviderToken", .waitsForCredential("provider_token_expired", tried: true, after: 1)),
+            .alone("4e", 403, "UnrelatedKeyIdInToken", .comesAgain("provider_token_expired", after: 1)),
+            .alone("0f", 429, "TooManyProviderTokenUpdates", .comesAgain("provider_throttled", after: 60)),
 
-            .about("06", 429, "TooManyRequests", .comesAgain("device_throttled")),
-            .about("46", 400, "IdleTimeout", .comesAgain("provider_busy")),
-            .about("09", 503, "Shutdown", .comesAgain("provider_busy")),
-            .about("07", 500, "InternalServerError", .comesAgain("provider_busy")),
-            .about("08", 503, "ServiceUnavailable", .comesAgain("provider_busy")),
-            .scripted(503, "Service Unavailable", .comesAgain("provider_busy")),
+            .about("06", 429, "TooManyRequests", .comesAgain("device_throttled", after: 60)),
+            .about("46", 400, "IdleTimeout", .comesAgain("provider_busy", after: 1)),
+            .about("09", 503, "Shutdown", .comesAgain("provider_busy", after: 1)),
+            .about("07", 500, "InternalServerError", .comesAgain("provider_busy", after: 10)),
+            .about("08", 503, "ServiceUnavailable", .comesAgain("provider_busy", after: 10)),
+            .scripted(503, "Service Unavailable", .comesAgain("provider_busy", after: 10)),
         ]
 
         /// Words that Apple may invent, and answers of somebody in between.
         private static let undocumented: [ReasonRow] = [
             .odd("11", "ReasonOfTomorrow", .ends("rejected")),
-            .odd("12", "ReasonOfTomorrow", .comesAgain("provider_busy")),
+            .odd("12", "ReasonOfTomorrow", .comesAgain("provider_busy", after: 10)),
             .odd("02", "Unregistered", .ends("unregistered")),
             .odd("13", "Unregistered", .ends("unregistered", verdict: "retired")),
-            .odd("27", "status_500", .comesAgain("provider_busy")),
+            .odd("27", "status_500", .comesAgain("provider_busy", after: 10)),
             .odd("28", "status_400", .ends("rejected")),
+            // Retry-After: 2, which is less than we know to be good for the device; and more.
+            .odd("10", "TooManyRequests", .comesAgain("device_throttled", after: 60)),
+            .scripted(429, "TooManyRequests", retryAfter: 75, .comesAgain("device_throttled", after: 75)),
         ]
 
         @Test("becomes what its row says: at the stand-in, in the push's story, in the account, in the feed")
@@ -82,10 +86,14 @@ extension ReasonRow {
         return row
     }
 
-    fileprivate static func scripted(_ status: Int, _ reason: String, _ sequel: Sequel) -> ReasonRow {
-        let answer = ScriptedAnswer(status: status, reason: reason)
+    fileprivate static func scripted(
+        _ status: Int, _ reason: String, retryAfter seconds: Int? = nil, _ sequel: Sequel
+    ) -> ReasonRow {
+        let headers = seconds.map { [HeaderLine(name: "retry-after", value: "\($0)")] } ?? []
+        let answer = ScriptedAnswer(status: status, reason: reason, headers: headers)
         return ReasonRow(
-            name: "\(status) \(reason)", provider: .apns, way: .script(answer), reason: reason, sequel: sequel)
+            name: seconds == nil ? "\(status) \(reason)" : nil, provider: .apns, way: .script(answer), reason: reason,
+            sequel: sequel)
     }
 
     fileprivate static func odd(_ fate: String, _ reason: String, _ sequel: Sequel) -> ReasonRow {
@@ -98,5 +106,5 @@ extension ReasonRow {
 }
 
 extension ReasonRow.Sequel {
-    fileprivate static let refused = ReasonRow.Sequel.waitsForCredential("credential_refused", tried: false)
+    fileprivate static let refused = ReasonRow.Sequel.waitsForCredential("credential_refused", tried: false, after: 15)
 }

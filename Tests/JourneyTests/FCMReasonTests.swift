@@ -21,46 +21,56 @@ extension Journeys {
             .about("THIRD_PARTY_AUTH_ERROR", "FcmError THIRD_PARTY_AUTH_ERROR", .ends("rejected")),
             .about("APNS_AUTH_ERROR", "FcmError APNS_AUTH_ERROR", .ends("rejected")),
             .about(
-                "QUOTA_EXCEEDED_DEVICE", "FcmError QUOTA_EXCEEDED about the device", .comesAgain("device_throttled")),
-            .alone("QUOTA_EXCEEDED", "FcmError QUOTA_EXCEEDED", .comesAgain("provider_throttled")),
-            .alone("QUOTA_EXCEEDED_PROJECT", "FcmError QUOTA_EXCEEDED", .comesAgain("provider_throttled")),
-            .alone("QUOTA_EXCEEDED_TOPIC", "FcmError QUOTA_EXCEEDED", .comesAgain("provider_throttled")),
-            .about("UNAVAILABLE", "FcmError UNAVAILABLE", .comesAgain("provider_busy")),
-            .about("INTERNAL", "FcmError INTERNAL", .comesAgain("provider_busy")),
+                "QUOTA_EXCEEDED_DEVICE", "FcmError QUOTA_EXCEEDED about the device",
+                .comesAgain("device_throttled", after: 60)),
+            .alone("QUOTA_EXCEEDED", "FcmError QUOTA_EXCEEDED", .comesAgain("provider_throttled", after: 60)),
+            .alone("QUOTA_EXCEEDED_PROJECT", "FcmError QUOTA_EXCEEDED", .comesAgain("provider_throttled", after: 60)),
+            .alone("QUOTA_EXCEEDED_TOPIC", "FcmError QUOTA_EXCEEDED", .comesAgain("provider_throttled", after: 60)),
+            .about("UNAVAILABLE", "FcmError UNAVAILABLE", .comesAgain("provider_busy", after: 10)),
+            .about("INTERNAL", "FcmError INTERNAL", .comesAgain("provider_busy", after: 10)),
 
             .scripted(
                 400, "INVALID_ARGUMENT", detail: .badToken, name: "INVALID_ARGUMENT about the token",
                 .ends("rejected", verdict: "suspected")),
             .about("INVALID_PAYLOAD", "INVALID_ARGUMENT", .ends("rejected")),
             .scripted(400, "OUT_OF_RANGE", .ends("rejected")),
-            .alone("UNAUTHENTICATED", "UNAUTHENTICATED", .comesAgain("provider_token_expired")),
+            .alone("UNAUTHENTICATED", "UNAUTHENTICATED", .comesAgain("provider_token_expired", after: 1)),
             .alone("PERMISSION_DENIED", "PERMISSION_DENIED", .refused),
             // A project that nobody has ever reached may not be there; one that answers others is, and this push is not.
             .alone("NOT_FOUND", "NOT_FOUND", .refused, beside: .nobody),
-            .about("NOT_FOUND", "NOT_FOUND", .comesAgain("provider_busy")),
+            .about("NOT_FOUND", "NOT_FOUND", .comesAgain("provider_busy", after: 60)),
             .scripted(
                 429, "RESOURCE_EXHAUSTED", detail: .deviceQuota, name: "RESOURCE_EXHAUSTED about the device",
-                .comesAgain("device_throttled")),
-            .scripted(429, "RESOURCE_EXHAUSTED", .comesAgain("provider_throttled")),
-            .scripted(503, "UNAVAILABLE", .comesAgain("provider_busy")),
-            .scripted(500, "INTERNAL", .comesAgain("provider_busy")),
-            .scripted(504, "DEADLINE_EXCEEDED", .comesAgain("provider_busy")),
-            .scripted(500, "UNKNOWN", .comesAgain("provider_busy")),
-            .scripted(500, "DATA_LOSS", .comesAgain("provider_busy")),
-            .scripted(409, "ABORTED", .comesAgain("provider_busy")),
-            .scripted(499, "CANCELLED", .comesAgain("provider_busy")),
+                .comesAgain("device_throttled", after: 60)),
+            .scripted(429, "RESOURCE_EXHAUSTED", .comesAgain("provider_throttled", after: 60)),
+            .scripted(503, "UNAVAILABLE", .comesAgain("provider_busy", after: 10)),
+            .scripted(500, "INTERNAL", .comesAgain("provider_busy", after: 10)),
+            .scripted(504, "DEADLINE_EXCEEDED", .comesAgain("provider_busy", after: 10)),
+            .scripted(500, "UNKNOWN", .comesAgain("provider_busy", after: 10)),
+            .scripted(500, "DATA_LOSS", .comesAgain("provider_busy", after: 10)),
+            .scripted(409, "ABORTED", .comesAgain("provider_busy", after: 10)),
+            .scripted(499, "CANCELLED", .comesAgain("provider_busy", after: 10)),
             .scripted(501, "UNIMPLEMENTED", .ends("rejected")),
         ]
 
         /// Words that Google may invent, its code that says nothing, and pages of somebody in between.
         private static let undocumented: [ReasonRow] = [
             .odd("UNKNOWN_CODE_400", "CODE_OF_TOMORROW", .ends("rejected")),
-            .odd("UNKNOWN_CODE_503", "CODE_OF_TOMORROW", .comesAgain("provider_busy")),
-            .odd("UNSPECIFIED_ERROR_500", "UNKNOWN", .comesAgain("provider_busy")),
+            .odd("UNKNOWN_CODE_503", "CODE_OF_TOMORROW", .comesAgain("provider_busy", after: 10)),
+            .odd("UNSPECIFIED_ERROR_500", "UNKNOWN", .comesAgain("provider_busy", after: 10)),
             .odd("HTML_404", "status_404", .refused, beside: .nobody),
-            .odd("HTML_429", "status_429", .comesAgain("provider_throttled"), beside: .healthy),
-            .odd("HTML_502", "status_502", .comesAgain("provider_busy")),
-            .odd("EMPTY_500", "status_500", .comesAgain("provider_busy")),
+            .odd("HTML_429", "status_429", .comesAgain("provider_throttled", after: 60), beside: .healthy),
+            .odd("HTML_502", "status_502", .comesAgain("provider_busy", after: 10)),
+            .odd("EMPTY_500", "status_500", .comesAgain("provider_busy", after: 10)),
+            // Google's own Retry-After, shorter and longer than what it asks for where it says nothing.
+            .odd(
+                "QUOTA_EXCEEDED_SECONDS", "QUOTA_EXCEEDED", .comesAgain("provider_throttled", after: 2),
+                beside: .healthy),
+            .odd("UNAVAILABLE_SECONDS", "UNAVAILABLE", .comesAgain("provider_busy", after: 2)),
+            .scripted(
+                429, "RESOURCE_EXHAUSTED", detail: .deviceQuota, retryAfter: 7,
+                .comesAgain("device_throttled", after: 7)),
+            .scripted(503, "UNAVAILABLE", retryAfter: 95, .comesAgain("provider_busy", after: 95)),
         ]
 
         @Test("becomes what its row says: at the stand-in, in the push's story, in the account, in the feed")
@@ -111,7 +121,7 @@ extension ReasonRow {
 
     fileprivate static func scripted(
         _ status: Int, _ word: String, code: String? = nil, detail: Detail? = nil, name: String? = nil,
-        _ sequel: Sequel
+        retryAfter seconds: Int? = nil, _ sequel: Sequel
     ) -> ReasonRow {
         let type = "type.googleapis.com/google.firebase.fcm.v1.FcmError"
         let own = code.map { #"{"@type": "\#(type)", "errorCode": "\#($0)"}"# }
@@ -119,9 +129,11 @@ extension ReasonRow {
         let body = """
             {"error": {"code": \(status), "message": "No.", "status": "\(word)", "details": [\(details)]}}
             """
-        let answer = ScriptedAnswer(status: status, reason: code ?? word, body: Array(body.utf8))
+        let headers = seconds.map { [HeaderLine(name: "retry-after", value: "\($0)")] } ?? []
+        let answer = ScriptedAnswer(status: status, reason: code ?? word, headers: headers, body: Array(body.utf8))
+        let documented = seconds == nil ? name ?? code.map { "FcmError \($0)" } ?? word : nil
         return ReasonRow(
-            name: name ?? code.map { "FcmError \($0)" } ?? word, provider: .fcm, way: .script(answer),
+            name: documented, provider: .fcm, way: .script(answer),
             reason: code ?? word, sequel: sequel)
     }
 
@@ -131,5 +143,5 @@ extension ReasonRow {
 }
 
 extension ReasonRow.Sequel {
-    fileprivate static let refused = ReasonRow.Sequel.waitsForCredential("credential_refused", tried: false)
+    fileprivate static let refused = ReasonRow.Sequel.waitsForCredential("credential_refused", tried: false, after: 15)
 }

@@ -19,6 +19,7 @@ struct ReasonJourney: Sendable {
     static func take(_ rows: [ReasonRow], of provider: Provider) async throws {
         try await World.within { world in
             let journey = ReasonJourney(world: world, gateway: try await world.gateway(), provider: provider)
+            try await world.noteWaits()
             let time = Task { try await world.letWaitsPass() }
             defer { time.cancel() }
             try await journey.takeTogether(rows.filter { $0.company == .anybody && !$0.isScripted })
@@ -68,7 +69,7 @@ struct ReasonJourney: Sendable {
         let company = row.company == .healthy ? healthy(app, family: number) : []
         try await furnish(app, [(row.installation, token)] + company)
         let message = try await gateway.broadcast(app)
-        if case .waitsForCredential(let cause, let tried) = row.sequel {
+        if case .waitsForCredential(let cause, let tried, _) = row.sequel {
             try await eventually("\(row) to wait") {
                 let story = try await gateway.story(of: row.installation, message, app)
                 return story.state == "waiting" && story.reason == cause && story.attempts == (tried ? 1 : 0)
@@ -107,6 +108,7 @@ struct ReasonJourney: Sendable {
         #expect(story.steps == row.steps, "\(row)")
         #expect(story.state == row.ending?.state ?? "accepted", "\(row)")
         #expect(story.reason == row.ending?.reason, "\(row)")
+        try await checkWaits(row, message, app)
 
         let requests = await requests(token)
         #expect(requests.count == row.requests, "\(row)")
@@ -119,6 +121,15 @@ struct ReasonJourney: Sendable {
         #expect(feedback.map(\.verdict) == (row.verdict.map { [$0] } ?? []), "\(row)")
         #expect(feedback.allSatisfy { $0.reason == row.reason }, "\(row)")
         #expect(try await gateway.state(of: row.installation, app) == row.verdict ?? "active", "\(row)")
+    }
+
+    /// Asked for by the provider, or by our own rules: what was written, although nobody waits for it here.
+    private func checkWaits(_ row: ReasonRow, _ message: String, _ app: App) async throws {
+        let waits = try await world.waits(of: row.installation, message, app)
+        guard let wanted = row.wait else { return #expect(waits.isEmpty, "\(row): \(waits)") }
+        let told = waits.filter { $0.cause == wanted.cause }
+        #expect(!told.isEmpty && told.allSatisfy { wanted.lengths.contains($0.length) }, "\(row): \(waits)")
+        if case .comesAgain = row.sequel { #expect(told.count == 1, "\(row): \(waits)") }
     }
 
     /// Others' pushes go, also while a row's lane is shut.

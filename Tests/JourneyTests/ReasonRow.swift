@@ -15,11 +15,12 @@ struct ReasonRow: Sendable, CustomStringConvertible {
     enum Sequel: Equatable, Sendable {
         /// The push ends there, and is never tried again; the feed says the verdict, if there is one about the token.
         case ends(String, verdict: String? = nil)
-        /// The push waits for this cause, comes again by itself, and is accepted.
-        case comesAgain(String)
-        /// The push waits for this cause until somebody hands in another credential, and is accepted then. `tried`: the
-        /// refused attempt counts.
-        case waitsForCredential(String, tried: Bool)
+        /// The push waits for this cause, for so many seconds at least and a quarter more at most, comes again by itself,
+        /// and is accepted.
+        case comesAgain(String, after: Int)
+        /// The push waits for this cause until somebody hands in another credential, and is accepted then; it is put off
+        /// by so many seconds at a time. `tried`: the refused attempt counts.
+        case waitsForCredential(String, tried: Bool, after: Int)
     }
 
     /// The row of the provider's table. nil: it stands in none, and its status speaks.
@@ -97,9 +98,19 @@ extension ReasonRow {
         let begins = Story.Step("message_accepted")
         switch sequel {
         case .ends(let state, _): return [begins, Story.Step(state, reason, attempts: 1)]
-        case .comesAgain(let cause), .waitsForCredential(let cause, tried: true):
+        case .comesAgain(let cause, _), .waitsForCredential(let cause, tried: true, _):
             return [begins, Story.Step("goes_on", cause, attempts: 1), Story.Step("accepted", attempts: 2)]
-        case .waitsForCredential(_, tried: false): return [begins, Story.Step("accepted", attempts: 1)]
+        case .waitsForCredential(_, tried: false, _): return [begins, Story.Step("accepted", attempts: 1)]
+        }
+    }
+
+    /// For what and how long the push is put off. nil: it ends at once.
+    var wait: (cause: String, lengths: ClosedRange<Duration>)? {
+        switch sequel {
+        case .ends: nil
+        case .comesAgain(let cause, let seconds), .waitsForCredential(let cause, _, let seconds):
+            // The herd is spread over a quarter more, and ends on whole seconds.
+            (cause, .seconds(seconds) ... .seconds((seconds * 5 + 3) / 4))
         }
     }
 
