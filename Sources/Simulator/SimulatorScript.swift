@@ -27,7 +27,7 @@ package enum ScriptedEndpoint: Int, CaseIterable, Sendable {
     case push
     /// Google's `/token`.
     case accessToken
-    /// Google's `iid/v1:batchAdd` and `batchRemove`.
+    /// Google's `iid/v1:batchAdd` and `batchRemove`, and `.../topicSubscriptions`.
     case topics
 }
 

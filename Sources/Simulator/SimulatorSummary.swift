@@ -30,7 +30,7 @@ package struct SimulatorSummary: Equatable, Sendable {
     /// Requests for access tokens: a sender needs one an hour.
     package var accessTokensAsked = 0
     package var accessTokensIssued = 0
-    /// Calls of `iid/v1:batchAdd` and `batchRemove`.
+    /// Calls of `iid/v1:batchAdd` and `batchRemove`, and of `.../topicSubscriptions`.
     package var topicCalls = 0
     /// Distinct tokens that received something.
     package var tokens = 0

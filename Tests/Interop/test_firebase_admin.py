@@ -151,6 +151,35 @@ def test_tokens_join_and_leave_a_topic(stand_in, app):
     assert summary(stand_in)["topic_calls"] == 2
 
 
+def test_tokens_join_and_leave_a_topic_one_by_one(stand_in, app):
+    # The one address that is no attribute of the class.
+    service = messaging._get_messaging_service(app)
+    service._fcm_topic_url = f"{stand_in.fcm_url}/v1/projects/{stand_in.project}/registrations"
+    tokens = [
+        "phone:APA91b_1/2", "UNREGISTERED-phone", "INVALID_TOKEN-phone", "TOO_MANY_TOPICS-phone",
+        "QUOTA_EXCEEDED-phone", "SENDER_ID_MISMATCH-phone", "UNAVAILABLE:1-phone"]
+    errors = [
+        (1, "UNREGISTERED"), (2, "INVALID_ARGUMENT"), (3, "RESOURCE_EXHAUSTED"), (4, "QUOTA_EXCEEDED"),
+        (5, "SENDER_ID_MISMATCH")]
+    answer = messaging.subscribe_to_topic(tokens, "/topics/news")
+    assert (answer.success_count, answer.failure_count) == (2, 5)
+    assert [(one.index, one.reason) for one in answer.errors] == errors
+    answer = messaging.unsubscribe_from_topic(tokens, "news")
+    assert [(one.index, one.reason) for one in answer.errors] == errors
+    # The outage was tried again.
+    assert summary(stand_in)["topic_calls"] == 2 * len(tokens) + 1
+    told = stand_in.received(stand_in.fcm, "/topics/news")
+    assert sum(call["status"] == 200 for call in told) == 4
+
+    async def join_and_hang_up():
+        answer = await messaging.subscribe_to_topic_async([f"phone-{number}" for number in range(150)], "bells")
+        await service._async_client.aclose()
+        return answer
+    answer = asyncio.run(join_and_hang_up())
+    assert (answer.success_count, answer.failure_count) == (150, 0)
+    assert len(stand_in.received(stand_in.fcm, "/topics/bells")) == 150
+
+
 def test_what_the_sdk_lets_through_is_refused_by_its_field(stand_in, app):
     bad = messaging.Message(token="phone", data={"google.sent_time": "1"})
     with pytest.raises(exceptions.InvalidArgumentError):

@@ -39,6 +39,53 @@ struct TopicCallTests {
             await standIn.simulator.received("/topics/news").map(\.path) == ["/iid/v1:batchAdd", "/iid/v1:batchRemove"])
     }
 
+    @Test("of one registration is answered as the v1 API answers: by its status, with an object")
+    func subscriptions() async throws {
+        let standIn = try await GoogleStandIn()
+        let client = try standIn.connect()
+        let authorization = try standIn.authorization(client)
+        let registrations = "/v1/projects/\(GoogleStandIn.project)/registrations/"
+        func call(
+            _ method: String, _ rest: String, by bearer: String = authorization, in folder: String = registrations
+        ) throws -> Provider.Answer {
+            try client.post(folder + rest, method: method, [("authorization", bearer)], body: Array("{}".utf8))
+        }
+        let joined = try call("POST", "phone%3A1/topicSubscriptions?topic_name=news")
+        #expect(joined.status == 200)
+        let name = "projects/\(GoogleStandIn.project)/registrations/phone:1/topicSubscriptions/news"
+        #expect(joined.body == #"{"name":"\#(name)"}"#)
+        let left = try call("DELETE", "phone%3A1/topicSubscriptions/news?allow_missing=true")
+        #expect(left.status == 200 && left.body == "{}")
+        let refused = [
+            ("UNREGISTERED-1", 404, "UNREGISTERED"), ("INVALID_TOKEN-1", 400, "INVALID_ARGUMENT"),
+            ("TOO_MANY_TOPICS-1", 429, "RESOURCE_EXHAUSTED"), ("DEADLINE_EXCEEDED-1", 504, "DEADLINE_EXCEEDED"),
+            ("UNAVAILABLE:1-1", 503, "UNAVAILABLE"), ("UNKNOWN-1", 500, "UNKNOWN"),
+        ]
+        for (token, status, word) in refused {
+            let answer = try call("POST", "\(token)/topicSubscriptions?topic_name=news")
+            #expect(answer.status == status && answer.body.contains(#""\#(word)""#), "\(token): \(answer)")
+        }
+        #expect(try call("POST", "UNAVAILABLE:1-1/topicSubscriptions?topic_name=news").status == 200)
+        let news = await standIn.simulator.received("/topics/news")
+        #expect(news.map(\.status) == [200, 200] + refused.map(\.1) + [200])
+        #expect(await standIn.simulator.summary().topicCalls == 9)
+
+        for (method, rest) in [
+            ("POST", "phone/topicSubscriptions"), ("POST", "phone/topicSubscriptions?topic_name="),
+            ("POST", "phone/topicSubscriptions?topic_name=a%20b"), ("DELETE", "phone/topicSubscriptions/"),
+            ("POST", "/topicSubscriptions?topic_name=news"),
+        ] {
+            #expect(try call(method, rest).status == 400, "\(method) \(rest)")
+        }
+        #expect(try call("POST", "phone/topicSubscriptions?topic_name=news", by: "Bearer x").status == 401)
+        let elsewhere = try call(
+            "POST", "phone/topicSubscriptions?topic_name=news", in: "/v1/projects/nobody/registrations/")
+        #expect(elsewhere.status == 404 && elsewhere.body.contains("NOT_FOUND"))
+        for (method, rest) in [("GET", "phone/topicSubscriptions"), ("DELETE", "phone/topicSubscriptions")] {
+            #expect(try call(method, rest).status == 404, "nobody asks for these")
+        }
+    }
+
     @Test("that is wrong as a whole is refused with a string")
     func refused() async throws {
         let standIn = try await GoogleStandIn()

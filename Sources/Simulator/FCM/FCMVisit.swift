@@ -33,7 +33,7 @@ final class FCMVisit: ProviderVisit {
 
     func take(_ push: PushRequest, streamID: Int32) {
         let request = FCMRequest(push, streamID)
-        guard push.method == "POST", let endpoint = request.endpoint else { return say(.page(404), request) }
+        guard let endpoint = request.endpoint else { return say(.page(404), request) }
         if endpoint == .push { world.summary.requests += 1 }
         if endpoint == .accessToken { world.summary.accessTokensAsked += 1 }
         let fault = connection.nextFault(at: endpoint)
@@ -61,6 +61,7 @@ final class FCMVisit: ProviderVisit {
         switch endpoint {
         case .push: if desk.isSink { sink(request) } else { send(request, isAnswered: isAnswered) }
         case .accessToken: giveAccessToken(request, isAnswered: isAnswered)
+        case .topics where request.isSubscription: changeSubscription(request, isAnswered: isAnswered)
         case .topics: callTopics(request, isAnswered: isAnswered)
         }
     }
@@ -122,6 +123,32 @@ final class FCMVisit: ProviderVisit {
 }
 
 extension FCMVisit {
+    /// As of a message to that registration, errors are of the v1 API: objects, by their status.
+    private func changeSubscription(_ request: FCMRequest, isAnswered: Bool) {
+        world.summary.topicCalls += 1
+        var topic = DeviceToken.nobody
+        let answer: FCMAnswer
+        var reason: String?
+        do throws(FCMRefusal) {
+            let grant = try desk.accessTokens.grant(request.push.value("authorization"), now: world.now)
+            if let refusal = desk.refusal(of: grant, project: request.project) { throw refusal }
+            let subscription = try TopicSubscription(parts: request.parts, query: request.query)
+            topic = DeviceToken(bytes: Array("/topics/\(subscription.topic)".utf8))
+            if let (entry, count) = FCMTokenFate.of(subscription.registration),
+                world.meetsFate(DeviceToken(bytes: Array(subscription.registration.utf8)), count: count)
+            {
+                if case .refuse(let refusal) = entry.fate { throw refusal }
+                if case .topicError(let error) = entry.fate { throw TopicSubscription.refusal(named: error) }
+            }
+            answer = .json(200, subscription.body)
+        } catch {
+            answer = .json(error.status, error.body, error.headers(now: world.now))
+            reason = error.reason
+        }
+        keep(request, topic, answer.status, reason: reason)
+        if isAnswered { say(answer, request) } else { world.summary.unanswered += 1 }
+    }
+
     private func meet(
         _ fate: FCMTokenFate, _ message: MessageJudge, _ request: FCMRequest, _ target: DeviceToken, isAnswered: Bool
     ) {
@@ -178,7 +205,9 @@ extension FCMVisit {
         if endpoint != .accessToken { keep(request, .nobody, scripted.status, reason: scripted.reason) }
         let body =
             scripted.body
-            ?? desk.body(ofRefusal: scripted.reason, status: scripted.status, at: endpoint, now: world.now)
+            ?? desk.body(
+                ofRefusal: scripted.reason, status: scripted.status, at: request.isSubscription ? .push : endpoint,
+                now: world.now)
         say(.json(scripted.status, body, scripted.headers), request)
     }
 
@@ -206,18 +235,26 @@ struct FCMRequest {
     let streamID: Int32
     /// Without a query.
     let path: String
+    /// The path's, decoded.
+    let parts: [String]
     /// As the path names it; "" where it names none.
     let project: String
     let endpoint: ScriptedEndpoint?
+    /// Of one registration in one topic, which is asked for otherwise than in lists.
+    let isSubscription: Bool
 
     init(_ push: PushRequest, _ streamID: Int32) {
         self.push = push
         self.streamID = streamID
         path = String(push.path.prefix { $0 != "?" })
-        let parts = path.split(separator: "/", omittingEmptySubsequences: false).map { PercentDecoding.decode($0) }
-        project = parts.count > 3 ? parts[3] ?? "" : ""
-        endpoint = FCMRequest.endpoint(parts.map { $0 ?? "" })
+        parts = path.split(separator: "/", omittingEmptySubsequences: false).map { PercentDecoding.decode($0) ?? "" }
+        project = parts.count > 3 ? parts[3] : ""
+        isSubscription = TopicSubscription.isMeant(by: parts, method: push.method)
+        endpoint = isSubscription ? .topics : push.method == "POST" ? FCMRequest.endpoint(parts) : nil
     }
+
+    /// Without its question mark; "" where there is none.
+    var query: String { String(push.path.dropFirst(path.count + 1)) }
 
     private static func endpoint(_ parts: [String]) -> ScriptedEndpoint? {
         if parts == ["", "token"] { return .accessToken }

@@ -1,0 +1,67 @@
+import Encodings
+import JSON
+
+/// One registration that joins or leaves one topic: a request each, by the v1 API, where `TopicCalls` takes lists.
+///
+/// `POST .../registrations/{registration}/topicSubscriptions?topic_name={topic}` and
+/// `DELETE .../topicSubscriptions/{topic}`. Source: what firebase-admin 7.7 sends and reads; Google has published no
+/// reference of it.
+struct TopicSubscription {
+    let registration: String
+    /// Without `/topics/`.
+    let topic: String
+    private let project: String
+    private let isJoined: Bool
+
+    /// - Parameter parts: the path's, decoded.
+    static func isMeant(by parts: [String], method: String) -> Bool {
+        guard parts.count >= 7, parts[1] == "v1", parts[2] == "projects", !parts[3].isEmpty,
+            parts[4] == "registrations", parts[6] == "topicSubscriptions"
+        else { return false }
+        switch method {
+        case "POST": return parts.count == 7
+        case "DELETE": return parts.count == 8
+        default: return false
+        }
+    }
+
+    init(parts: [String], query: String) throws(FCMRefusal) {
+        project = parts[3]
+        registration = parts[5]
+        isJoined = parts.count == 7
+        topic = isJoined ? Self.topicName(in: query) : parts[7]
+        guard !registration.isEmpty, registration.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f }) else {
+            throw .invalidToken
+        }
+        guard !topic.isEmpty, topic.utf8.allSatisfy(MessageReader.isTopicByte) else {
+            throw .badArgument("Invalid topic name", field: "topic_name")
+        }
+    }
+
+    private static func topicName(in query: String) -> String {
+        for pair in query.split(separator: "&") {
+            let halves = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            if halves.count == 2, halves[0] == "topic_name" { return PercentDecoding.decode(String(halves[1])) ?? "" }
+        }
+        return ""
+    }
+
+    /// Of a 200. Who leaves gets nothing back.
+    var body: [UInt8] {
+        guard isJoined else { return Array("{}".utf8) }
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.member("name", "projects/\(project)/registrations/\(registration)/topicSubscriptions/\(topic)")
+        writer.endObject()
+        return writer.bytes
+    }
+
+    /// As the older calls' string of this name would be told here.
+    static func refusal(named error: String) -> FCMRefusal {
+        switch error {
+        case "TOO_MANY_TOPICS": FCMRefusal(429, "RESOURCE_EXHAUSTED", nil, "The registration has too many topics.")
+        case "DEADLINE_EXCEEDED": FCMRefusal(504, error, nil, "The deadline expired.")
+        default: FCMRefusal(500, error, nil, "Unknown error.")
+        }
+    }
+}
