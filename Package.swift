@@ -188,7 +188,7 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
             ]),
         suite("CommandsTests", ["Commands", "JSON"]),
-        suite("GatewayTests", ["Gateway", "PushModel", "Transport"]),
+        suite("GatewayTests", ["FCM", "Gateway", "PushModel", "Transport"]),
         suite("ThreadTests", ["PushModel", "Encodings", "Postgres", "Reactor", "Signing", "TLS"]),
         suite(
             "JourneyTests",

@@ -48,6 +48,7 @@ package actor CredentialLanes: LaneCredentials {
     private let template: LaneTemplate
     private let log: Logger
     private var opened: [CredentialID: OpenedCredential] = [:]
+    private var paces: ProjectPaces
     private var memory = RouteMemory<CredentialRecord>()
     private var blocked: [LaneBlock] = []
     private var blocksReadAt: MonotonicInstant?
@@ -71,6 +72,7 @@ package actor CredentialLanes: LaneCredentials {
         self.store = store
         self.keeper = keeper
         self.template = template
+        paces = ProjectPaces(perMinute: template.fcmRequestsPerMinute)
         self.log = log
     }
 
@@ -194,7 +196,9 @@ package actor CredentialLanes: LaneCredentials {
             settings.authorization = token
             settings.streamsAtStart = Self.streamsBeforeSettings
             settings.answerBodyBytesMax = FCMResponse.bodyBytesMax
-            settings.requestsPerMinute = template.fcmRequestsPerMinute
+            settings.pace = paces.pace(of: account.project) { project in
+                opened.values.contains { $0.reach == .fcm(project) }
+            }
             return OpenedCredential(
                 settings: settings, reach: .fcm(account.project), speaker: .accessToken(token))
         }

@@ -18,7 +18,7 @@ final class LaneCore: TurnHandler, TimerHandler {
     var window = StreamWindow(ceiling: LaneSettings.streamsMax)
     var trust = CredentialTrust()
     /// nil: the provider doesn't count.
-    var pace: RequestPace?
+    let pace: ProviderPace.LanePace?
     var connections: [LaneConnection] = []
     private(set) var machine: LaneMachine
     private var headers: RequestHeaders
@@ -46,7 +46,7 @@ final class LaneCore: TurnHandler, TimerHandler {
         self.publish = publish
         machine = LaneMachine(limits: settings.laneLimits)
         headers = RequestHeaders(host: settings.host, port: settings.port)
-        pace = settings.requestsPerMinute.map { RequestPace(perMinute: $0) }
+        pace = settings.pace?.join()
     }
 
     /// Blocked because no connection could be made.
@@ -192,14 +192,22 @@ extension LaneCore {
         // A credential that may be refused again is not tried on more connections at once.
         let roomOrDoubt = trust.isDoubted ? max(room, 1) : room
         decide(.demand(.init(waitingSince: queue.waitingSince, room: roomOrDoubt)))
-        if room > 0 && queue.waiting > 0 && unusableSince == nil && mayGoOn(now) { hook() }
+        let nextRound = nextRound(now, room: room)
+        if let nextRound, nextRound <= now { hook() }
         deliver()
-        setTimer(now)
+        setTimer(now, nextRound: nextRound)
         finishTurn()
     }
 
-    /// False where the pace is what keeps requests waiting: a timer comes back for them.
-    private func mayGoOn(_ now: MonotonicInstant) -> Bool { pace.map { $0.nextAt(now) <= now } ?? true }
+    /// When requests may leave that wait for nothing but the pace, or this thread's other lanes; nil: none do.
+    private func nextRound(_ now: MonotonicInstant, room: Int) -> MonotonicInstant? {
+        guard room > 0, queue.waiting > 0, unusableSince == nil else {
+            // Its part goes to the project's other lanes meanwhile.
+            pace?.rest()
+            return nil
+        }
+        return pace?.nextAt(now) ?? now
+    }
 
     /// Answers what can't leave any more.
     private func handBack(_ now: MonotonicInstant) {
@@ -298,7 +306,7 @@ extension LaneCore {
         hook()
     }
 
-    private func setTimer(_ now: MonotonicInstant) {
+    private func setTimer(_ now: MonotonicInstant, nextRound: MonotonicInstant?) {
         var at = machine.wakeAt(now)
         if let expiry = queue.expiry(unusableSince: unusableSince, unreachableAfter: settings.unreachableAfter) {
             at = at.map { min($0, expiry) } ?? expiry
@@ -308,9 +316,7 @@ extension LaneCore {
             let next = now + LaneCore.authorizationPoll
             at = at.map { min($0, next) } ?? next
         }
-        if queue.waiting > 0, unusableSince == nil, let next = pace?.nextAt(now), next > now {
-            at = at.map { min($0, next) } ?? next
-        }
+        if let nextRound, nextRound > now { at = at.map { min($0, nextRound) } ?? nextRound }
         guard let at else { return }
         if let timerAt, timerAt <= at { return }
         if let timer { loop.cancel(timer) }

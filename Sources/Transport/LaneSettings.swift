@@ -15,8 +15,8 @@ package struct LaneSettings: Sendable {
     package var connectionsMax = 8
     /// One until the peer has accepted a provider token; a certificate connection starts with the peer's SETTINGS.
     package var streamsAtStart = 1
-    /// What the provider takes in a minute, where it counts (FCM); nil: as fast as its streams allow.
-    package var requestsPerMinute: Int?
+    /// Where the provider counts (FCM), shared by all lanes of a project; nil: as fast as its streams allow.
+    package var pace: ProviderPace?
     /// What is kept of an answer's body: a documented error of APNs has some 60 bytes, one of FCM's a few kilobytes.
     package var answerBodyBytesMax = 4_096
     /// From the stream's opening to the whole answer.

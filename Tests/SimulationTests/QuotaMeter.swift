@@ -1,9 +1,9 @@
 import DeliveryRules
 import PushModel
 
-/// What a lane asked of a project's quota, as Google counts it: every push that left, but for those answered 429.
+/// What a process asked of a project's quota, as Google counts it: every push that left, but for those answered 429.
 ///
-/// The bookkeeper's own count, in true time: the lane has `RequestPace`.
+/// The bookkeeper's own count, in true time: the lanes have `SharedPace`.
 struct QuotaMeter: Sendable {
     /// When each push left, and when a 429 for one came back: the last minute's.
     private var left: [SimulatedTime] = []

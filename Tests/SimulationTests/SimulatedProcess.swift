@@ -16,6 +16,8 @@ struct SimulatedProcess: Sendable {
     /// What came while it was frozen.
     var held: [WorldEvent] = []
     var lanes: [SimulatedLane] = []
+    /// Google's, as this process counts them.
+    var projects: [SimulatedProject] = []
     var leases: [HeldLease] = []
     var answers: [AnswerBatch] = []
     var isFlushScheduled = false
@@ -40,6 +42,12 @@ struct SimulatedProcess: Sendable {
         if let place = accounts.firstIndex(where: { $0.credential == credential }) { return place }
         accounts.append(SimulatedAccount(credential: credential))
         return accounts.count - 1
+    }
+
+    mutating func placeOfProject(_ number: Int64, perMinute: Int?) -> Int {
+        if let place = projects.firstIndex(where: { $0.number == number }) { return place }
+        projects.append(SimulatedProject(number: number, pace: perMinute.map { SharedPace(perMinute: $0) }))
+        return projects.count - 1
     }
 
     mutating func collect(_ outcome: Outcome, for position: Int32, of lease: LeaseName) {
@@ -75,14 +83,28 @@ struct SimulatedLane: Sendable {
     var open: [WirePush] = []
     var isBlocked = false
     /// nil: the provider doesn't count.
-    var pace: RequestPace?
-    var meter = QuotaMeter()
+    var quota: LaneQuota?
     /// When its credential was taken last.
     var provenAt: SimulatedTime?
     /// Since when there is nothing to be allowed in with; nil while there is.
     var unusableSince: SimulatedTime?
     /// Its alarm clock, if it is set.
     var timerAt: SimulatedTime?
+}
+
+/// A lane's part in the pace of its project.
+struct LaneQuota: Sendable {
+    /// Its place among the process's projects.
+    let project: Int
+    /// nil: this world sends as fast as it likes.
+    let share: SharedPace.Share?
+}
+
+/// A project of Google's in one process: the real pace of all its lanes, and the bookkeeper's count of them together.
+struct SimulatedProject: Sendable {
+    let number: Int64
+    var pace: SharedPace?
+    var meter = QuotaMeter()
 }
 
 /// One service account in one process: the real cache of its access token, and what lanes read of it.

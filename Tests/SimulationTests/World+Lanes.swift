@@ -38,7 +38,10 @@ extension SimulatedWorld {
     mutating func placeOfLane(_ key: LaneKey, _ index: Int) -> Int {
         if let place = processes[index].lanes.firstIndex(where: { $0.key == key }) { return place }
         var lane = SimulatedLane(key: key, provider: place(of: key).provider)
-        if lane.provider == .fcm { lane.pace = plan.requestsPerMinute.map { RequestPace(perMinute: $0) } }
+        if lane.provider == .fcm {
+            let project = processes[index].placeOfProject(project(of: key), perMinute: plan.requestsPerMinute)
+            lane.quota = LaneQuota(project: project, share: processes[index].projects[project].pace?.join())
+        }
         processes[index].lanes.append(lane)
         return processes[index].lanes.count - 1
     }
@@ -78,6 +81,7 @@ extension SimulatedWorld {
                 open(next.lease, next.position, lane, index)
             }
             guard processes[index].isAlive else { return }
+            restPace(lane, index)
         }
     }
 
@@ -93,13 +97,8 @@ extension SimulatedWorld {
             return false
         }
         processes[index].lanes[place].unusableSince = nil
-        let mono = processes[index].clock.read(at: now)
-        processes[index].lanes[place].meter.ask(at: now)
-        guard let allowance = processes[index].lanes[place].pace?.allowance(mono), allowance < 1 else { return true }
-        incidents.paced += 1
-        if let next = processes[index].lanes[place].pace?.nextAt(mono) {
-            ringLater(place, index, at: processes[index].clock.time(of: next))
-        }
+        guard let next = askPace(place, index) else { return true }
+        ringLater(place, index, at: processes[index].clock.time(of: next))
         return false
     }
 
@@ -172,9 +171,7 @@ extension SimulatedWorld {
                 && (weather.silent == provider || random.happens(perMille: plan.answerLost + plan.silent)))
         checkFence(push)
         processes[index].lanes[lane].open.append(push)
-        processes[index].lanes[lane].pace?.took(1)
-        processes[index].lanes[lane].meter.leave(at: now)
-        checkPace(lane, index)
+        countAgainstQuota(lane, index)
         checkAccess(push, index)
         carry(push)
     }
@@ -229,11 +226,7 @@ extension SimulatedWorld {
         let outcome = outcome(of: answer, processes[index].lanes[lane])
         report(outcome, push.position, push.lease, index)
         if outcome == .accepted { processes[index].lanes[lane].provenAt = now }
-        if answer.word.status == 429 {
-            processes[index].lanes[lane].pace?.giveBack(1)
-            processes[index].lanes[lane].meter.throwBack(at: now)
-            checkGivenBack(lane, index)
-        }
+        if answer.word.status == 429 { giveBackToQuota(lane, index) }
         switch outcome {
         case .deferred(_, .providerTokenExpired) where push.provider == .fcm: noteAccessRefused(push, index)
         case .deferred(_, .credentialRefused):

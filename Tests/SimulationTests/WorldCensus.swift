@@ -36,6 +36,7 @@ struct WorldCensus: Equatable, Sendable {
         case nothingToShow = "nothing to show"
         case mixed = "messages for both providers"
         case paced = "requests that wait for their pace"
+        case pacedTogether = "requests that wait beside others of their project"
         case accessRenewed = "access tokens renewed"
         case triedElsewhere = "tokens tried in the other environment"
         case found = "tokens found there"
@@ -56,6 +57,7 @@ struct WorldCensus: Equatable, Sendable {
         count(.handOversToAPNs, world.incidents.handOversToAPNs)
         count(.drains, world.incidents.drains)
         count(.paced, world.incidents.paced)
+        count(.pacedTogether, world.incidents.pacedTogether)
         count(.accessRenewed, world.incidents.accessRenewed)
         count(.triedElsewhere, world.incidents.triedElsewhere)
         count(.found, world.incidents.found)
@@ -143,6 +145,8 @@ struct WorldIncidents: Sendable {
     var drains = 0
     /// Requests that had to wait for their lane's pace.
     var paced = 0
+    /// Beside another lane of their project, that had something to send too.
+    var pacedTogether = 0
     /// Access tokens that took the place of refused ones.
     var accessRenewed = 0
     /// Pushes that their own environment did not know.

@@ -22,8 +22,10 @@ struct WorldPlan: Sendable {
     var hasSandbox = true
     /// In a thousand of Apple's installations: they have tokens of other kinds too.
     var manyKinds = 0
-    /// How fast a lane to FCM may send; nil: as it likes.
+    /// How fast a project of FCM may be sent to by a process; nil: as it likes.
     var requestsPerMinute: Int?
+    /// The apps' service accounts are of one project of Google's.
+    var isOneProject = false
     /// How long Google lets an access token serve.
     var accessSeconds: Int64 = 3_599
     var settings: DispatcherSettings
@@ -165,6 +167,7 @@ struct WorldPlan: Sendable {
         revocationEvery = random.pick([nil, nil, .seconds(10), .seconds(60)])
         mistaken = random.pick([0, 0, 100, 500])
         hasSandbox = !random.happens(perMille: 150)
+        isOneProject = random.happens(perMille: 300)
     }
 
     /// A world in which nothing goes wrong: for stories about one thing that does.

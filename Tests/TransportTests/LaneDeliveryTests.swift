@@ -87,7 +87,7 @@ struct LaneDeliveryTests {
     func pace() async throws {
         let peer = try await Peer()
         // A hundred a second at most, and ten of them at once at the start.
-        let bench = try Bench(peer) { $0.requestsPerMinute = 6_000 }
+        let bench = try Bench(peer) { $0.pace = ProviderPace(perMinute: 6_000) }
         bench.submit(0..<5_000, ticket: 1)
         _ = await bench.sink.answers(12)
         bench.lane.withdraw(BatchTicket(1))
@@ -95,6 +95,26 @@ struct LaneDeliveryTests {
         #expect(answers.count(of: .unsent(.withdrawn)) >= 2_500)
         #expect(answers.count(of: .accepted) >= 12)
         await bench.finish()
+        peer.stop()
+    }
+
+    @Test("shares the pace with the other lanes of its project")
+    func sharedPace() async throws {
+        let peer = try await Peer()
+        // Ten at once at the start, and ten more in the first second: for both of them.
+        let pace = ProviderPace(perMinute: 6_000)
+        let benches = try [Bench(peer) { $0.pace = pace }, Bench(peer) { $0.pace = pace }]
+        let start = Clocks.monotonicNow()
+        for bench in benches { bench.submit(0..<5_000, ticket: 1) }
+        for bench in benches { _ = await bench.sink.answers(12) }
+        #expect(Clocks.monotonicNow() - start >= .seconds(1))
+        for bench in benches {
+            bench.lane.withdraw(BatchTicket(1))
+            let answers = await bench.sink.answers(5_000)
+            #expect(answers.count(of: .accepted) >= 12)
+            #expect(answers.count(of: .unsent(.withdrawn)) >= 2_500)
+            await bench.finish()
+        }
         peer.stop()
     }
 

@@ -1,6 +1,6 @@
 import PushModel
 
-/// How fast a lane may send, where its provider counts: so many requests a minute, reached little by little.
+/// How fast may be sent where a provider counts: so many requests a minute, reached little by little.
 ///
 /// A token bucket that holds one second's requests, so that no burst is larger. After a rest it starts at a tenth of
 /// its rate and grows for a minute: a provider that sees traffic jump from nothing throttles it.
@@ -36,10 +36,10 @@ package struct RequestPace: Equatable, Sendable {
     /// A request was answered in a way that the provider doesn't count.
     package mutating func giveBack(_ count: Int) { saved = min(saved + Double(count), capacity) }
 
-    /// When the next request may leave: now, where one may.
-    package func nextAt(_ now: MonotonicInstant) -> MonotonicInstant {
-        if saved >= 1 { return now }
-        let seconds = max(0, 1 - saved) / rate(now)
+    /// When so many requests may leave: now, where they may.
+    package func nextAt(_ now: MonotonicInstant, count: Int = 1) -> MonotonicInstant {
+        if saved >= Double(count) { return now }
+        let seconds = (Double(count) - saved) / rate(now)
         // A whole batch at a time: waking for each request would cost more than it sends.
         return now + max(.nanoseconds(Int64(seconds * 1e9)), Self.grain)
     }

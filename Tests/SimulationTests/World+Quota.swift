@@ -1,0 +1,78 @@
+import DeliveryRules
+import PushModel
+
+// Google's quota: of a project, whichever of its credentials sends.
+extension SimulatedWorld {
+    /// The apps of some worlds have service accounts of one project; an account's successor is of the same in all.
+    func project(of lane: LaneKey) -> Int64 { plan.isOneProject ? 0 : lane.credential.value / 10_000 }
+
+    /// nil: a push may leave now; otherwise when this lane asks again.
+    mutating func askPace(_ place: Int, _ index: Int) -> MonotonicInstant? {
+        guard let quota = processes[index].lanes[place].quota else { return nil }
+        let mono = processes[index].clock.read(at: now)
+        processes[index].projects[quota.project].meter.ask(at: now)
+        guard let share = quota.share,
+            let allowance = processes[index].projects[quota.project].pace?.allowance(share, mono), allowance < 1
+        else { return nil }
+        incidents.paced += 1
+        if processes[index].lanes.contains(where: { $0.key != processes[index].lanes[place].key && isPaced($0, quota) })
+        {
+            incidents.pacedTogether += 1
+        }
+        return processes[index].projects[quota.project].pace?.nextAt(share, mono)
+    }
+
+    private func isPaced(_ lane: SimulatedLane, _ quota: LaneQuota) -> Bool {
+        lane.quota?.project == quota.project && !lane.waiting.isEmpty
+    }
+
+    /// Whatever keeps it from sending, it is not the pace: the others of its project have its part.
+    mutating func restPace(_ place: Int, _ index: Int) {
+        let lane = processes[index].lanes[place]
+        guard let quota = lane.quota, let share = quota.share else { return }
+        if lane.waiting.isEmpty || lane.isBlocked || lane.open.count >= plan.streamsMax || lane.unusableSince != nil {
+            processes[index].projects[quota.project].pace?.rest(share)
+        }
+    }
+
+    mutating func countAgainstQuota(_ place: Int, _ index: Int) {
+        guard let quota = processes[index].lanes[place].quota else { return }
+        if let share = quota.share { processes[index].projects[quota.project].pace?.took(share, 1) }
+        processes[index].projects[quota.project].meter.leave(at: now)
+        checkPace(processes[index].projects[quota.project])
+    }
+
+    mutating func giveBackToQuota(_ place: Int, _ index: Int) {
+        guard let quota = processes[index].lanes[place].quota else { return }
+        processes[index].projects[quota.project].meter.throwBack(at: now)
+        guard let share = quota.share else { return }
+        processes[index].projects[quota.project].pace?.giveBack(share, 1)
+        checkGivenBack(quota, index)
+    }
+
+    /// Google's count of the last minute, and of its first seconds after a rest.
+    private mutating func checkPace(_ project: SimulatedProject) {
+        guard let perMinute = project.pace?.perMinute else { return }
+        let meter = project.meter
+        // What a second's rest has saved comes on top; clocks run wrong by a few parts in a thousand.
+        let aSecond = max(1, perMinute / 60)
+        let bound = perMinute + perMinute / 100 + aSecond + 1
+        let counted = meter.counted(within: 60, at: now)
+        if counted > bound { fail("P7", "\(counted) pushes count for a minute's quota of \(perMinute)") }
+        guard let began = meter.began, now - began <= .seconds(10) else { return }
+        // A tenth of the rate, growing for a minute: a quarter after ten seconds.
+        let ramp = 10 * aSecond / 4 + aSecond + 1
+        let first = meter.counted(within: 10, at: now)
+        if first > ramp { fail("P7", "\(first) pushes in the first ten seconds, of \(perMinute) a minute") }
+    }
+
+    /// What was throttled is not counted: another one may leave in its place, where no other lane wants to send.
+    private mutating func checkGivenBack(_ quota: LaneQuota, _ index: Int) {
+        guard let share = quota.share, var pace = processes[index].projects[quota.project].pace else { return }
+        for lane in processes[index].lanes where lane.quota?.project == quota.project && lane.quota?.share != share {
+            if let other = lane.quota?.share { pace.rest(other) }
+        }
+        let allowance = pace.allowance(share, processes[index].clock.read(at: now))
+        if allowance < 1 { fail("P7", "a push that was answered 429 is counted") }
+    }
+}
