@@ -170,7 +170,9 @@ let package = Package(
         suite(
             "SimulationTests",
             ["APNs", "DeliveryRules", "Encodings", "FCM", "Postgres", "PushModel", "Reactor", "Store"]),
-        suite("DeliveryTests", ["APNs", "Delivery", "DeliveryRules", "HTTP2", "PushModel", "Transport"]),
+        suite(
+            "DeliveryTests",
+            ["APNs", "Delivery", "DeliveryRules", "Encodings", "HTTP2", "JSON", "PushModel", "Transport"]),
         suite(
             "CredentialKeepingTests",
             [

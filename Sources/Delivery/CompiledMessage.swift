@@ -10,6 +10,9 @@ package struct CompiledMessage: Sendable {
     package let apns: APNsNotification?
     /// nil: likewise for FCM's, or the push type is APNs' own.
     package let fcm: FCMMessage?
+    /// For whom it has no form, and in whose stead the door had nobody to ask: the fault's word. nil: nothing to show.
+    private let faults: [(provider: Provider, word: String)]
+    private let pushType: PushType
     /// From a device's locale to a variant of the text.
     let locales: LocaleTable
     /// Built and checked, and validated by those providers that offer it; delivered to nobody.
@@ -38,22 +41,55 @@ package struct CompiledMessage: Sendable {
             } catch { throw .fcm(error) }
         }
         if let silence, apns == nil && fcm == nil || content.apns == nil && content.fcm == nil { throw silence }
-        return CompiledMessage(
-            apns: apns, fcm: fcm, locales: LocaleTable(content.localizations.map(\.locale)),
-            isDryRun: content.options.isDryRun)
+        return CompiledMessage(apns: apns, fcm: fcm, faults: [], content)
     }
 
-    /// For delivery, of what the door checked. A provider that the audience was not meant for has no parcel, and may find
-    /// the content wanting.
-    static func compile(stored content: MessageContent, message: MessageID) -> CompiledMessage {
-        CompiledMessage(
-            apns: try? .compile(content, message: message),
-            fcm: FCMMessage.serves(content.options.pushType) ? try? .compile(content, message: message) : nil,
-            locales: LocaleTable(content.localizations.map(\.locale)), isDryRun: content.options.isDryRun)
+    /// Who has to find a message good whose sender names no provider: those that the app reaches, and those that the
+    /// message has an object of its own for. nil: all that there are, since it reaches none yet that has such pushes.
+    package static func providersAsked(_ content: MessageContent, reached: [Provider]) -> [Provider]? {
+        let serving = reached.filter { $0 == .apns || $0 == .fcm && FCMMessage.serves(content.options.pushType) }
+        guard !serving.isEmpty else { return nil }
+        return Provider.allCases.filter {
+            serving.contains($0) || $0 == .apns && content.apns != nil || $0 == .fcm && content.fcm != nil
+        }
+    }
+
+    /// For delivery, of what the door checked. A provider that the door did not ask may find the content wanting: the
+    /// audience was not meant for it, and has no parcel there, or the app came to have devices of it since.
+    package static func compile(stored content: MessageContent, message: MessageID) -> CompiledMessage {
+        var apns: APNsNotification?
+        var fcm: FCMMessage?
+        var faults: [(Provider, String)] = []
+        do throws(APNsContentFault) { apns = try .compile(content, message: message) } catch {
+            faults.append((.apns, error.code))
+        }
+        if FCMMessage.serves(content.options.pushType) {
+            do throws(FCMContentFault) { fcm = try .compile(content, message: message) } catch {
+                faults.append((.fcm, error.code))
+            }
+        }
+        return CompiledMessage(apns: apns, fcm: fcm, faults: faults, content)
+    }
+
+    private init(
+        apns: APNsNotification?, fcm: FCMMessage?, faults: [(Provider, String)], _ content: MessageContent
+    ) {
+        self.apns = apns
+        self.fcm = fcm
+        self.faults = faults.map { (provider: $0.0, word: $0.1) }
+        pushType = content.options.pushType
+        locales = LocaleTable(content.localizations.map(\.locale))
+        isDryRun = content.options.isDryRun
+    }
+
+    /// How the pushes to a provider's devices end that it has no form for.
+    package func rejection(by provider: Provider) -> Rejection {
+        let fault = faults.first { $0.provider == provider }
+        return Rejection(fault: .message, reason: fault?.word ?? FCMContentFault.nothingToShow.code)
     }
 
     /// Which of an installation's tokens it goes to.
-    var tokenKind: TokenKind { apns?.tokenKind ?? .alert }
+    var tokenKind: TokenKind { apns?.tokenKind ?? APNsPushTypes.row(for: pushType).tokenKind }
 
     /// Whether a push whose answer was lost may be sent again (P4): FCM's carry a tag, and replace themselves.
     var reading: MessageReading { apns?.mayRepeat ?? true ? .repeatable : .unrepeatable }

@@ -16,7 +16,7 @@ extension DeliveryEngine {
                 return handBack(name, positions)
             }
             guard let encoder = ParcelEncoder(out.parcel, message, target) else {
-                return refuse(name, positions, Self.nothingToShow)
+                return refuse(name, positions, message.rejection(by: target.provider))
             }
             if message.isDryRun, target.provider == .apns { return rehearse(name, positions) }
             let batch = await Self.encode(encoder, positions, until)
@@ -52,8 +52,6 @@ extension DeliveryEngine {
 
     /// The door checks messages, so that is our fault, and alarms.
     private static let unreadable = Rejection(fault: .ours, reason: "content_unreadable")
-    /// The message speaks to other providers' devices only.
-    private static let nothingToShow = Rejection(fault: .message, reason: "nothing_to_show")
 
     /// What can't be encoded ends here.
     private func refuse(_ name: LeaseName, _ positions: [Int32], _ rejection: Rejection) {

@@ -45,19 +45,24 @@ package struct MessageDesk: Sendable {
         answer: @Sendable ([MessageID]) -> [UInt8]
     ) async throws(StoreFault) -> Reply {
         steps?.reached(.messageRead)
+        let standing = try await store.standing(of: app, countingTo: backlogMax)
         var messages: [NewMessage] = []
         for (place, content) in contents.enumerated() {
-            switch compile(content, audience: audience, app: app) {
+            switch compile(content, audience: audience, app: app, reached: standing.providers) {
             case .success(let message): messages.append(message)
-            case .failure(let fault): return .refused(fault, place)
+            case .failure(let fault):
+                // Taken when the app reached fewer providers: its repetition gets the first answer all the same (P10).
+                if let idempotency, let earlier = try await store.earlier(idempotency, app: app) {
+                    return reply(to: earlier, ids: [])
+                }
+                return .refused(fault, place)
             }
         }
         let ids = messages.map(\.id)
         messages[0].idempotency = idempotency.map { IdempotentAnswer(claim: $0, answer: answer(ids)) }
         let outcome: AcceptReply
-        if try await store.openMessages(of: app, atMost: backlogMax) + messages.count > backlogMax {
-            // A repetition adds nothing to the backlog: it gets its first answer all the same (P10). Asked only here, so
-            // that a backlog with room costs no further look.
+        if standing.openMessages + messages.count > backlogMax {
+            // A repetition adds nothing to the backlog. Asked only here, so that one with room costs no further look.
             guard let idempotency, let earlier = try await store.earlier(idempotency, app: app) else {
                 return .backlogFull
             }
@@ -65,6 +70,10 @@ package struct MessageDesk: Sendable {
         } else {
             outcome = try await store.accept(messages)
         }
+        return reply(to: outcome, ids: ids)
+    }
+
+    private func reply(to outcome: AcceptReply, ids: [MessageID]) -> Reply {
         switch outcome {
         case .accepted:
             steps?.reached(.messageCommitted)
@@ -76,13 +85,14 @@ package struct MessageDesk: Sendable {
     }
 
     private func compile(
-        _ content: MessageContent, audience: Audience, app: AppID
+        _ content: MessageContent, audience: Audience, app: AppID, reached: [Provider]
     ) -> Result<NewMessage, ContentFault> {
         let id = MessageID(UUIDv7.make(at: Clocks.wallNow(), random: (Entropy.uint64(), Entropy.uint64())))
         let compiled: CompiledMessage
-        do { compiled = try CompiledMessage.compile(content, message: id, providers: audience.providersAsked) } catch {
-            return .failure(error)
-        }
+        do {
+            let asked = audience.providersAsked ?? CompiledMessage.providersAsked(content, reached: reached)
+            compiled = try CompiledMessage.compile(content, message: id, providers: asked)
+        } catch { return .failure(error) }
         return .success(
             NewMessage(
                 id: id, app: app, format: StoredContent.format(of: content), urgency: urgency(of: audience),

@@ -61,13 +61,19 @@ extension MessageStore {
         } catch { throw StoreFault(error) }
     }
 
-    /// How many of an app's messages are not over, counted up to a limit: what `backlog_full` is decided by.
-    package func openMessages(of app: AppID, atMost limit: Int) async throws(StoreFault) -> Int {
-        let query = Query(MessageSQL.open) {
+    /// What a message is held against before it is taken. Open messages are counted up to a limit.
+    package func standing(of app: AppID, countingTo limit: Int) async throws(StoreFault) -> AppStanding {
+        let query = Query(MessageSQL.standing) {
             $0.int64(app.value)
             $0.int64(Int64(limit))
+            $0.int16Array(Provider.allCases.map(\.rawValue))
         }
-        return try await translating { () throws(PostgresError) in Int(try await pool.read(query).int64(0, 0)) }
+        return try await translating { () throws(PostgresError) in
+            let rows = try await pool.read(query)
+            return AppStanding(
+                openMessages: Int(try rows.int64(0, 0)),
+                providers: try rows.int16Array(0, 1).compactMap(Provider.init(rawValue:)))
+        }
     }
 
     private static func account(

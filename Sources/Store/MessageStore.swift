@@ -135,6 +135,14 @@ package struct NewMessage: Equatable, Sendable {
     }
 }
 
+/// How an app stands where a message is handed in for it.
+package struct AppStanding: Equatable, Sendable {
+    /// Messages that are not over: what `backlog_full` is decided by.
+    package let openMessages: Int
+    /// Of which it has registrations' routes, or an active credential.
+    package let providers: [Provider]
+}
+
 package enum AcceptReply: Equatable, Sendable {
     case accepted
     /// The same request was accepted before: nothing new is written, and this was its answer.

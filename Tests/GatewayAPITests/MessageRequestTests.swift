@@ -316,11 +316,6 @@ struct MessageRequestTests {
     private static let members = [
         with(#""data": "x""#, .wrongType, "/data"), with(#""data": [1]"#, .wrongType, "/data"),
         with(#""data": {"aps": {}}"#, .reservedKey, "/data/aps"),
-        with(#""data": {"from": "x"}"#, .reservedKey, "/data/from"),
-        with(#""data": {"message_type": "x"}"#, .reservedKey, "/data/message_type"),
-        with(#""data": {"notification": "x"}"#, .reservedKey, "/data/notification"),
-        with(#""data": {"google.a": "x"}"#, .reservedKey, "/data/google.a"),
-        with(#""data": {"gcm.notification.x": "x"}"#, .reservedKey, "/data/gcm.notification.x"),
         with(#""data": {"carillon_id": "x"}"#, .reservedKey, "/data/carillon_id"),
         with(#""data": {"": "x"}"#, .invalidValue, "/data/"),
         with(#""data": {"a": 1, "a": 1}"#, .duplicateMember),

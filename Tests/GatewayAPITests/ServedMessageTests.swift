@@ -57,6 +57,77 @@ struct ServedMessageTests {
         }
     }
 
+    private static let apple = #"{"provider": "apns", "token": "00ff", "topic": "com.example.app"}"#
+    private static let google = #"{"provider": "fcm", "token": "cY3b:APA91bH"}"#
+
+    /// A message of nothing but this, and more of its audience.
+    private static func message(_ members: String, _ audience: String = #""all": true"#) -> String {
+        #"{"audience": {\#(audience)}, "notification": {"body": "Noon"}, \#(members)}"#
+    }
+
+    @Test(
+        "may have what only FCM refuses, where the app has nobody there",
+        arguments: [
+            #""data": {"from": "x"}"#, #""data": {"message_type": "x"}"#, #""data": {"notification": "x"}"#,
+            #""data": {"google.a": "x"}"#, #""data": {"gcm.notification.x": "x"}"#,
+        ])
+    func reservedNames(members: String) async throws {
+        try await withGateway { world in
+            let app = try await world.makeApp()
+            let path = app + "/messages"
+            let message = Self.message(members)
+            // Nobody yet: everybody may come.
+            try await world.refuse(.reservedKey, "POST", path, message)
+            try await world.expect(201, "PUT", app + "/devices/phone", Self.apple)
+            let key = ["Idempotency-Key: before-fcm"]
+            let first = try await world.expect(202, "POST", path, message, headers: key)
+            try await world.expect(201, "PUT", app + "/devices/other", Self.google)
+            try await world.refuse(.reservedKey, "POST", path, message)
+            try await world.expect(202, "POST", path, Self.message(members, #""all": true, "providers": ["apns"]"#))
+            let again = try await world.expect(202, "POST", path, message, headers: key)
+            #expect(again.body == first.body)
+        }
+    }
+
+    @Test("are held against a provider that has no devices yet, where they have an object for it")
+    func ownObject() async throws {
+        try await withGateway { world in
+            let app = try await world.makeApp()
+            let path = app + "/messages"
+            try await world.expect(201, "PUT", app + "/devices/phone", Self.apple)
+            try await world.refuse(
+                .reservedKey, "POST", path, Self.message(#""fcm": {"token": "x"}"#), pointer: "/fcm/token")
+            try await world.expect(202, "POST", path, #"{"audience": {"all": true}, "fcm": {"data": {"a": "b"}}}"#)
+        }
+    }
+
+    @Test("to tokens are held against the tokens' providers, whomever else the app reaches")
+    func tokensNameTheirProviders() async throws {
+        try await withGateway { world in
+            let app = try await world.makeApp()
+            let path = app + "/messages"
+            try await world.expect(201, "PUT", app + "/devices/phone", Self.google)
+            let data = #""data": {"from": "x"}"#
+            try await world.expect(202, "POST", path, Self.message(data, #""tokens": [\#(Self.apple)]"#))
+            try await world.refuse(.reservedKey, "POST", path, Self.message(data, #""tokens": [\#(Self.google)]"#))
+        }
+    }
+
+    @Test("are measured by the providers that the app reaches")
+    func sizes() async throws {
+        try await withGateway { world in
+            let app = try await world.makeApp()
+            let path = app + "/messages"
+            try await world.expect(201, "PUT", app + "/devices/phone", Self.google)
+            // What APNs carries beside the data takes room that FCM doesn't count.
+            let sound = String(repeating: "s", count: 4_040)
+            let message = #"{"audience": {"all": true}, "sound": "\#(sound)"}"#
+            try await world.expect(202, "POST", path, message)
+            try await world.expect(201, "PUT", app + "/devices/other", Self.apple)
+            try await world.refuse(.payloadTooLarge, "POST", path, message)
+        }
+    }
+
     @Test("that name one topic too many are refused")
     func tooManyTopics() async throws {
         try await withGateway { world in

@@ -112,10 +112,10 @@ struct AcceptTests {
             for number in 1...5 as ClosedRange<UInt64> {
                 _ = try await world.stores.messages.accept(world.newMessage(number), now: dawn)
             }
-            #expect(try await world.stores.messages.openMessages(of: world.app, atMost: 100) == 5)
-            #expect(try await world.stores.messages.openMessages(of: world.app, atMost: 3) == 3)
+            #expect(try await world.stores.messages.standing(of: world.app, countingTo: 100).openMessages == 5)
+            #expect(try await world.stores.messages.standing(of: world.app, countingTo: 3).openMessages == 3)
             _ = try await world.stores.messages.planSlice(knownFormats: [1], now: dawn)
-            #expect(try await world.stores.messages.openMessages(of: world.app, atMost: 100) == 4)
+            #expect(try await world.stores.messages.standing(of: world.app, countingTo: 100).openMessages == 4)
         }
     }
 }
@@ -191,6 +191,33 @@ struct IdempotencyTests {
             let gone = try await world.stores.sweeper.sweep(now: born + Sweeper.idempotencyKept + .seconds(1))
             #expect(gone == 1)
             #expect(try await world.number(keys) == 0)
+        }
+    }
+
+    @Test("is held against those providers for which its app has registrations' routes, or an active credential")
+    func standing() async throws {
+        try await withStores { world in
+            func providers() async throws -> [Provider] {
+                try await world.stores.messages.standing(of: world.app, countingTo: 1).providers
+            }
+            #expect(try await providers() == [])
+            let key = try await world.stores.credentials.nextIDs(1)[0]
+            let account = NewCredential(
+                id: key, app: world.app, provider: .fcm, environment: .production, kind: .serviceAccount,
+                topics: [], facts: Array("{}".utf8), sealed: [1])
+            _ = try await world.stores.credentials.insert(
+                [account], app: world.app, activate: false, once: nil
+            ) { _ in [] }
+            #expect(try await providers() == [])
+            _ = try await world.stores.credentials.activate(key, app: world.app)
+            #expect(try await providers() == [.fcm])
+            try await world.register(1...1)
+            #expect(try await providers() == [.apns, .fcm])
+            _ = try await world.stores.credentials.retire(key, app: world.app)
+            #expect(try await providers() == [.apns])
+            // Twins are nobody's.
+            _ = try await world.pool.run(query("UPDATE routes SET number = 0"))
+            #expect(try await providers() == [])
         }
     }
 }

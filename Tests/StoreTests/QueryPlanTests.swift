@@ -158,7 +158,7 @@ struct QueryPlanTests {
             _ = try await world.stores.messages.list(app: world.app, limit: 10, state: state)
         }
         _ = try await world.stores.messages.content(StoreWorld.message(1))
-        _ = try await world.stores.messages.openMessages(of: world.app, atMost: 10)
+        _ = try await world.stores.messages.standing(of: world.app, countingTo: 10)
     }
 
     /// Each prepared statement of the pool's one connection, with its plan for any values.
@@ -245,7 +245,8 @@ struct QueryPlanTests {
                 ("feedback_number", "Index Only Scan Backward using feedback_numbered on feedback"),
                 // Of partitions that are each read in order; no day fits a message that is null.
                 ("history_failures", "Merge Append\n"),
-                ("message_open_count", "using messages_open on messages"),
+                ("message_app_standing", "using messages_open on messages"),
+                ("message_app_standing", "on routes"),
             ]
             for (name, index) in expected {
                 let plan = plans.first { $0.name.contains(name) }?.plan ?? "never asked"

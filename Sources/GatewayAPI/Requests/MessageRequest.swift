@@ -123,7 +123,7 @@ package struct MessageRequest: Equatable, Sendable {
             }
             guard !isReserved(member.name) else {
                 throw Problem(
-                    .reservedKey, "This name belongs to a provider or to the gateway; choose another one.",
+                    .reservedKey, "This name belongs to APNs or to the gateway; choose another one.",
                     at: pointer / member.name)
             }
             members.append(DataMember(name: member.name, json: JSONText(member.value)))
@@ -131,12 +131,8 @@ package struct MessageRequest: Equatable, Sendable {
         return members
     }
 
-    /// Names that some provider refuses or overwrites, refused for all, so that a message fits every device.
-    private static func isReserved(_ name: String) -> Bool {
-        let bytes = name.utf8
-        return ["aps", "from", "message_type", "notification", "carillon_id"].contains(name)
-            || bytes.starts(with: "google.".utf8) || bytes.starts(with: "gcm.".utf8)
-    }
+    /// Names that no message may use, whomever it reaches. Those of FCM are FCM's to refuse, where it is asked.
+    private static func isReserved(_ name: String) -> Bool { ["aps", "carillon_id"].contains(name) }
 
     private static func readOptions(_ message: inout EnvelopeReader) throws(Problem) -> MessageOptions {
         guard var reader = try message.object("options") else { return MessageOptions() }

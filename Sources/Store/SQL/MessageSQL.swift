@@ -126,8 +126,18 @@ enum MessageSQL {
         FROM messages m JOIN message_contents c ON c.message_id = m.id WHERE m.id = $1
         """)
 
-    /// $1 app, $2 where to stop counting.
-    static let open = Statement(
-        "message_open_count",
-        "SELECT count(*) FROM (SELECT 1 FROM messages WHERE app_id = $1 AND state < 6 LIMIT $2) AS unfinished")
+    /// $1 app, $2 where to stop counting, $3 providers. Twins, the routes of number 0, reach nobody.
+    static let standing = Statement(
+        "message_app_standing",
+        """
+        SELECT (SELECT count(*) FROM (SELECT 1 FROM messages WHERE app_id = $1 AND state < 6 LIMIT $2) AS unfinished),
+            ARRAY(
+                SELECT asked.provider FROM unnest($3) WITH ORDINALITY AS asked (provider, place)
+                WHERE EXISTS (
+                    SELECT FROM routes r
+                    WHERE r.app_id = $1 AND r.provider = asked.provider AND r.number IS DISTINCT FROM 0
+                ) OR EXISTS (
+                    SELECT FROM credentials c WHERE c.app_id = $1 AND c.provider = asked.provider AND c.state = 2
+                ) ORDER BY asked.place)
+        """)
 }

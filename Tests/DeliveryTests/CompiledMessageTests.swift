@@ -1,0 +1,52 @@
+import Delivery
+import Encodings
+import JSON
+import PushModel
+import Testing
+
+@Suite("A message whose door asked one provider alone")
+struct CompiledMessageTests {
+    private static let id = MessageID(UUIDv7.make(at: WallInstant(secondsSince1970: 1_760_000_000), random: (1, 2)))
+
+    private static func content(_ name: String, _ text: String) -> MessageContent {
+        var content = MessageContent()
+        content.notification = NotificationText(body: "Noon")
+        content.data = [DataMember(name: name, json: JSONText(.string(text)))]
+        return content
+    }
+
+    @Test("has no form for the other's devices, and ends there with the fault's word")
+    func reservedName() throws {
+        let content = Self.content("from", "x")
+        #expect(throws: ContentFault.self) { try CompiledMessage.compile(content, message: Self.id) }
+        _ = try CompiledMessage.compile(content, message: Self.id, providers: [.apns])
+        let stored = CompiledMessage.compile(stored: content, message: Self.id)
+        #expect(stored.apns != nil && stored.fcm == nil)
+        #expect(stored.rejection(by: .fcm) == Rejection(fault: .message, reason: "reserved_key"))
+    }
+
+    @Test("likewise where it is too large for them, in either direction", arguments: [4_000, 4_060])
+    func tooLarge(bytes: Int) {
+        let stored = CompiledMessage.compile(
+            stored: Self.content("k", String(repeating: "x", count: bytes)), message: Self.id)
+        let isForGoogle = stored.fcm != nil
+        #expect(isForGoogle == (bytes == 4_000))
+        if !isForGoogle { #expect(stored.rejection(by: .fcm).reason == "payload_too_large") }
+        if stored.apns == nil { #expect(stored.rejection(by: .apns).reason == "payload_too_large") }
+    }
+
+    @Test("is held against whom its app reaches, and against whom it has an object for")
+    func asked() {
+        let plain = Self.content("k", "x")
+        var withObject = plain
+        withObject.fcm = JSONText(.object(JSONObject([])))
+        var call = plain
+        call.options.pushType = .voip
+        #expect(CompiledMessage.providersAsked(plain, reached: [.apns]) == [.apns])
+        #expect(CompiledMessage.providersAsked(plain, reached: [.fcm]) == [.fcm])
+        #expect(CompiledMessage.providersAsked(plain, reached: []) == nil)
+        #expect(CompiledMessage.providersAsked(withObject, reached: [.apns]) == [.apns, .fcm])
+        #expect(CompiledMessage.providersAsked(call, reached: [.fcm]) == nil)
+        #expect(CompiledMessage.providersAsked(call, reached: [.apns, .fcm]) == [.apns])
+    }
+}
