@@ -110,6 +110,7 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
             ],
             // Links to docs/: what is served is what is written there.
             resources: [.embedInCode("openapi.yaml"), .embedInCode("errors.md")], swiftSettings: house),

@@ -137,6 +137,13 @@ actor Wire {
         return WireReply(status: head.status, headers: head.headers, body: body)
     }
 
+    /// All that still comes, until the other side has hung up.
+    func rest() async -> [UInt8] {
+        _ = await isEnded()
+        defer { received = [] }
+        return received
+    }
+
     /// Whether the other side has hung up.
     func isEnded() async -> Bool {
         do {

@@ -88,7 +88,7 @@ enum House {
                 "PushModel", "JSON", "Encodings", "Calendar", "DeliveryRules", "APNs", "FCM", "Signing", "Store",
                 "Delivery", "Registry", "CredentialKeeping", "Logging", "Hummingbird", "HummingbirdCore",
                 "HummingbirdTLS",
-                "HTTPTypes", "NIOCore", "NIOSSL",
+                "HTTPTypes", "NIOCore", "NIOHTTP1", "NIOSSL",
                 "Synchronization",
             ]),
 

@@ -1,6 +1,9 @@
 /// The stable words of our refusals: published in docs/errors.md with cause and remedy, never reused for another thing.
 package enum ProblemCode: String, CaseIterable, Sendable {
     // The request can't be understood.
+    case malformedRequest = "malformed_request"
+    case headersTooLarge = "headers_too_large"
+    case requestTimeout = "request_timeout"
     case malformedJSON = "malformed_json"
     case jsonTooComplex = "json_too_complex"
     case duplicateMember = "duplicate_member"
@@ -10,6 +13,7 @@ package enum ProblemCode: String, CaseIterable, Sendable {
     case invalidQuery = "invalid_query"
     case invalidCursor = "invalid_cursor"
     case invalidIdempotencyKey = "invalid_idempotency_key"
+    case unsupportedEncoding = "unsupported_encoding"
     case bodyTooLarge = "body_too_large"
     case lineTooLong = "line_too_long"
 
@@ -84,9 +88,12 @@ package enum ProblemCode: String, CaseIterable, Sendable {
 extension ProblemCode {
     package var status: Int {
         switch self {
-        case .malformedJSON, .jsonTooComplex, .duplicateMember, .invalidUTF8, .nulCharacter, .malformedPath,
+        case .malformedRequest, .malformedJSON, .jsonTooComplex, .duplicateMember, .invalidUTF8, .nulCharacter,
+            .malformedPath,
             .invalidQuery, .invalidCursor, .invalidIdempotencyKey:
             400
+        case .requestTimeout: 408
+        case .headersTooLarge: 431
         case .unauthorized: 401
         case .forbidden: 403
         case .notFound, .unknownApp, .unknownDevice, .unknownMessage, .unknownCredential, .unknownToken,
@@ -96,6 +103,7 @@ extension ProblemCode {
         case .methodNotAllowed: 405
         case .slugTaken, .keyNameTaken, .tooManyKeys, .conflict, .notARetirement, .tokenReplaced, .tokenMoved: 409
         case .bodyTooLarge, .lineTooLong: 413
+        case .unsupportedEncoding: 415
         case .missingMember, .unknownMember, .wrongType, .invalidValue, .valueTooLong, .invalidToken, .kindNotAllowed,
             .notSupported, .tooManyTopics, .idempotencyMismatch, .payloadTooLarge, .invalidCollapseID,
             .priorityNotAllowed,
@@ -115,6 +123,9 @@ extension ProblemCode {
     /// The same for every occurrence; what differs stands in the detail.
     package var title: StaticString {
         switch self {
+        case .malformedRequest: "This is no request of HTTP"
+        case .headersTooLarge: "The head of the request is too large"
+        case .requestTimeout: "The request came too slowly"
         case .malformedJSON: "The body is not JSON"
         case .jsonTooComplex: "The JSON is deeper or larger than is read"
         case .duplicateMember: "A member is named twice"
@@ -124,6 +135,7 @@ extension ProblemCode {
         case .invalidQuery: "The query can't be read"
         case .invalidCursor: "The cursor is not one of ours"
         case .invalidIdempotencyKey: "The Idempotency-Key can't be used"
+        case .unsupportedEncoding: "The body is encoded in a way that is not read"
         case .bodyTooLarge: "The body is too large"
         case .lineTooLong: "The line is too long"
         case .unauthorized: "No valid API key"

@@ -12,8 +12,7 @@ struct DeviceImport: Sendable {
     let registry: RegistryKeeper
     let app: AppRecord
     let clock: @Sendable () -> WallInstant
-    let lineBytesMax: Int
-    let batchLinesMax: Int
+    let limits: GatewayLimits
 
     /// A database that fails over, or a full queue, is waited for: about eight seconds in all.
     private static let attemptsMax = 6
@@ -22,12 +21,20 @@ struct DeviceImport: Sendable {
     /// - Parameter write: takes what is answered, in order; suspends while the client does not read.
     /// - Returns: whether the body was read to its end.
     func run(_ body: RequestBody, _ write: ([UInt8]) async throws -> Void) async throws -> Bool {
-        var splitter = LineSplitter(lineBytesMax: lineBytesMax)
+        var splitter = LineSplitter(lineBytesMax: limits.lineBytesMax)
         var answer = ImportAnswer()
-        for try await chunk in body {
+        var chunks = body.makeAsyncIterator()
+        while true {
+            let chunk: ByteBuffer?
+            do { chunk = try await BodyReader.next(&chunks, limits) } catch let problem as Problem {
+                // Its head is answered already: this is what can still be said.
+                try await write(answer.interrupt(problem))
+                return false
+            }
+            guard let chunk else { break }
             let lines = splitter.take(Array(chunk.readableBytesView))
-            for start in stride(from: 0, to: lines.count, by: batchLinesMax) {
-                let batch = lines[start..<min(start + batchLinesMax, lines.count)]
+            for start in stride(from: 0, to: lines.count, by: limits.batchLinesMax) {
+                let batch = lines[start..<min(start + limits.batchLinesMax, lines.count)]
                 guard try await take(batch, &answer, write) else { return false }
             }
         }
@@ -71,7 +78,7 @@ struct DeviceImport: Sendable {
 
     private func read(_ line: LineSplitter.Line) -> Result<DeviceRegistration, Problem> {
         guard let bytes = line.bytes else {
-            return .failure(Problem(.lineTooLong, "A line has at most \(lineBytesMax) bytes."))
+            return .failure(Problem(.lineTooLong, "A line has at most \(limits.lineBytesMax) bytes."))
         }
         do { return .success(try RegistrationRequest.readLine(bytes, now: clock())) } catch { return .failure(error) }
     }

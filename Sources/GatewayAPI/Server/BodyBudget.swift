@@ -1,5 +1,6 @@
 import Hummingbird
 import NIOCore
+import NIOHTTP1
 import Synchronization
 
 /// How many bytes of request bodies are held at once, over all requests.
@@ -57,6 +58,14 @@ enum BodyReader {
         return request.headers.contains(.transferEncoding) ? nil : 0
     }
 
+    /// What is packed can't be read, and would only be called bad JSON.
+    static func checkEncoding(_ request: Request) throws(Problem) {
+        guard request.headers[values: .contentEncoding].allSatisfy({ $0.lowercased() == "identity" }) else {
+            throw Problem(
+                .unsupportedEncoding, "A body is read as it is: send it without Content-Encoding, not compressed.")
+        }
+    }
+
     static func tooLarge(bytesMax: Int) -> Problem {
         Problem(
             .bodyTooLarge,
@@ -66,14 +75,27 @@ enum BodyReader {
     /// Throws a `Problem`, or what the connection failed with.
     ///
     /// - Parameter hold: told of each piece before it is kept; throws where there is no room for it.
-    static func read(_ request: Request, bytesMax: Int, _ hold: (Int) throws -> Void) async throws -> [UInt8] {
+    static func read(
+        _ request: Request, _ limits: GatewayLimits, _ hold: (Int) throws -> Void
+    ) async throws -> [UInt8] {
+        let bytesMax = limits.bodyBytesMax
         if let declared = declaredBytes(request), declared > bytesMax { throw tooLarge(bytesMax: bytesMax) }
         var bytes: [UInt8] = []
-        for try await chunk in request.body {
+        var chunks = request.body.makeAsyncIterator()
+        while let chunk = try await next(&chunks, limits) {
             guard bytes.count + chunk.readableBytes <= bytesMax else { throw tooLarge(bytesMax: bytesMax) }
             try hold(chunk.readableBytes)
             bytes.append(contentsOf: chunk.readableBytesView)
         }
         return bytes
+    }
+
+    /// The next piece of a body; nil behind the last. Throws a `Problem` where it can't be read, or is too late.
+    static func next(
+        _ chunks: inout RequestBody.AsyncIterator, _ limits: GatewayLimits
+    ) async throws -> ByteBuffer? {
+        do { return try await chunks.next() } catch let error as HTTPParserError {
+            throw Problem(unreadable: error, limits)
+        }
     }
 }

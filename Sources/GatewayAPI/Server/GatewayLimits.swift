@@ -15,11 +15,16 @@ package struct GatewayLimits: Sendable {
     package var batchLinesMax = 1_000
     /// Of a request's header fields together.
     package var headerBytesMax = 32 << 10
+    package var headerFieldsMax = 100
     package var connectionsMax = 4_096
-    /// Of a connection on which nothing is asked, or on which a request stops halfway.
+    /// Of a connection on which nothing is asked.
     package var idleTimeout: Duration = .seconds(75)
+    /// Of the head of a request, from its first byte to its last. A phone's network may lose a packet or two.
+    package var headTimeout: Duration = .seconds(30)
     /// Of one body, from its first byte to its last, an import apart: whoever trickles holds what others need.
     package var bodyTimeout: Duration = .seconds(60)
+    /// Between two pieces of a body, an import's too. Less than the idle timeout, which hangs up without a word.
+    package var bodyPauseMax: Duration = .seconds(60)
     /// How long a client that still sends what nobody will read is heard after its answer. At once would be a reset,
     /// which takes the answer away that it is just reading.
     package var lingerTime: Duration = .seconds(5)

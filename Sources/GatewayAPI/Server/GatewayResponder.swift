@@ -42,8 +42,16 @@ package struct GatewayResponder: HTTPResponder {
             response = Response(Answer(problem))
         }
         let whole = request.method == .head ? response.createHeadResponse() : response
-        let isWanted = incoming.isBodyRead || isSmall(request)
-        return isWanted ? whole : whole.hangingUp(on: context.channel, after: services.limits.lingerTime)
+        return isWanted(incoming) ? whole : whole.hangingUp(on: context.channel, after: services.limits.lingerTime)
+    }
+
+    /// Whether the rest of what comes on the connection may be read.
+    private func isWanted(_ incoming: Incoming) -> Bool {
+        let request = incoming.request
+        // The parser reads nothing behind a request that would speak another protocol; as unheard requests go, the
+        // client had better know.
+        guard !request.headers.contains(.upgrade), request.method != .connect else { return false }
+        return incoming.isBodyRead || isSmall(request)
     }
 
     /// Whether the rest of a body may as well be read and dropped.
@@ -63,15 +71,15 @@ package struct GatewayResponder: HTTPResponder {
             Call(
                 match: match, path: target.path, query: query, body: body, idempotencyKey: key, caller: caller)
         }
+        if match.route.takesBody { try BodyReader.checkEncoding(request) }
         if match.route == .importDevices { return try await importDevices(call([]), incoming) }
         guard match.route.takesBody else { return Response(try await answer(call([]))) }
-        let bytesMax = services.limits.bodyBytesMax
         // Counted as it comes: who declares much and sends little takes no room from the others.
         var held = 0
         defer { budget.giveBack(held) }
-        let tooSlow = incoming.hangUp(after: services.limits.bodyTimeout)
+        let tooSlow = incoming.tooLate(after: services.limits.bodyTimeout)
         defer { tooSlow.cancel() }
-        let body = try await BodyReader.read(request, bytesMax: bytesMax) { bytes in
+        let body = try await BodyReader.read(request, services.limits) { bytes in
             guard budget.take(bytes) else { throw Problem.tooManyBodies }
             held += bytes
         }
@@ -147,7 +155,7 @@ package struct GatewayResponder: HTTPResponder {
     private func importDevices(_ call: Call, _ incoming: Incoming) async throws(Problem) -> Response {
         let importing = DeviceImport(
             registry: services.registry, app: try await apps.app(of: call), clock: services.clock,
-            lineBytesMax: services.limits.lineBytesMax, batchLinesMax: services.limits.batchLinesMax)
+            limits: services.limits)
         guard let share = ImportShare(services.limits.importBytes, of: [importBudget, budget]) else {
             throw .tooManyBodies
         }
@@ -197,9 +205,11 @@ private final class Incoming {
         self.channel = channel
     }
 
-    /// Unless it is cancelled before.
-    func hangUp(after time: Duration) -> Scheduled<Void> {
-        channel.eventLoop.scheduleTask(in: TimeAmount(time)) { [channel] in channel.close(promise: nil) }
+    /// Then whoever reads the body hears that it came too late, unless this is cancelled before.
+    func tooLate(after time: Duration) -> Scheduled<Void> {
+        channel.eventLoop.scheduleTask(in: TimeAmount(time)) { [channel] in
+            channel.pipeline.fireUserInboundEventTriggered(RequestWatch.BodyIsLate())
+        }
     }
 }
 

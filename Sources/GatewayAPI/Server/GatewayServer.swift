@@ -26,14 +26,15 @@ package struct GatewayServer: Sendable {
     /// - Parameter onReady: gets the port that is listened on.
     /// - Throws: where the address can't be listened on.
     package func run(onReady: @escaping @Sendable (_ port: Int) async -> Void) async throws {
-        let limits = services.limits
+        let (limits, log) = (services.limits, services.log)
         let idle = TimeAmount(limits.idleTimeout)
         let plain = HTTPServerBuilder.http1(
             configuration: .init(
+                additionalChannelHandlers: [RequestWatchPlacing(limits: limits, log: log)],
                 idleTimeout: idle,
                 httpDecoderConfiguration: .init(
                     maxHeaderFieldSize: limits.headerBytesMax, maxHeaderListSize: limits.headerBytesMax,
-                    maxHeaderFieldCount: Self.headerFieldsMax)))
+                    maxHeaderFieldCount: limits.headerFieldsMax)))
         let application = Application(
             responder: GatewayResponder(services),
             server: try identity.map { try .tls(plain, tlsConfiguration: $0.configuration) } ?? plain,
@@ -45,6 +46,4 @@ package struct GatewayServer: Sendable {
             logger: services.log)
         try await application.run()
     }
-
-    private static let headerFieldsMax = 100
 }

@@ -1,0 +1,221 @@
+import Logging
+import NIOCore
+import NIOHTTP1
+
+/// Gives words to what the HTTP library refuses by itself, and an end to what stalls.
+///
+/// Stands right behind the library's parser. What can't be parsed the library answers with an empty 400, in its turn,
+/// behind the answers to what was asked before: here that answer becomes a problem. A head that does not come to its
+/// end, and a body that pauses, are refused in the same way, as if the parser had. Behind an answer that ends the
+/// connection nothing more is read or written, so that no request gets two.
+/// Lives on the connection's event loop.
+final class RequestWatch: ChannelDuplexHandler {
+    typealias InboundIn = HTTPServerRequestPart
+    typealias InboundOut = HTTPServerRequestPart
+    typealias OutboundIn = HTTPServerResponsePart
+    typealias OutboundOut = HTTPServerResponsePart
+
+    /// Fired into the pipeline by whoever waited long enough for a body's end.
+    struct BodyIsLate: Sendable {}
+
+    /// Of answers alone, so that the parser of requests never finds it.
+    static let stalled = HTTPParserError.invalidStatus
+
+    private let limits: GatewayLimits
+    private let log: Logger
+    /// Why nothing more is read; nil: it is.
+    private var refusal: Problem?
+    /// Bytes came, and not yet the end of the head that they begin.
+    private var isInHead = false
+    /// A head came, and not yet the end of its body.
+    private var isInBody = false
+    private var deadline: Scheduled<Void>?
+    private var requests = 0
+    private var answers = 0
+    /// The answer on its way is the connection's last.
+    private var isLast = false
+    /// It has been written.
+    private var isOver = false
+
+    init(limits: GatewayLimits, log: Logger) {
+        self.limits = limits
+        self.log = log
+    }
+
+    /// Before the parser has seen them.
+    func bytesCame() {
+        if !isInBody { isInHead = true }
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard refusal == nil, !isOver else { return }
+        switch unwrapInboundIn(data) {
+        case .head(let head):
+            stopWaiting()
+            isInHead = false
+            if let fault = Self.fault(of: head) { return refuse(fault, .unknown, context) }
+            requests += 1
+            isInBody = true
+        case .body: break
+        case .end:
+            stopWaiting()
+            isInHead = false
+            isInBody = false
+        }
+        context.fireChannelRead(data)
+    }
+
+    /// A request that came in one go needs no timer.
+    func channelReadComplete(context: ChannelHandlerContext) {
+        if refusal == nil, !isOver {
+            if isInBody {
+                stopWaiting()
+                wait(limits.bodyPauseMax, context)
+            } else if isInHead, deadline == nil {
+                // From its first byte: one that trickles gains no time by it.
+                wait(limits.headTimeout, context)
+            }
+        }
+        context.fireChannelReadComplete()
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        guard let error = error as? HTTPParserError else { return context.fireErrorCaught(error) }
+        refuse(Problem(unreadable: error, limits), error, context)
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        guard event is BodyIsLate else { return context.fireUserInboundEventTriggered(event) }
+        refuse(Problem(unreadable: Self.stalled, limits), Self.stalled, context)
+    }
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        guard !isOver else {
+            promise?.succeed()
+            return
+        }
+        switch unwrapOutboundIn(data) {
+        case .head(var head):
+            if let refusal, head.status == .badRequest, !head.headers.contains(name: "content-type") {
+                return write(refusal, context, promise)
+            }
+            if refusal != nil, isInBody, answers + 1 == requests {
+                head.headers.replaceOrAdd(name: "Connection", value: "close")
+            }
+            isLast = head.headers[canonicalForm: "connection"].contains("close")
+            return context.write(wrapOutboundOut(.head(head)), promise: promise)
+        case .body: break
+        case .end:
+            answers += 1
+            if isLast { end(context) }
+        }
+        context.write(data, promise: promise)
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        stopWaiting()
+        context.fireChannelInactive()
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) { stopWaiting() }
+}
+
+extension RequestWatch {
+    /// RFC 9112, sections 3.2 and 6.1. Two programs that read a head differently are how requests get smuggled.
+    private static func fault(of head: HTTPRequestHead) -> Problem? {
+        let hosts = head.headers["host"].count
+        guard hosts == 1 || (hosts == 0 && head.version != .http1_1) else {
+            return Problem(.malformedRequest, "A request of HTTP/1.1 has the header Host, once.")
+        }
+        guard head.headers[canonicalForm: "transfer-encoding"].allSatisfy({ $0.lowercased() == "chunked" }) else {
+            return Problem(.malformedRequest, "Transfer-Encoding can only be chunked here.")
+        }
+        return nil
+    }
+
+    private func wait(_ time: Duration, _ context: ChannelHandlerContext) {
+        deadline = context.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(time)) { [self] in
+            deadline = nil
+            refuse(Problem(unreadable: Self.stalled, limits), Self.stalled, context)
+        }
+    }
+
+    private func stopWaiting() {
+        deadline?.cancel()
+        deadline = nil
+    }
+
+    /// Nothing more is read; what waits for more hears of `error`, and whoever answers last says `problem`.
+    private func refuse(_ problem: Problem, _ error: HTTPParserError, _ context: ChannelHandlerContext) {
+        guard refusal == nil, !isOver else { return }
+        stopWaiting()
+        refusal = problem
+        // Its request has its answer, and nobody waits for the rest.
+        guard !isInBody || answers < requests else { return context.close(promise: nil) }
+        log.debug("What came could not be read", metadata: ["code": "\(problem.code.rawValue)", "cause": "\(error)"])
+        context.fireErrorCaught(error)
+    }
+
+    private func write(_ problem: Problem, _ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>?) {
+        let answer = Answer(problem)
+        var headers = HTTPHeaders()
+        headers.add(name: "Content-Type", value: answer.contentType)
+        headers.add(name: "Content-Length", value: "\(answer.body.count)")
+        headers.add(name: "Connection", value: "close")
+        let status = HTTPResponseStatus(statusCode: problem.code.status)
+        isLast = true
+        context.write(
+            wrapOutboundOut(.head(HTTPResponseHead(version: .http1_1, status: status, headers: headers))),
+            promise: promise)
+        context.write(wrapOutboundOut(.body(.byteBuffer(ByteBuffer(bytes: answer.body)))), promise: nil)
+    }
+
+    private func end(_ context: ChannelHandlerContext) {
+        isOver = true
+        stopWaiting()
+        // At once would be a reset where the client still sends, and would take the answer away.
+        context.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(limits.lingerTime)) {
+            context.close(promise: nil)
+        }
+    }
+}
+
+/// Puts the watch into its place, which the library offers to nobody: behind the parser, and its ear before it.
+final class RequestWatchPlacing: ChannelInboundHandler, RemovableChannelHandler {
+    typealias InboundIn = NIOAny
+
+    private let limits: GatewayLimits
+    private let log: Logger
+
+    init(limits: GatewayLimits, log: Logger) {
+        self.limits = limits
+        self.log = log
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        let pipeline = context.pipeline.syncOperations
+        let watch = RequestWatch(limits: limits, log: log)
+        do {
+            let parser = try pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self)
+            try pipeline.addHandler(watch, position: .after(parser))
+            try pipeline.addHandler(FirstBytes(watch), position: .first)
+        } catch {
+            // The connection is gone already.
+            context.close(promise: nil)
+        }
+    }
+}
+
+/// Tells the watch of bytes that make no request yet.
+private final class FirstBytes: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+
+    private let watch: RequestWatch
+
+    init(_ watch: RequestWatch) { self.watch = watch }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        watch.bytesCame()
+        context.fireChannelRead(data)
+    }
+}
