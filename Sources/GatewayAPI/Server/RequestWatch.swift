@@ -198,7 +198,8 @@ final class RequestWatchPlacing: ChannelInboundHandler, RemovableChannelHandler 
         do {
             let parser = try pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self)
             try pipeline.addHandler(watch, position: .after(parser))
-            try pipeline.addHandler(FirstBytes(watch), position: .first)
+            // Not before TLS, whose bytes are no head's.
+            try pipeline.addHandler(FirstBytes(watch), position: .before(parser))
         } catch {
             // The connection is gone already.
             context.close(promise: nil)
