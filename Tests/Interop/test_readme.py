@@ -44,7 +44,8 @@ class Shell:
 
     def paste(self, command):
         """Status of the last line, and what was printed."""
-        self.process.stdin.write(f"{command}\necho \"{MARK} $?\"\n")
+        # On a line of its own, also where the last one has no end.
+        self.process.stdin.write(f"{command}\nprintf '\\n%s %d\\n' '{MARK}' $?\n")
         self.process.stdin.flush()
         printed = []
         for line in self.process.stdout:
@@ -149,7 +150,7 @@ def test_for_real(shell, place):
 
     walk(terminal, "For real", adapt)
     status, printed = terminal.paste("carillon credentials list --app garden --json")
-    states = [(one["provider"], one["state"]) for one in json.loads(printed)]
+    states = [(one["provider"], one["state"]) for one in json.loads(printed)["items"]]
     assert status == 0 and sorted(states) == [("apns", "active"), ("apns", "active"), ("fcm", "active")]
 
 
