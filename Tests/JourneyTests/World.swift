@@ -117,6 +117,18 @@ final class World: Sendable {
         return (code, program.printed, program.logged)
     }
 
+    /// Runs the doctor with what the gateways are told, and with `settings` over it.
+    func doctor(_ arguments: [String] = [], settings: [String: String] = [:]) async throws -> (
+        code: Int32, printed: String
+    ) {
+        let program = try Program(
+            ["doctor"] + arguments, settings: self.settings.merging(settings) { _, new in new }, logs: folder)
+        guard case .exited(let code) = try await program.end() else {
+            throw TookTooLong(description: "carillon doctor crashed: \(program.loggedLast)")
+        }
+        return (code, program.printed + program.logged)
+    }
+
     /// The signing key, as Apple hands it out.
     func writeSigningKey(_ name: String) throws -> String {
         let file = folder.appending(path: name)
@@ -154,11 +166,13 @@ final class World: Sendable {
         let secrets =
             key.split(separator: "\n").filter { !$0.hasPrefix("---") }.map(String.init)
             + google.secrets + [adminKey, "Twelve o'clock", "0000000000000000"]
-        let logs = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
-            .filter { $0.pathExtension == "log" }
-        return try logs.flatMap { log in
-            let text = try String(contentsOf: log, encoding: .utf8)
-            return secrets.filter { text.contains($0) }
+        let files = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
+        return try files.flatMap { file in
+            // What a command prints of a message is what it was asked for.
+            let told = file.pathExtension == "out" ? secrets.filter { $0 != "Twelve o'clock" } : secrets
+            guard ["log", "out"].contains(file.pathExtension) else { return [String]() }
+            let text = try String(contentsOf: file, encoding: .utf8)
+            return told.filter { text.contains($0) }
         }
     }
 

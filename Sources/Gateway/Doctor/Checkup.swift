@@ -8,10 +8,7 @@ import Store
 
 /// All checks, one after the other: what a later one needs of an earlier one, and does not get, it leaves out.
 struct Checkup {
-    private static let skewMax: Duration = .seconds(2)
-    private static let filesWanted = 4_096
     private static let appsAtOnce = 500
-    private static let daysBeforeExpiry: Int64 = 30
 
     func run() async -> [Finding] {
         let settings: Settings
@@ -25,15 +22,7 @@ struct Checkup {
     }
 
     private func files() -> Finding {
-        let text = (try? String(contentsOfFile: "/proc/self/limits", encoding: .utf8)) ?? ""
-        let line = text.split(separator: "\n").first { $0.hasPrefix("Max open files") }
-        guard let allowed = line?.split(separator: " ").dropFirst(3).first.flatMap({ Int($0) }) else {
-            return .note("open files", "their limit can't be read")
-        }
-        guard allowed < Self.filesWanted else { return .good("open files", "\(allowed) allowed") }
-        return .note(
-            "open files", "\(allowed) allowed; many clients at once need more",
-            "LimitNOFILE=65536 in the unit file, or ulimit -n 65536")
+        DoctorRules.files(limits: (try? String(contentsOfFile: "/proc/self/limits", encoding: .utf8)) ?? "")
     }
 
     private func database(_ settings: Settings) async -> [Finding] {
@@ -67,8 +56,11 @@ struct Checkup {
     }
 
     private static let hello = Statement(
-        unprepared:
-            "SELECT current_setting('server_version'), clock_timestamp(), current_setting('server_version_num')::int")
+        unprepared: """
+            SELECT current_setting('server_version'), clock_timestamp(), current_setting('log_error_verbosity'),
+                coalesce(current_setting('log_parameter_max_length', true), '0'),
+                coalesce(current_setting('log_parameter_max_length_on_error', true), '0')
+            """)
 
     private func look(into pool: PostgresPool, _ settings: Settings) async -> [Finding] {
         var findings: [Finding] = []
@@ -76,31 +68,24 @@ struct Checkup {
             let asked = Clocks.wallNow()
             let answer = try await pool.read(Query(Self.hello))
             findings.append(.good("database", "PostgreSQL \(try answer.text(0, 0)) answers"))
-            findings.append(clock(Clocks.wallNow(), asked, theirs: try answer.instant(0, 1)))
+            findings.append(
+                DoctorRules.clock(asked: asked, answered: Clocks.wallNow(), theirs: try answer.instant(0, 1)))
+            findings.append(
+                DoctorRules.databaseLog(
+                    verbosity: try answer.text(0, 2), parameters: try answer.text(0, 3),
+                    parametersOnError: try answer.text(0, 4)))
         } catch {
             let words = await pool.census().outage.map(PostgresWords.of) ?? "\(error)"
             return [.bad("database", "it can't be used: \(words)", "start it, and look at CARILLON_DATABASE_URL")]
         }
         do {
             let missing = try await Migrator(pool: pool).missing()
-            findings.append(
-                missing.isEmpty
-                    ? .good("schema", "it is this program's")
-                    : .note("schema", "\(missing.count) migrations are missing", "carillon migrate, or the next serve"))
+            findings.append(DoctorRules.schema(migrationsMissing: missing.count))
             guard missing.isEmpty else { return findings }
         } catch {
             return findings + [.bad("schema", "\(error)", "run the program that belongs to it")]
         }
         return findings + (await secrets(pool, settings))
-    }
-
-    private func clock(_ now: WallInstant, _ asked: WallInstant, theirs: WallInstant) -> Finding {
-        let skew = theirs < asked ? asked - theirs : theirs > now ? theirs - now : .zero
-        guard skew > Self.skewMax else { return .good("clock", "it agrees with the database's") }
-        return .bad(
-            "clock",
-            "it differs from the database's by \(skew.components.seconds) s; provider tokens of a wrong clock are refused",
-            "synchronise both (timedatectl set-ntp true)")
     }
 
     private func secrets(_ pool: PostgresPool, _ settings: Settings) async -> [Finding] {
@@ -152,20 +137,11 @@ struct Checkup {
             do { _ = try keeper.material(of: credential) } catch {
                 return .bad(subject, "\(name) can't be opened: \(error)", "hand it in again")
             }
-            if let block = blocks.first(where: { $0.credential == credential.id }) {
-                return .bad(
-                    subject, "\(name) is refused by the provider: \(block.reason)",
-                    "hand in a good one, and activate it")
-            }
             let facts = (try? JSONReader.read(credential.facts))?.object
-            guard let end = facts?["not_after_seconds"]?.integer else { return .good(subject, "\(name) is in use") }
-            let days = (end - Clocks.wallNow().secondsSince1970) / 86_400
-            if end <= Clocks.wallNow().secondsSince1970 {
-                return .bad(subject, "\(name) has expired", "renew it at Apple, hand it in, and activate it")
-            }
-            return days < Self.daysBeforeExpiry
-                ? .note(subject, "\(name) expires in \(days) days", "renew it at Apple, hand it in, and activate it")
-                : .good(subject, "\(name) is in use, and valid for \(days) days")
+            return DoctorRules.credential(
+                subject, name, notAfterSeconds: facts?["not_after_seconds"]?.integer,
+                refusedFor: blocks.first { $0.credential == credential.id }.map { "\($0.reason)" },
+                now: Clocks.wallNow())
         }
     }
 }

@@ -1,6 +1,5 @@
 import ArgumentParser
 import Commands
-import JSON
 
 /// `carillon doctor`: whether everything is there that the gateway needs, and what to do where it is not.
 struct DoctorCommand: AsyncParsableCommand {
@@ -17,13 +16,14 @@ struct DoctorCommand: AsyncParsableCommand {
     func run() async throws {
         let findings = await Checkup().run()
         if json {
-            Console.write(Self.json(findings))
+            Console.write(Finding.json(findings))
         } else {
             for finding in findings { Self.say(finding) }
             let bad = findings.count { $0.level == .bad }
             Console.say(bad == 0 ? "Nothing keeps the gateway from working." : "\(bad) to be mended.")
         }
-        if findings.contains(where: { $0.level == .bad }) { throw ExitCode.failure }
+        let code = Finding.exitCode(findings)
+        if code != 0 { throw ExitCode(code) }
     }
 
     private static func say(_ finding: Finding) {
@@ -35,43 +35,5 @@ struct DoctorCommand: AsyncParsableCommand {
             }
         Console.say("\(mark)  \(finding.subject): \(finding.words)")
         if let remedy = finding.remedy { Console.say("      -> \(remedy)") }
-    }
-
-    private static func json(_ findings: [Finding]) -> [UInt8] {
-        var writer = JSONWriter()
-        writer.beginArray()
-        for finding in findings {
-            writer.beginObject()
-            writer.member("level", finding.level.rawValue)
-            writer.member("subject", finding.subject)
-            writer.member("finding", finding.words)
-            if let remedy = finding.remedy { writer.member("remedy", remedy) }
-            writer.endObject()
-        }
-        writer.endArray()
-        return writer.bytes + [UInt8(ascii: "\n")]
-    }
-}
-
-/// What a check found.
-struct Finding: Equatable, Sendable {
-    enum Level: String, Sendable { case good, note, bad }
-
-    let level: Level
-    let subject: String
-    let words: String
-    let remedy: String?
-
-    static func good(_ subject: String, _ words: String) -> Finding {
-        Finding(level: .good, subject: subject, words: words, remedy: nil)
-    }
-
-    /// Nothing is wrong yet, or nothing that stops anybody.
-    static func note(_ subject: String, _ words: String, _ remedy: String? = nil) -> Finding {
-        Finding(level: .note, subject: subject, words: words, remedy: remedy)
-    }
-
-    static func bad(_ subject: String, _ words: String, _ remedy: String) -> Finding {
-        Finding(level: .bad, subject: subject, words: words, remedy: remedy)
     }
 }

@@ -11,7 +11,6 @@ import Transport
 struct ProviderCheck {
     private let settings: Settings
     private static let deadline: Duration = .seconds(10)
-    private static let skewMax: Int64 = 60
 
     init(_ settings: Settings) { self.settings = settings }
 
@@ -44,7 +43,11 @@ struct ProviderCheck {
         try? await client.shutdown()
         switch outcome {
         // Whatever it answers, it is there, and believed.
-        case .success(let response): return clock(name, place, response.headers.first(name: "date"))
+        case .success(let response):
+            let date = response.headers.first(name: "date")
+            return DoctorRules.provider(
+                name, at: place, theirs: date.flatMap { HTTPDate.parse($0, now: Clocks.wallNow()) },
+                now: Clocks.wallNow())
         case .failure(let error):
             let proxy = settings.providerProxy == nil ? "CARILLON_PROVIDER_PROXY where there is a proxy" : "the proxy"
             return .bad(
@@ -52,17 +55,6 @@ struct ProviderCheck {
                 "look at the name server, the firewall (outgoing TCP \(endpoint.port)), and \(proxy); where its certificate is "
                     + "not believed, CARILLON_PROVIDER_CA_FILE")
         }
-    }
-
-    private func clock(_ name: String, _ place: String, _ date: String?) -> Finding {
-        guard let theirs = date.flatMap({ HTTPDate.parse($0, now: Clocks.wallNow()) }) else {
-            return .good(name, "\(place) answers")
-        }
-        let skew = abs(theirs.secondsSince1970 - Clocks.wallNow().secondsSince1970)
-        guard skew > Self.skewMax else { return .good(name, "\(place) answers, and agrees with our clock") }
-        return .bad(
-            name, "\(place) answers, and its clock differs from ours by \(skew) s: our tokens would be refused",
-            "synchronise the clock (timedatectl set-ntp true)")
     }
 
     private func configuration() throws -> HTTPClient.Configuration {

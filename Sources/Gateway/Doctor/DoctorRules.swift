@@ -1,0 +1,125 @@
+import JSON
+import PushModel
+
+/// What a check found.
+package struct Finding: Equatable, Sendable {
+    package enum Level: String, Sendable { case good, note, bad }
+
+    package let level: Level
+    package let subject: String
+    package let words: String
+    package let remedy: String?
+
+    package static func good(_ subject: String, _ words: String) -> Finding {
+        Finding(level: .good, subject: subject, words: words, remedy: nil)
+    }
+
+    /// Nothing is wrong yet, or nothing that stops anybody.
+    package static func note(_ subject: String, _ words: String, _ remedy: String? = nil) -> Finding {
+        Finding(level: .note, subject: subject, words: words, remedy: remedy)
+    }
+
+    package static func bad(_ subject: String, _ words: String, _ remedy: String) -> Finding {
+        Finding(level: .bad, subject: subject, words: words, remedy: remedy)
+    }
+}
+
+extension Finding {
+    /// For a script: something keeps the gateway from working.
+    package static func exitCode(_ findings: [Finding]) -> Int32 { findings.contains { $0.level == .bad } ? 1 : 0 }
+
+    package static func json(_ findings: [Finding]) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.beginArray()
+        for finding in findings {
+            writer.beginObject()
+            writer.member("level", finding.level.rawValue)
+            writer.member("subject", finding.subject)
+            writer.member("finding", finding.words)
+            if let remedy = finding.remedy { writer.member("remedy", remedy) }
+            writer.endObject()
+        }
+        writer.endArray()
+        return writer.bytes + [UInt8(ascii: "\n")]
+    }
+}
+
+/// What is made of what the checks saw.
+package enum DoctorRules {
+    private static let skewMax: Duration = .seconds(2)
+    /// A provider's Date has whole seconds, and came over the network.
+    private static let providersSkewMax: Int64 = 60
+    private static let filesWanted = 4_096
+    private static let daysBeforeExpiry: Int64 = 30
+
+    /// - Parameter limits: as the kernel writes them in /proc/self/limits.
+    package static func files(limits: String) -> Finding {
+        let line = limits.split(separator: "\n").first { $0.hasPrefix("Max open files") }
+        guard let text = line?.split(separator: " ").dropFirst(3).first else {
+            return .note("open files", "their limit can't be read")
+        }
+        guard text != "unlimited" else { return .good("open files", "unlimited") }
+        guard let allowed = Int(text) else { return .note("open files", "their limit can't be read") }
+        guard allowed < filesWanted else { return .good("open files", "\(allowed) allowed") }
+        return .note(
+            "open files", "\(allowed) allowed; many clients at once need more",
+            "LimitNOFILE=65536 in the unit file, or ulimit -n 65536")
+    }
+
+    /// - Parameter theirs: the database's clock, which was read between `asked` and `answered`.
+    package static func clock(asked: WallInstant, answered: WallInstant, theirs: WallInstant) -> Finding {
+        let skew = theirs < asked ? asked - theirs : theirs > answered ? theirs - answered : .zero
+        guard skew > skewMax else { return .good("clock", "it agrees with the database's") }
+        return .bad(
+            "clock",
+            "it differs from the database's by \(skew.components.seconds) s; provider tokens of a wrong clock are refused",
+            "synchronise both (timedatectl set-ntp true)")
+    }
+
+    package static func schema(migrationsMissing count: Int) -> Finding {
+        count == 0
+            ? .good("schema", "it is this program's")
+            : .note("schema", "\(count) migrations are missing", "carillon migrate, or the next serve")
+    }
+
+    /// - Parameters: settings of PostgreSQL's, as SHOW writes them.
+    package static func databaseLog(verbosity: String, parameters: String, parametersOnError: String) -> Finding {
+        var loose: [String] = []
+        if verbosity != "terse" { loose.append("log_error_verbosity = terse") }
+        if parameters != "0" { loose.append("log_parameter_max_length = 0") }
+        if parametersOnError != "0" { loose.append("log_parameter_max_length_on_error = 0") }
+        guard !loose.isEmpty else { return .good("database's log", "it gets neither tokens nor payloads") }
+        return .note(
+            "database's log", "it may get tokens and payloads, with errors or with statements",
+            "set for the gateway's role: " + loose.joined(separator: ", "))
+    }
+
+    /// - Parameter refusedFor: what the provider said of it, if it said no.
+    package static func credential(
+        _ subject: String, _ name: String, notAfterSeconds end: Int64?, refusedFor reason: String?, now: WallInstant
+    ) -> Finding {
+        if let reason {
+            return .bad(
+                subject, "\(name) is refused by the provider: \(reason)", "hand in a good one, and activate it")
+        }
+        guard let end else { return .good(subject, "\(name) is in use") }
+        let left = end - now.secondsSince1970
+        let days = left / 86_400
+        guard left > 0 else {
+            return .bad(subject, "\(name) has expired", "renew it at Apple, hand it in, and activate it")
+        }
+        return days < daysBeforeExpiry
+            ? .note(subject, "\(name) expires in \(days) days", "renew it at Apple, hand it in, and activate it")
+            : .good(subject, "\(name) is in use, and valid for \(days) days")
+    }
+
+    /// - Parameter theirs: nil where it told no time that can be read.
+    package static func provider(_ name: String, at place: String, theirs: WallInstant?, now: WallInstant) -> Finding {
+        guard let theirs else { return .good(name, "\(place) answers") }
+        let skew = abs(theirs.secondsSince1970 - now.secondsSince1970)
+        guard skew > providersSkewMax else { return .good(name, "\(place) answers, and agrees with our clock") }
+        return .bad(
+            name, "\(place) answers, and its clock differs from ours by \(skew) s: our tokens would be refused",
+            "synchronise the clock (timedatectl set-ntp true)")
+    }
+}

@@ -1,0 +1,100 @@
+import Gateway
+import PushModel
+import Testing
+
+@Suite("What the doctor makes of what it saw")
+struct DoctorTests {
+    /// 2026-12-01T12:00:00Z
+    private static let noon = WallInstant(secondsSince1970: 1_796_126_400)
+
+    private static func limits(_ files: String) -> String {
+        """
+        Limit                     Soft Limit           Hard Limit           Units
+        Max cpu time              unlimited            unlimited            seconds
+        Max open files            \(files)                 1048576              files
+
+        """
+    }
+
+    @Test("of open files: few are noted, and an unknown limit too")
+    func files() {
+        #expect(DoctorRules.files(limits: Self.limits("65536")).level == .good)
+        #expect(DoctorRules.files(limits: Self.limits("4096")).level == .good)
+        #expect(DoctorRules.files(limits: Self.limits("unlimited")).level == .good)
+        let few = DoctorRules.files(limits: Self.limits("1024"))
+        #expect(few.level == .note && few.words.hasPrefix("1024 ") && few.remedy?.contains("65536") == true)
+        #expect(DoctorRules.files(limits: "").level == .note)
+    }
+
+    @Test(
+        "of the database's clock: what lies between question and answer agrees, however long that took",
+        arguments: [(0, true), (3, true), (7, true), (-2, true), (9, true), (-3, false), (10, false), (-3_600, false)])
+    func clock(seconds: Int, agrees: Bool) {
+        let finding = DoctorRules.clock(
+            asked: Self.noon, answered: Self.noon + .seconds(7), theirs: Self.noon + .seconds(seconds))
+        #expect(finding.level == (agrees ? .good : .bad), "\(finding)")
+        #expect(agrees == (finding.remedy == nil))
+    }
+
+    @Test("of migrations: those that are missing come with the next start, and stop nobody")
+    func schema() {
+        #expect(DoctorRules.schema(migrationsMissing: 0).level == .good)
+        let finding = DoctorRules.schema(migrationsMissing: 2)
+        #expect(finding.level == .note && finding.words.hasPrefix("2 ") && finding.remedy?.contains("migrate") == true)
+    }
+
+    @Test("of the database's log: each setting that lets tokens in is named")
+    func databaseLog() {
+        #expect(DoctorRules.databaseLog(verbosity: "terse", parameters: "0", parametersOnError: "0").level == .good)
+        let loose = DoctorRules.databaseLog(verbosity: "default", parameters: "-1", parametersOnError: "0")
+        #expect(loose.level == .note)
+        #expect(loose.remedy?.contains("log_error_verbosity = terse") == true)
+        #expect(loose.remedy?.contains("log_parameter_max_length = 0") == true)
+        #expect(loose.remedy?.contains("on_error") == false)
+        let onError = DoctorRules.databaseLog(verbosity: "terse", parameters: "0", parametersOnError: "-1")
+        #expect(onError.remedy?.contains("log_parameter_max_length_on_error = 0") == true)
+    }
+
+    @Test(
+        "of a certificate: expired is bad, about to expire is noted",
+        arguments: [(-1, Finding.Level.bad), (0, .bad), (1, .note), (29 * 86_400, .note), (30 * 86_400, .good)])
+    func certificate(secondsLeft: Int64, level: Finding.Level) {
+        let finding = DoctorRules.credential(
+            "app garden", "apns production certificate 7", notAfterSeconds: Self.noon.secondsSince1970 + secondsLeft,
+            refusedFor: nil, now: Self.noon)
+        #expect(finding.level == level, "\(finding)")
+        #expect(finding.words.contains("certificate 7") && (finding.remedy == nil) == (level == .good))
+    }
+
+    @Test("of a key: it does not expire, and one that the provider refuses is bad")
+    func key() {
+        func finding(_ reason: String?) -> Finding {
+            DoctorRules.credential("app garden", "apns key", notAfterSeconds: nil, refusedFor: reason, now: Self.noon)
+        }
+        #expect(finding(nil).level == .good)
+        #expect(finding("InvalidProviderToken").level == .bad)
+        #expect(finding("InvalidProviderToken").words.contains("InvalidProviderToken"))
+    }
+
+    @Test("of a provider: one that answers is good, unless its clock is another")
+    func provider() {
+        func finding(_ seconds: Int?) -> Finding {
+            DoctorRules.provider(
+                "APNs", at: "api.push.apple.com:443", theirs: seconds.map { Self.noon + .seconds($0) }, now: Self.noon)
+        }
+        #expect(finding(nil).level == .good && finding(60).level == .good && finding(-60).level == .good)
+        #expect(finding(61).level == .bad && finding(-61).level == .bad)
+        #expect(finding(3_600).words.contains("3600 s"))
+    }
+
+    @Test("for scripts: JSON, and an exit code that notes leave at 0")
+    func scripts() {
+        let findings: [Finding] = [.good("clock", "fine"), .note("files", "\"few\"", "more")]
+        #expect(Finding.exitCode(findings) == 0)
+        #expect(Finding.exitCode(findings + [.bad("database", "gone", "start it")]) == 1)
+        #expect(
+            String(decoding: Finding.json(findings), as: UTF8.self)
+                == #"[{"level":"good","subject":"clock","finding":"fine"},"#
+                + #"{"level":"note","subject":"files","finding":"\"few\"","remedy":"more"}]"# + "\n")
+    }
+}

@@ -1,0 +1,70 @@
+import Foundation
+import JSON
+import Testing
+
+extension Journeys {
+    @Suite("The doctor")
+    struct DoctorTests {
+        private struct Finding: Decodable {
+            let level: String
+            let subject: String
+            let finding: String
+            let remedy: String?
+        }
+
+        private func findings(
+            _ world: World, settings: [String: String] = [:], code: Int32
+        ) async throws -> [String: Finding] {
+            let told = try await world.doctor(["--json"], settings: settings)
+            #expect(told.code == code, "\(told.printed)")
+            let all = try JSONDecoder().decode([Finding].self, from: Data(told.printed.utf8))
+            return Dictionary(all.map { ($0.subject, $0) }) { first, _ in first }
+        }
+
+        @Test("finds nothing to mend beside a gateway that works, and says so in words and in JSON")
+        func healthy() async throws {
+            try await World.within { world in
+                let gateway = try await world.gateway()
+                try await world.furnish(.garden, [Device](.live, 1), through: gateway)
+                let found = try await findings(world, code: 0)
+                for subject in [
+                    "settings", "database", "clock", "database's log", "schema", "master key", "app garden", "APNs",
+                ] {
+                    #expect(found[subject]?.level == "good", "\(subject): \(String(describing: found[subject]))")
+                }
+                #expect(found.values.allSatisfy { $0.level != "bad" })
+                let words = try await world.doctor()
+                #expect(words.code == 0 && words.printed.contains("Nothing keeps the gateway from working."))
+                try await gateway.stopGently()
+            }
+        }
+
+        @Test("names what keeps a gateway from working, each with a remedy, and ends with 1")
+        func ill() async throws {
+            try await World.within { world in
+                let gateway = try await world.gateway()
+                try await world.furnish(.garden, [Device](.live, 1), through: gateway)
+                let key = world.folder.appending(path: "other.key")
+                try Data((0..<32).map { UInt8(32 - $0) }).write(to: key)
+                let cases: [(String, [String: String])] = [
+                    ("settings", ["LISTEN": "nowhere at all"]), ("master key", ["MASTER_KEY_FILE": key.path()]),
+                    ("database", ["DATABASE_URL": "postgresql://carillon@/none?host=%2Fnowhere"]),
+                    ("APNs", ["APNS_PRODUCTION_URL": "https://127.0.0.1:1"]),
+                ]
+                for (subject, settings) in cases {
+                    let found = try await findings(world, settings: settings, code: 1)
+                    #expect(found[subject]?.level == "bad" && found[subject]?.remedy != nil, "\(subject): \(found)")
+                }
+                try await gateway.stopGently()
+            }
+        }
+
+        @Test("notes that a database is empty yet, which the next start mends")
+        func empty() async throws {
+            try await World.within { world in
+                let found = try await findings(world, code: 0)
+                #expect(found["schema"]?.level == "note" && found["schema"]?.remedy?.contains("migrate") == true)
+            }
+        }
+    }
+}
