@@ -131,6 +131,7 @@ func withGateway(
     await pool.close()
     loop.stop()
     try outcome.get()
+    #expect(GatewayDatabase.toldSecrets() == [], "PostgreSQL's log tells nobody's secrets")
 }
 
 private func serve(
@@ -186,10 +187,26 @@ enum GatewayDatabase {
         let folder = try makeFolder()
         removeAtExit(folder)
         let settings = try await PrivateServer(dataFolder: folder).start()
-        try await withPool(settings) { try await $0.script("CREATE DATABASE carillon_template") }
+        log.withLock { $0 = ServersLog(path: folder + "/postgres.log") }
+        try await withPool(settings) { pool in
+            for setting in operatorsSettings { try await pool.script("ALTER SYSTEM SET \(setting)") }
+            try await pool.script("SELECT pg_reload_conf()")
+            try await pool.script("CREATE DATABASE carillon_template")
+        }
         try await withPool(settings.withDatabase("carillon_template")) { _ = try await Migrator(pool: $0).migrate() }
         return settings
     }
+
+    /// As much as docs/operations.md allows an operator to log.
+    private static let operatorsSettings = [
+        "log_min_messages = 'warning'", "log_error_verbosity = 'terse'", "log_min_error_statement = 'error'",
+        "log_statement = 'all'", "log_parameter_max_length = 0", "log_parameter_max_length_on_error = 0",
+    ]
+
+    private static let log = Mutex<ServersLog?>(nil)
+
+    /// Lines of the server's log, since the last time, in which a secret of these tests stands.
+    static func toldSecrets() -> [String] { log.withLock { $0 }?.secrets() ?? [] }
 
     /// Copies stand in line: a template may have no other visitor.
     private static let copying = Turnstile()

@@ -12,6 +12,13 @@ final class DatabaseServer: Sendable {
     private let socketFolder: String
     private let loop: ReactorLoop
     private let administration: PostgresPool
+    private let log: URL
+
+    /// As much as docs/operations.md allows an operator to log.
+    private static let operatorsSettings = [
+        "log_min_messages = 'warning'", "log_error_verbosity = 'terse'", "log_min_error_statement = 'error'",
+        "log_statement = 'all'", "log_parameter_max_length = 0", "log_parameter_max_length_on_error = 0",
+    ]
 
     private init(folder: URL) async throws {
         loop = try ReactorLoop(name: "journeys")
@@ -19,6 +26,9 @@ final class DatabaseServer: Sendable {
         settings = try await server.start()
         socketFolder = try PostmasterFile.socketFolder(in: folder)
         administration = PostgresPool(settings, loop: loop)
+        log = folder.appending(path: "postgres.log")
+        for setting in Self.operatorsSettings { try await administration.script("ALTER SYSTEM SET \(setting)") }
+        try await administration.script("SELECT pg_reload_conf()")
     }
 
     static func within(_ body: (DatabaseServer) async throws -> Void) async throws {
@@ -26,6 +36,7 @@ final class DatabaseServer: Sendable {
             let server = try await DatabaseServer(folder: folder)
             let outcome: Result<Void, any Error>
             do { outcome = .success(try await body(server)) } catch { outcome = .failure(error) }
+            server.checkLog()
             await server.administration.close()
             await server.server.stop()
             server.loop.stop()
@@ -54,7 +65,21 @@ final class DatabaseServer: Sendable {
         try await eventually("the server's end") { Glibc.kill(process, 0) != 0 || Self.isZombie(process) }
     }
 
-    func startAgain() async throws { _ = try await server.start() }
+    func startAgain() async throws {
+        // A start begins the log anew.
+        checkLog()
+        _ = try await server.start()
+    }
+
+    /// P9: PostgreSQL's log has whole statements, and nobody's secrets: tokens here have long rows of zeros.
+    private func checkLog() {
+        let text = (try? String(contentsOf: log, encoding: .utf8)) ?? ""
+        #expect(text.contains("LOG:"), "the server's log was not found")
+        let told = ["0000000000000000", "Twelve o'clock", "PRIVATE KEY", "admin-key-of-a-test"].filter {
+            text.contains($0)
+        }
+        #expect(told == [], "PostgreSQL's log tells nobody's secrets")
+    }
 
     private static func isZombie(_ process: Int32) -> Bool {
         let stat = (try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)) ?? ""
