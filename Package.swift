@@ -191,7 +191,7 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
             ]),
         suite("CommandsTests", ["Commands", "JSON"]),
-        suite("GatewayTests", ["FCM", "Gateway", "PushModel", "Transport"]),
+        suite("GatewayTests", ["FCM", "Gateway", "JSON", "PushModel", "Transport"]),
         suite("ThreadTests", ["PushModel", "Encodings", "Postgres", "Reactor", "Signing", "TLS"]),
         suite(
             "JourneyTests",

@@ -77,7 +77,7 @@ func confirm(_ question: String, _ yes: Bool) throws(CommandFault) {
     }
 }
 
-func sayJSON(_ value: JSONValue) {
+package func sayJSON(_ value: JSONValue) {
     Console.write(value.bytes + [UInt8(ascii: "\n")])
 }
 

@@ -17,6 +17,8 @@ struct Ground: Sendable {
     let adminKeyFile: String?
     /// nil where the database is the operator's.
     let privateServer: PrivateServer?
+    /// What brought the schema up to this program's, at this start.
+    let migrationsApplied: [String]
 
     /// Starts or adopts the private PostgreSQL where no other is named, and brings the schema up to this program's.
     static func open(_ settings: Settings, log: Logger) async throws -> Ground {
@@ -31,11 +33,10 @@ struct Ground: Sendable {
         }
         let masterKey = try KeyFiles.masterKey(at: keyFile)
         let pool = PostgresPool(database, loop: loop)
-        try await migrate(pool, log)
+        let applied = try await migrate(pool, log)
         return Ground(
             database: database, pool: pool, loop: loop, masterKey: Secret(masterKey), adminKey: adminKey,
-            adminKeyFile: nil,
-            privateServer: nil)
+            adminKeyFile: nil, privateServer: nil, migrationsApplied: applied)
     }
 
     private static func openPrivate(_ settings: Settings, _ loop: ReactorLoop, _ log: Logger) async throws -> Ground {
@@ -45,7 +46,7 @@ struct Ground: Sendable {
         do {
             let folder = settings.dataFolder
             let pool = PostgresPool(database, loop: loop)
-            try await migrate(pool, log)
+            let applied = try await migrate(pool, log)
             let masterKeyFile = settings.masterKeyFile ?? folder + "/master-key"
             if settings.masterKeyFile == nil { try await makeMasterKey(masterKeyFile, pool) }
             let masterKey = try KeyFiles.masterKey(at: masterKeyFile)
@@ -53,7 +54,7 @@ struct Ground: Sendable {
             let adminKey = try settings.adminKey ?? Secret(KeyFiles.secretLine(at: folder + "/admin-key"))
             return Ground(
                 database: database, pool: pool, loop: loop, masterKey: Secret(masterKey), adminKey: adminKey,
-                adminKeyFile: adminKeyFile, privateServer: server)
+                adminKeyFile: adminKeyFile, privateServer: server, migrationsApplied: applied)
         } catch {
             await server.stop()
             throw error
@@ -75,7 +76,7 @@ struct Ground: Sendable {
         _ = try KeyFiles.secretLine(at: path)
     }
 
-    private static func migrate(_ pool: PostgresPool, _ log: Logger) async throws {
+    private static func migrate(_ pool: PostgresPool, _ log: Logger) async throws -> [String] {
         let applied: [String]
         do {
             applied = try await Migrator(pool: pool).migrate { wait in
@@ -87,6 +88,7 @@ struct Ground: Sendable {
             throw StartFault(PostgresWords.of(error, await pool.census().outage))
         }
         for name in applied { log.info("Migration applied", metadata: ["name": "\(name)"]) }
+        return applied
     }
 
     /// Starts the private PostgreSQL again if it dies while we run. Returns when cancelled.

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Commands
+import JSON
 
 /// `carillon migrate`: brings the database's schema up to this program's, and ends.
 struct MigrateCommand: AsyncParsableCommand {
@@ -7,12 +8,19 @@ struct MigrateCommand: AsyncParsableCommand {
         commandName: "migrate",
         abstract: "Brings the database's schema up to this program's, as serve does at its start.")
 
+    @Flag(help: "Prints what was applied as JSON, for scripts.") var json = false
+
     func run() async throws {
         do {
             let settings = try SettingsReader().read()
             let ground = try await Ground.open(settings, log: LogOutput.start(level: settings.logLevel))
             await ground.close()
-            Console.say("The schema is this program's.")
+            if json {
+                sayJSON(["applied": .array(ground.migrationsApplied.map { .string($0) })])
+            } else {
+                for name in ground.migrationsApplied { Console.say("applied \(name)") }
+                Console.say("The schema is this program's.")
+            }
         } catch {
             Console.complain("\(error)")
             throw ExitCode.failure

@@ -1,20 +1,44 @@
 import ArgumentParser
 import Commands
+import JSON
 
 /// `carillon settings`: every setting with its value, where that came from, its default and its meaning.
 struct SettingsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "settings", abstract: "Lists every setting: value, source, default, meaning. Secrets stay hidden.")
+        commandName: "settings", abstract: "Lists every setting: value, source, default, meaning. Secrets stay hidden.",
+        discussion: """
+            carillon settings
+            CARILLON_SETTINGS_FILE=carillon.json carillon settings --json | jq -r '.[] | select(.source != "default") | .name'
+            """)
+
+    @Flag(help: "Prints them as JSON, for scripts.") var json = false
 
     func run() throws {
         let reader = try SettingsReader()
-        for line in SettingsListing.lines(reader) { Console.say(line) }
+        if json {
+            sayJSON(SettingsListing.json(reader))
+        } else {
+            for line in SettingsListing.lines(reader) { Console.say(line) }
+        }
         // Listed first, so that the one at fault can be looked up above its complaint.
         _ = try reader.read()
     }
 }
 
 package enum SettingsListing {
+    package static func json(_ reader: SettingsReader) -> JSONValue {
+        .array(
+            SettingsTable.rows.map { setting in
+                let given = reader.value(of: setting)
+                return [
+                    "name": .string(SettingsReader.prefix + setting.name),
+                    "value": .string(given.map { setting.shown($0.text) } ?? setting.defaultText),
+                    "source": .string((given?.source ?? .builtIn).description),
+                    "default": .string(setting.defaultText), "meaning": .string(setting.meaning),
+                ]
+            })
+    }
+
     package static func lines(_ reader: SettingsReader) -> [String] {
         var lines: [String] = []
         for setting in SettingsTable.rows {

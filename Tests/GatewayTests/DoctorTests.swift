@@ -55,6 +55,15 @@ struct DoctorTests {
         #expect(onError.remedy?.contains("log_parameter_max_length_on_error = 0") == true)
     }
 
+    @Test("of the port's own certificate the same, with another remedy")
+    func door() {
+        func finding(_ secondsLeft: Int64) -> Finding {
+            DoctorRules.door(notAfterSeconds: Self.noon.secondsSince1970 + secondsLeft, now: Self.noon)
+        }
+        #expect(finding(-1).level == .bad && finding(86_400).level == .note && finding(90 * 86_400).level == .good)
+        #expect(finding(-1).remedy?.contains("start the gateway again") == true)
+    }
+
     @Test(
         "of a certificate: expired is bad, about to expire is noted",
         arguments: [(-1, Finding.Level.bad), (0, .bad), (1, .note), (29 * 86_400, .note), (30 * 86_400, .good)])

@@ -1,5 +1,6 @@
 import Foundation
 import Gateway
+import JSON
 import Testing
 import Transport
 
@@ -117,6 +118,17 @@ struct SettingsTests {
         let listing = SettingsListing.lines(try SettingsReader(environment: environment)).joined(separator: "\n")
         #expect(listing.contains("proxy:3128  [environment]"))
         for secret in ["deborah", "borah", "hunter2", "r2:"] { #expect(!listing.contains(secret)) }
+    }
+
+    @Test("are listed as JSON too, each once, without what is secret")
+    func listedAsJSON() throws {
+        let environment = ["CARILLON_ADMIN_KEY": String(repeating: "k", count: 40), "CARILLON_LEASE_SECONDS": "77"]
+        let listing = SettingsListing.json(try SettingsReader(environment: environment))
+        let rows = try #require(listing.array).compactMap(\.object)
+        #expect(Set(rows.compactMap { $0["name"]?.string }).count == SettingsTable.rows.count)
+        let lease = try #require(rows.first { $0["name"] == "CARILLON_LEASE_SECONDS" })
+        #expect(lease["value"] == "77" && lease["source"] == "environment" && lease["default"] == "60")
+        #expect(!String(decoding: listing.bytes, as: UTF8.self).contains("kkkk"))
     }
 
     @Test(

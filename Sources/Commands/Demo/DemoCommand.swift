@@ -19,6 +19,7 @@ package struct DemoCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The gateway's port; another one where it is taken.", valueName: "port"))
     var port: UInt16 = 8_080
     @Flag(help: "Ends after the account.") var once = false
+    @Flag(help: "Prints the message's account as JSON, for scripts; the story goes to standard error.") var json = false
 
     package init() {}
 
@@ -36,32 +37,35 @@ package struct DemoCommand: AsyncParsableCommand {
         }
     }
 
+    private var narrator: Narrator { Narrator(isBesideTheAnswer: json) }
+
     private func show(_ folder: OwnFolder, _ children: ChildPrograms) async throws {
         headline("Starting stand-ins of APNs and FCM, and the gateway with a PostgreSQL of its own")
         let standIns = try await OwnStandIns(folder, children)
         let gateway = try await OwnGateway(folder, standIns, port: port, children)
-        Console.say("gateway    \(gateway.client.base)   (API key in \(gateway.keyFile))")
-        Console.say("stand-ins  APNs \(standIns.production), sandbox \(standIns.sandbox), FCM \(standIns.fcm)")
+        narrator.say("gateway    \(gateway.client.base)   (API key in \(gateway.keyFile))")
+        narrator.say("stand-ins  APNs \(standIns.production), sandbox \(standIns.sandbox), FCM \(standIns.fcm)")
 
-        let story = DemoStory(gateway: gateway, standIns: standIns, installations: installations)
+        let story = DemoStory(narrator: narrator, gateway: gateway, standIns: standIns, installations: installations)
         headline("An app with its credentials, and \(installations) installations")
         try await story.furnish(folder)
         headline("A broadcast in everybody's language, which raises the badge")
         let account = try await story.broadcast()
-        AccountText(account).say()
+        for line in AccountText(account).lines { narrator.say(line) }
         try story.checkAccount(account)
         headline("What two phones received")
         try await story.showPhones()
         headline("What the app's backend reads about its dead tokens")
         try await story.showFeedback()
+        if json { sayJSON(account) }
         guard !once else { return }
         headline("It stays up until Ctrl-C. Try, in another terminal:")
-        for line in story.suggestions(program: children.executable) { Console.say("  " + line) }
+        for line in story.suggestions(program: children.executable) { narrator.say("  " + line) }
         try await children.stayUp()
     }
 
     private func headline(_ text: String) {
-        Console.say("")
-        Console.say(Console.isColoured ? "\u{1b}[1m\(text)\u{1b}[0m" : text)
+        narrator.say("")
+        narrator.say(!json && Console.isColoured ? "\u{1b}[1m\(text)\u{1b}[0m" : text)
     }
 }

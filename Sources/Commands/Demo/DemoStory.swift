@@ -1,11 +1,21 @@
 import Foundation
 import JSON
 
+/// Tells the story on standard output, or beside the answer that a script reads there.
+struct Narrator {
+    let isBesideTheAnswer: Bool
+
+    func say(_ line: String) {
+        isBesideTheAnswer ? Console.remark(line) : Console.say(line)
+    }
+}
+
 /// What a demo does, and what it shows of it.
 struct DemoStory: Sendable {
     private static let app = "garden"
     private static let text = (title: "Carillon", body: "Twelve o'clock in the garden")
 
+    let narrator: Narrator
     let gateway: OwnGateway
     let standIns: OwnStandIns
     let installations: Int
@@ -19,7 +29,7 @@ struct DemoStory: Sendable {
         }
         let known = try await client.items(path("devices"), limit: 1)
         guard known.isEmpty else {
-            Console.say("They are there since an earlier run; those that were found dead are retired.")
+            narrator.say("They are there since an earlier run; those that were found dead are retired.")
             return
         }
         let file = folder.file("devices.ndjson")
@@ -32,7 +42,7 @@ struct DemoStory: Sendable {
         guard last.object?["done"]?.bool == true, last.count("refused") == 0 else {
             throw CommandFault(.failed, "the import ended: \(String(decoding: last.bytes, as: UTF8.self))")
         }
-        Console.say(
+        narrator.say(
             "\(last.count("created")) registered by one import: half of them with APNs, a fifth in its sandbox, the others "
                 + "with FCM")
     }
@@ -60,7 +70,7 @@ struct DemoStory: Sendable {
         let pushes = try await standIns.requests() - before
         let repeated = pushes - account.count("audience")
         let seconds = (took / .milliseconds(100)).rounded() / 10
-        Console.say(
+        narrator.say(
             "from the request to the last push in \(seconds) s; \(pushes) requests reached the providers, "
                 + "\(max(0, repeated)) of them tried again after a pause that they asked for")
         return account
@@ -77,20 +87,20 @@ struct DemoStory: Sendable {
         guard account.shown("state") == "finished", audience > 0, sum(account.object?["outcomes"]) == audience,
             byProvider == audience, account.count("pending") == 0
         else { throw CommandFault(.failed, "the account does not add up") }
-        Console.say("It adds up: \(audience) devices, each in exactly one place.")
+        narrator.say("It adds up: \(audience) devices, each in exactly one place.")
     }
 
     /// One of each, that reads French.
     func showPhones() async throws {
         let iPhone = DemoDevice.first(of: .apns)
         if let payload = try await standIns.received(iPhone.token, at: standIns.production) {
-            Console.say("\(iPhone.installation), an iPhone whose language is \(iPhone.locale ?? "unknown"):")
-            for line in PhonePicture(apns: payload, app: Self.app).lines { Console.say(line) }
+            narrator.say("\(iPhone.installation), an iPhone whose language is \(iPhone.locale ?? "unknown"):")
+            for line in PhonePicture(apns: payload, app: Self.app).lines { narrator.say(line) }
         }
         let android = DemoDevice.first(of: .fcm)
         if let request = try await standIns.received(android.token, at: standIns.fcm) {
-            Console.say("\(android.installation), an Android phone whose language is \(android.locale ?? "unknown"):")
-            for line in PhonePicture(fcm: request, app: Self.app).lines { Console.say(line) }
+            narrator.say("\(android.installation), an Android phone whose language is \(android.locale ?? "unknown"):")
+            for line in PhonePicture(fcm: request, app: Self.app).lines { narrator.say(line) }
         }
     }
 
@@ -98,9 +108,9 @@ struct DemoStory: Sendable {
         let page = try await client.get(path("feedback"), [("limit", "1000")])
         let items = page.object?["items"]?.array ?? []
         for item in items.prefix(3) {
-            Console.say("  \(item.shown("installation")) \(item.shown("verdict")): \(item.shown("reason"))")
+            narrator.say("  \(item.shown("installation")) \(item.shown("verdict")): \(item.shown("reason"))")
         }
-        if items.count > 3 { Console.say("  and \(items.count - 3) more") }
+        if items.count > 3 { narrator.say("  and \(items.count - 3) more") }
     }
 
     func suggestions(program: String) -> [String] {

@@ -16,6 +16,7 @@ struct Checkup {
             return [.bad("settings", "\(error)", "correct it; carillon settings lists them all")]
         }
         var findings = [Finding.good("settings", "all of them can be read"), files()]
+        findings += door(settings)
         findings += await database(settings)
         findings += await ProviderCheck(settings).run()
         return findings
@@ -23,6 +24,16 @@ struct Checkup {
 
     private func files() -> Finding {
         DoctorRules.files(limits: (try? String(contentsOfFile: "/proc/self/limits", encoding: .utf8)) ?? "")
+    }
+
+    /// Nothing where the port speaks plain HTTP.
+    private func door(_ settings: Settings) -> [Finding] {
+        guard let files = DoorFiles(settings) else { return [] }
+        do throws(StartFault) {
+            return [DoctorRules.door(notAfterSeconds: try files.notAfter().secondsSince1970, now: Clocks.wallNow())]
+        } catch {
+            return [.bad("TLS", error.description, "correct it; the gateway does not start with it")]
+        }
     }
 
     private func database(_ settings: Settings) async -> [Finding] {

@@ -103,13 +103,22 @@ package enum DoctorRules {
                 subject, "\(name) is refused by the provider: \(reason)", "hand in a good one, and activate it")
         }
         guard let end else { return .good(subject, "\(name) is in use") }
+        return expiry(subject, name, end, now, remedy: "renew it at Apple, hand it in, and activate it")
+    }
+
+    /// Of the certificate with which the HTTP API's port speaks TLS.
+    package static func door(notAfterSeconds end: Int64, now: WallInstant) -> Finding {
+        expiry("TLS", "the certificate of the HTTP port", end, now, remedy: "renew it, and start the gateway again")
+    }
+
+    private static func expiry(
+        _ subject: String, _ name: String, _ end: Int64, _ now: WallInstant, remedy: String
+    ) -> Finding {
         let left = end - now.secondsSince1970
         let days = left / 86_400
-        guard left > 0 else {
-            return .bad(subject, "\(name) has expired", "renew it at Apple, hand it in, and activate it")
-        }
+        guard left > 0 else { return .bad(subject, "\(name) has expired", remedy) }
         return days < daysBeforeExpiry
-            ? .note(subject, "\(name) expires in \(days) days", "renew it at Apple, hand it in, and activate it")
+            ? .note(subject, "\(name) expires in \(days) days", remedy)
             : .good(subject, "\(name) is in use, and valid for \(days) days")
     }
 
