@@ -60,9 +60,10 @@ extension BadInput {
         broadcast("data in a list", #""notification": {"body": "B"}, "data": []"#, .wrongType, at: "/data"),
         broadcast(
             "data of Apple's", #""notification": {"body": "B"}, "data": {"aps": 1}"#, .reservedKey, at: "/data/aps"),
-        broadcast(
-            "data of Google's", #""notification": {"body": "B"}, "data": {"google.x": 1}"#, .reservedKey,
-            at: "/data/google.x"),
+        message(
+            "data of Google's",
+            #"{"audience": {"all": true, "providers": ["fcm"]}, "notification": {"body": "B"}, "data": {"google.x": 1}}"#,
+            .reservedKey, at: "/data/google.x"),
         broadcast(
             "an unknown push type", #""badge": 1, "options": {"push_type": "loud"}"#, .invalidValue,
             at: "/options/push_type"),
