@@ -66,7 +66,9 @@ struct DoctorTests {
 
     @Test(
         "of a certificate: expired is bad, about to expire is noted",
-        arguments: [(-1, Finding.Level.bad), (0, .bad), (1, .note), (29 * 86_400, .note), (30 * 86_400, .good)])
+        arguments: [
+            (-1 as Int64, Finding.Level.bad), (0, .bad), (1, .note), (29 * 86_400, .note), (30 * 86_400, .good),
+        ])
     func certificate(secondsLeft: Int64, level: Finding.Level) {
         let finding = DoctorRules.credential(
             "app garden", "apns production certificate 7", notAfterSeconds: Self.noon.secondsSince1970 + secondsLeft,
