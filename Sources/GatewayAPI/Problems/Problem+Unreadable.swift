@@ -21,8 +21,8 @@ extension Problem {
     private static func sentence(_ error: HTTPParserError) -> String {
         switch error {
         case .invalidMethod, .invalidConstant, .invalidVersion, .paused:
-            "A request begins with a method in capitals, a path without blanks, and HTTP/1.1. Neither TLS nor HTTP/2 is "
-                + "spoken here."
+            "A request begins with a method in capitals, a path without blanks, and HTTP/1.1. HTTP/2 is not spoken here, "
+                + "nor TLS on a plain port."
         case .invalidURL:
             "The path has characters that can't stand there. Encode names as UTF-8, percent-encoded once."
         case .invalidHeaderToken, .lfExpected:
