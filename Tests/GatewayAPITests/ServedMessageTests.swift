@@ -67,22 +67,20 @@ struct ServedMessageTests {
 
     @Test(
         "may have what only FCM refuses, where the app has nobody there",
-        arguments: [
-            #""data": {"from": "x"}"#, #""data": {"message_type": "x"}"#, #""data": {"notification": "x"}"#,
-            #""data": {"google.a": "x"}"#, #""data": {"gcm.notification.x": "x"}"#,
-        ])
-    func reservedNames(members: String) async throws {
+        arguments: ["from", "message_type", "notification", "google.a", "gcm.notification.x"])
+    func reservedNames(name: String) async throws {
         try await withGateway { world in
             let app = try await world.makeApp()
             let path = app + "/messages"
+            let members = #""data": {"\#(name)": "x"}"#
             let message = Self.message(members)
             // Nobody yet: everybody may come.
-            try await world.refuse(.reservedKey, "POST", path, message)
+            try await world.refuse(.reservedKey, "POST", path, message, pointer: "/data/\(name)")
             try await world.expect(201, "PUT", app + "/devices/phone", Self.apple)
             let key = ["Idempotency-Key: before-fcm"]
             let first = try await world.expect(202, "POST", path, message, headers: key)
             try await world.expect(201, "PUT", app + "/devices/other", Self.google)
-            try await world.refuse(.reservedKey, "POST", path, message)
+            try await world.refuse(.reservedKey, "POST", path, message, pointer: "/data/\(name)")
             try await world.expect(202, "POST", path, Self.message(members, #""all": true, "providers": ["apns"]"#))
             let again = try await world.expect(202, "POST", path, message, headers: key)
             #expect(again.body == first.body)
@@ -109,7 +107,9 @@ struct ServedMessageTests {
             try await world.expect(201, "PUT", app + "/devices/phone", Self.google)
             let data = #""data": {"from": "x"}"#
             try await world.expect(202, "POST", path, Self.message(data, #""tokens": [\#(Self.apple)]"#))
-            try await world.refuse(.reservedKey, "POST", path, Self.message(data, #""tokens": [\#(Self.google)]"#))
+            try await world.refuse(
+                .reservedKey, "POST", path, Self.message(data, #""tokens": [\#(Self.google)]"#),
+                pointer: "/data/from")
         }
     }
 
@@ -123,7 +123,7 @@ struct ServedMessageTests {
             let message = Self.message(#""data": {"k": "\#(String(repeating: "x", count: 4_000))"}"#)
             try await world.expect(202, "POST", path, message)
             try await world.expect(201, "PUT", app + "/devices/other", Self.google)
-            try await world.refuse(.payloadTooLarge, "POST", path, message)
+            try await world.refuse(.payloadTooLarge, "POST", path, message, pointer: "")
         }
     }
 
