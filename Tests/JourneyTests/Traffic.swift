@@ -202,7 +202,11 @@ extension Traffic {
             try await readPage(0)
             return state.withLock { $0.feed.count } == before && before >= whole.count
         }
-        #expect(state.withLock { $0.feed }.map(\.asOlderOnesTell) == whole.map(\.asOlderOnesTell))
+        let read = state.withLock { $0.feed }
+        #expect(read.count == whole.count)
+        // Thousands of entries: the first that differs tells enough.
+        let differs = zip(read, whole).first { $0.asOlderOnesTell != $1.asOlderOnesTell }
+        #expect(differs.map { "\($0), \($1)" } == nil)
     }
 }
 
