@@ -20,6 +20,8 @@ package struct APIKeyRecord: Equatable, Sendable {
     package let id: Int64
     /// The slug of the app whose it is; nil: of all.
     package let app: String?
+    /// Another app may have that slug later.
+    package let appID: AppID?
     package let name: String
     /// In the order of `APIScope.allCases`.
     package let scopes: [APIScope]
@@ -31,11 +33,12 @@ package struct APIKeyRecord: Equatable, Sendable {
     package let lastUsedAt: WallInstant?
 
     package init(
-        id: Int64, app: String?, name: String, scopes: [APIScope], hint: String, createdAt: WallInstant,
+        id: Int64, app: String?, appID: AppID?, name: String, scopes: [APIScope], hint: String, createdAt: WallInstant,
         expiresAt: WallInstant?, lastUsedAt: WallInstant?
     ) {
         self.id = id
         self.app = app
+        self.appID = appID
         self.name = name
         self.scopes = scopes
         self.hint = hint

@@ -8,10 +8,14 @@ package struct KeyStore: Sendable {
 
     let pool: PostgresPool
 
-    /// nil: there are as many as there may be. Throws `.conflict(.keyNameTaken)` where there is one of that name.
+    /// nil: there are as many as there may be, or the maker is gone (`lives` tells). Throws `.conflict(.keyNameTaken)` where
+    /// there is one of that name.
     ///
     /// - Parameter app: whose it is; nil: of all.
-    package func create(_ key: NewAPIKey, app: AppID?) async throws(StoreFault) -> APIKeyRecord? {
+    /// - Parameter maker: the key that makes it, which it does not outlive; nil: the operator's.
+    package func create(
+        _ key: NewAPIKey, app: AppID?, maker: Int64? = nil
+    ) async throws(StoreFault) -> APIKeyRecord? {
         let query = Query(KeySQL.create) {
             $0.int64(app?.value)
             $0.text(key.name)
@@ -20,6 +24,7 @@ package struct KeyStore: Sendable {
             $0.text(key.hint)
             $0.instant(key.expiresAt)
             $0.int64(Int64(Self.keysMax))
+            $0.int64(maker)
         }
         return try await translating { () throws(PostgresError) in
             let rows = try await pool.run(query)
@@ -51,6 +56,12 @@ package struct KeyStore: Sendable {
         return try await translating { () throws(PostgresError) in try await pool.run(query).affectedRows == 1 }
     }
 
+    /// Whether the key is still there, and has not expired: asked anew, for what outlasts a moment.
+    package func lives(_ id: Int64) async throws(StoreFault) -> Bool {
+        let query = Query(KeySQL.lives) { $0.int64(id) }
+        return try await translating { () throws(PostgresError) in try await pool.read(query).bool(0, 0) }
+    }
+
     /// nil: no such key, or it has expired, or its app is deleted.
     package func find(sha256: [UInt8]) async throws(StoreFault) -> APIKeyRecord? {
         let query = Query(KeySQL.find) { $0.bytes(sha256) }
@@ -65,7 +76,8 @@ extension APIKeyRecord {
     fileprivate init(reading rows: ResultSet, row: Int) throws(PostgresError) {
         let words = try rows.textArray(row, 3)
         self.init(
-            id: try rows.int64(row, 0), app: try rows.textOrNil(row, 1), name: try rows.text(row, 2),
+            id: try rows.int64(row, 0), app: try rows.textOrNil(row, 1),
+            appID: try rows.int64OrNil(row, 8).map { AppID($0) }, name: try rows.text(row, 2),
             // A scope that a later program made opens nothing here.
             scopes: APIScope.allCases.filter { words.contains($0.rawValue) }, hint: try rows.text(row, 4),
             createdAt: try rows.instant(row, 5), expiresAt: try rows.instantOrNil(row, 6),

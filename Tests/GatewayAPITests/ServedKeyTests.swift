@@ -132,6 +132,47 @@ struct ServedKeyTests {
         }
     }
 
+    @Test("of a deleted app don't open the next one of its slug")
+    func nextOfTheSlug() async throws {
+        try await withGateway { world in
+            let app = try await world.makeApp()
+            let key = try await make(world, app + "/keys", #""devices", "keys""#).key
+            #expect(try await status(world, "GET", app + "/devices", key) == 200)
+            try await world.expect(202, "DELETE", app)
+            try await world.makeApp()
+            #expect(try await status(world, "GET", app + "/devices", key) == 401)
+            let child = #"{"name": "child", "scopes": ["devices"]}"#
+            #expect(try await status(world, "POST", app + "/keys", key, child) == 401)
+            #expect(try await world.expect(200, "GET", app + "/keys").member("items")?.array?.isEmpty == true)
+        }
+    }
+
+    @Test("make keys that live no longer than they do, and none once they are revoked elsewhere")
+    func successors() async throws {
+        try await withGateway { world in
+            let app = try await world.makeApp()
+            let end = "2099-01-01T00:00:00Z"
+            let maker = try await make(
+                world, app + "/keys", #""devices", "keys""#, name: "maker", members: #", "expires_at": "\#(end)""#)
+            func child(_ name: String, _ members: String = "") async throws -> WireReply {
+                let body = #"{"name": "\#(name)", "scopes": ["devices"]\#(members)}"#
+                return try await world.call("POST", app + "/keys", body, key: maker.key)
+            }
+            for (name, asked) in [("endless", ""), ("later", #", "expires_at": "2199-01-01T00:00:00Z""#)] {
+                let made = try await child(name, asked)
+                #expect(try made.member("expires_at")?.string?.hasPrefix("2099-01-01") == true, "\(made.text)")
+            }
+            let sooner = try await child("sooner", #", "expires_at": "2098-01-01T00:00:00Z""#)
+            #expect(try sooner.member("expires_at")?.string?.hasPrefix("2098") == true)
+            // Another process revokes it: this one remembers it for a moment.
+            try await world.pool.script("DELETE FROM api_keys WHERE id = \(maker.id)")
+            let late = try await child("late")
+            #expect(late.status == 401, "\(late.text)")
+            let names = try await world.expect(200, "GET", app + "/keys").member("items")?.array
+            #expect(names?.count == 3)
+        }
+    }
+
     @Test("can't make keys that open more than they do")
     func noClimbing() async throws {
         try await withGateway { world in

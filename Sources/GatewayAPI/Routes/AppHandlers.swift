@@ -10,6 +10,7 @@ struct AppHandlers: Sendable {
     /// The app that the path names.
     func app(of call: Call) async throws(Problem) -> AppRecord {
         guard AppRequest.isSlug(call.app), let app = try await find(call.app) else { throw .unknownApp }
+        try call.caller.check(app.id)
         return app
     }
 

@@ -41,14 +41,25 @@ struct KeyHandlers: Sendable {
             name: request.name, scopes: request.scopes, sha256: Hashes.sha256(Array(text.utf8)),
             hint: String(text.suffix(APIKeyText.hintCharacters)), expiresAt: request.expiresAt)
         let made: APIKeyRecord?
-        do { made = try await store.create(key, app: app) } catch { throw Problem(error, .isIdempotent) }
+        do { made = try await store.create(key, app: app, maker: call.caller.key) } catch {
+            throw Problem(error, .isIdempotent)
+        }
         guard let made else {
+            // What is remembered of keys opens a moment longer; what they make lasts.
+            if let maker = call.caller.key, try await !isAlive(maker) {
+                ring.forget()
+                throw Problem(.unauthorized, "This API key is not valid here: it was revoked, or has expired.")
+            }
             throw Problem(
                 .tooManyKeys, "There are \(KeyStore.keysMax) keys already. Revoke those that nobody uses any more.")
         }
         // It may have been tried before it was there.
         ring.forget()
         return Answer(.created, KeyAnswer.body(made, key: text), headers: [(.cacheControl, "no-store")])
+    }
+
+    private func isAlive(_ key: Int64) async throws(Problem) -> Bool {
+        do { return try await store.lives(key) } catch { throw Problem(error, .reads) }
     }
 
     func delete(_ call: Call) async throws(Problem) -> Answer {

@@ -72,7 +72,7 @@ package final class KeyRing: Sendable {
         }
         let record: APIKeyRecord?
         do { record = try await store.find(sha256: sha256) } catch { throw Problem(error, .reads) }
-        let caller = record.map { Caller(app: $0.app, scopes: $0.scopes) }
+        let caller = record.map { Caller($0) }
         var until = now + Self.rememberedFor
         if let end = record?.expiresAt { until = min(until, end) }
         let entry = Remembered(caller: caller, until: until)

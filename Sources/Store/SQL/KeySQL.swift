@@ -4,17 +4,21 @@ import Postgres
 enum KeySQL {
     // In the order of `APIKeyRecord.init(reading:row:)`.
     private static let columns = """
-        k.id, (SELECT slug FROM apps WHERE id = k.app_id), k.name, k.scopes, k.hint, k.created_at, k.expires_at, k.last_used_at
+        k.id, (SELECT slug FROM apps WHERE id = k.app_id), k.name, k.scopes, k.hint, k.created_at, k.expires_at, k.last_used_at,
+        k.app_id
         """
 
-    /// $1 app (null: of all), $2 name, $3 scopes, $4 SHA-256, $5 hint, $6 expiry, $7 how many there may be. No row: there
-    /// are as many. Two at once may both be the last.
+    /// $1 app (null: of all), $2 name, $3 scopes, $4 SHA-256, $5 hint, $6 expiry, $7 how many there may be, $8 the key that
+    /// makes it (null: the operator's). It lives no longer than its maker. No row: there are as many, or its maker is gone.
+    /// Two at once may both be the last.
     static let create = Statement(
         "key_create",
         """
         INSERT INTO api_keys AS k (app_id, name, scopes, sha256, hint, expires_at)
-        SELECT $1, $2, $3, $4, $5, $6
+        SELECT $1, $2, $3, $4, $5, least($6, (SELECT expires_at FROM api_keys WHERE id = $8))
         WHERE (SELECT count(*) FROM api_keys WHERE app_id IS NOT DISTINCT FROM $1) < $7
+            AND ($8 IS NULL OR EXISTS (
+                SELECT FROM api_keys WHERE id = $8 AND (expires_at IS NULL OR expires_at > clock_timestamp()) FOR SHARE))
         RETURNING \(columns)
         """)
 
@@ -28,6 +32,14 @@ enum KeySQL {
     /// $1 id, $2 app (null: of all).
     static let delete = Statement(
         "key_delete", "DELETE FROM api_keys WHERE id = $1 AND app_id IS NOT DISTINCT FROM $2")
+
+    /// $1 id. Whether the key is still there, and has not expired.
+    static let lives = Statement(
+        "key_lives",
+        """
+        SELECT EXISTS (
+            SELECT FROM api_keys WHERE id = $1 AND (expires_at IS NULL OR expires_at > clock_timestamp()))
+        """)
 
     /// $1 SHA-256. A key of a deleted app opens nothing. Its use is noted once a minute at most: every request asks.
     static let find = Statement(
