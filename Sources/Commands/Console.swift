@@ -2,9 +2,9 @@ import Foundation
 
 /// What a person at a terminal reads. The only place that writes to standard output and standard error.
 package enum Console {
-    /// A line of the answer that was asked for.
+    /// A line of the answer that was asked for. What others wrote into it moves no cursor.
     package static func say(_ line: String) {
-        FileHandle.standardOutput.write(Data((line + "\n").utf8))
+        write(Array((TerminalText.clean(line) + "\n").utf8))
     }
 
     /// Bytes of the answer, as they are.
@@ -14,12 +14,13 @@ package enum Console {
 
     /// Why the program can't go on, in one line.
     package static func complain(_ line: String) {
-        FileHandle.standardError.write(Data(("carillon: " + line + "\n").utf8))
+        let clean = TerminalText.clean(line)
+        FileHandle.standardError.write(Data(("carillon: " + clean + "\n").utf8))
     }
 
     /// What is said beside the answer: progress, and hints.
     package static func remark(_ line: String) {
-        FileHandle.standardError.write(Data((line + "\n").utf8))
+        FileHandle.standardError.write(Data((TerminalText.clean(line) + "\n").utf8))
     }
 
     /// Whether remarks are read on a terminal, which can draw over what was drawn.
@@ -73,7 +74,7 @@ struct TextTable {
 
     init(_ titles: String...) { rows = [titles] }
 
-    mutating func add(_ cells: String...) { rows.append(cells) }
+    mutating func add(_ cells: String...) { rows.append(cells.map { TerminalText.clean($0) }) }
 
     var isEmpty: Bool { rows.count == 1 }
 

@@ -162,10 +162,10 @@ private struct FileChunks: AsyncSequence, Sendable {
 }
 
 extension JSONValue {
-    /// A member's string, or what is shown where there is none.
+    /// A member's string as a terminal may be given it, or what is shown where there is none.
     func shown(_ name: String) -> String {
         switch object?[name] {
-        case .string(let text)?: text
+        case .string(let text)?: TerminalText.clean(text)
         case .number(let number)?: number.integer.map(String.init) ?? String(number.double)
         case .bool(let claim)?: claim ? "yes" : "no"
         default: "-"

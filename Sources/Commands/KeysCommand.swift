@@ -10,7 +10,7 @@ package struct KeysCommand: AsyncParsableCommand {
             A key opens one app, or all of them, and there what its scopes say: \(scopeWords).
 
             carillon keys create backend --app garden --scopes devices,messages,feedback
-            carillon keys create newsroom --app garden --scopes broadcast
+            carillon keys create newsroom --app garden --scopes broadcast,messages
             carillon keys list --app garden
             carillon keys revoke 3 --app garden
             """,

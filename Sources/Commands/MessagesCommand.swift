@@ -94,7 +94,9 @@ package struct MessagesCommand: AsyncParsableCommand {
                         failure.shown("state"), failure.shown("reason"), failure.shown("attempts"),
                         failure.shown("at"))
                 }
-                table.isEmpty ? Console.remark("Every push that has ended was accepted.") : table.say()
+                let isFiltered = state != nil || reason != nil
+                let none = isFiltered ? "No push ended so." : "Every push that has ended was accepted."
+                table.isEmpty ? Console.remark(none) : table.say()
             }
         }
     }

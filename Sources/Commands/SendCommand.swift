@@ -44,8 +44,14 @@ package struct SendCommand: AsyncParsableCommand {
                 return
             }
             let client = try app.gateway.client()
-            if let testTo { try await test(on: testTo, content, client) }
             let asked = whole.first { $0.name == "audience" }?.value.object
+            if let testTo {
+                // Before anything is sent.
+                guard yes || Console.isInteractive else {
+                    throw CommandFault(.usage, "nobody is here to answer after the test; --yes goes on without asking")
+                }
+                try await test(on: testTo, content, client)
+            }
             if testTo != nil || AudienceOptions.isDescribed(asked) {
                 let words = String(decoding: JSONValue.object(asked ?? JSONObject()).bytes, as: UTF8.self)
                 try confirm("Send to \(words) of \(try app.slug())?", yes)

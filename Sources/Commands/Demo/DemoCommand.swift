@@ -66,6 +66,7 @@ package struct DemoCommand: AsyncParsableCommand {
 
     private func headline(_ text: String) {
         narrator.say("")
-        narrator.say(!json && Console.isColoured ? "\u{1b}[1m\(text)\u{1b}[0m" : text)
+        guard !json, Console.isColoured else { return narrator.say(text) }
+        Console.write(Array("\u{1b}[1m\(text)\u{1b}[0m\n".utf8))
     }
 }

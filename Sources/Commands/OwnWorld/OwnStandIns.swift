@@ -18,6 +18,8 @@ struct OwnStandIns: Sendable {
 
     init(_ folder: OwnFolder, _ children: ChildPrograms) async throws {
         let identities = folder.file("stand-in")
+        // One that was killed has left its own.
+        try? FileManager.default.removeItem(atPath: identities + "/ready.json")
         let child = try children.start(
             "stand-ins", ["simulate", "--identity-dir", identities, "--sandbox-port", "0"], [:], in: folder)
         let found = try await children.wait(for: child) { () -> JSONObject? in
