@@ -23,11 +23,26 @@ struct PrivateServerTests {
             #expect(try await answers(adopted))
             #expect(await successor.processID == first)
             await successor.stop()
-            #expect(TestFolder.postmaster(folder) == nil)
             // Another one never started anything, and stops nothing.
-            _ = try await server.start()
             await PrivateServer(dataFolder: folder).stop()
             #expect(TestFolder.postmaster(folder) != nil)
+        }
+    }
+
+    @Test("is stopped by the last of those who use it, and by nobody before")
+    func lastOneOut() async throws {
+        try await withOwnServer { server, settings, folder in
+            let process = try #require(await server.processID)
+            let second = PrivateServer(dataFolder: folder)
+            _ = try await second.start()
+            #expect(await second.processID == process)
+            await second.stop()
+            #expect(try await answers(settings) && TestFolder.postmaster(folder) == process)
+            _ = try await second.start()
+            await server.stop()
+            #expect(try await answers(settings) && TestFolder.postmaster(folder) == process)
+            await second.stop()
+            #expect(TestFolder.postmaster(folder) == nil)
         }
     }
 

@@ -5,6 +5,7 @@ import Reactor
 package actor PrivateServer {
     private let dataFolder: String
     private var running: ServerStarter.Running?
+    private var use: ServerUse?
 
     /// - Parameter dataFolder: any path; made where it is absent. The server's files lie in its folder `postgres`.
     package init(dataFolder: String) { self.dataFolder = dataFolder }
@@ -23,22 +24,33 @@ package actor PrivateServer {
         // Our child, killed by somebody: as a zombie it would pass for a running server.
         if let running { _ = ChildProcess.reap(running.process) }
         let dataFolder = self.dataFolder
-        let running = try await PrivateServer.blocking { () throws(PrivateServerError) in
-            try ServerStarter(dataFolder: dataFolder).start()
+        let existing = use
+        let (running, use) = try await PrivateServer.blocking { () throws(PrivateServerError) in
+            let starter = try ServerStarter(dataFolder: dataFolder)
+            guard let existing else {
+                let use = try ServerUse(starter.folder.users)
+                return (try starter.start(), use)
+            }
+            return (try starter.start(), existing)
         }
         self.running = running
+        self.use = use
         return PostgresSettings(socketFolder: running.socketFolder, user: "carillon", database: "carillon")
     }
 
-    /// Stops the server that `start()` has started or adopted; otherwise does nothing.
+    /// Stops the server that `start()` has started or adopted, unless another process uses it; otherwise does nothing.
     package func stop() async {
-        guard let running else { return }
+        guard let running, let use else { return }
         self.running = nil
+        self.use = nil
+        guard use.isLast() else { return }
         let dataFolder = self.dataFolder
         // Where the lock can't be taken another process is at it: the server is theirs.
         _ = try? await PrivateServer.blocking { () throws(PrivateServerError) in
             try ServerStarter(dataFolder: dataFolder).stop(running)
         }
+        // Until here whoever comes waits.
+        withExtendedLifetime(use) {}
     }
 
     /// Starts the server again whenever it has died (killed for its memory, say). Returns when stopped or cancelled.

@@ -9,6 +9,7 @@ struct ServerFolder: Sendable {
     var entry: String { dataFolder + "/postgres" }
     var log: String { dataFolder + "/postgres.log" }
     private var lock: String { dataFolder + "/postgres.lock" }
+    var users: String { dataFolder + "/postgres.users" }
 
     init(dataFolder: String) throws(PrivateServerError) {
         try Files.makeFolders(dataFolder, mode: 0o711)
@@ -152,7 +153,7 @@ extension ServerFolder {
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
         for byte in home.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
         let name = "/carillon-\(account.user)-" + String(hash, radix: 36)
-        for place in ["/tmp", "/var/tmp", "/dev/shm"] {
+        for place in runtimeFolder + ["/tmp", "/var/tmp", "/dev/shm"] {
             // Somebody else may sit on the name: the next one, then the next place.
             for suffix in ["", "-2", "-3"] where isOurs(place + name + suffix, account) {
                 return place + name + suffix
@@ -160,6 +161,16 @@ extension ServerFolder {
         }
         throw .folderUnusable(path: "/tmp" + name, reason: "can't be made, or belongs to another user")
     }
+
+    /// systemd's, for services that have a /tmp of their own: there nobody outside would find the socket.
+    private static var runtimeFolder: [String] {
+        guard let list = unsafe getenv("RUNTIME_DIRECTORY") else { return [] }
+        let first = unsafe String(cString: list).split(separator: ":").first.map(String.init) ?? ""
+        return first.hasPrefix("/") && first.utf8.count <= runtimeBytesMax ? [first] : []
+    }
+
+    /// What the folder's and the socket's names leave of a socket's path.
+    private static let runtimeBytesMax = 40
 
     private static func isOurs(_ folder: String, _ account: ServerAccount) -> Bool {
         if unsafe mkdir(folder, 0o700) == 0 { return (try? account.own(folder)) != nil }
