@@ -112,8 +112,8 @@ let package = Package(
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
             ],
-            // Links to docs/: what is served is what is written there.
-            resources: [.embedInCode("openapi.yaml"), .embedInCode("errors.md")], swiftSettings: house),
+            // A link to docs/: what is served is what is written there.
+            resources: [.embedInCode("openapi.yaml")], swiftSettings: house),
 
         // Annexe: the stand-ins of the providers.
         room(

@@ -17,7 +17,7 @@ package struct CarillonCommand: AsyncParsableCommand {
             wrong command line, 65 where the gateway refused, 69 where it can't be reached, 75 where later may be better, \
             77 where the key does not open this. Shell completion: carillon --generate-completion-script bash
             """,
-        subcommands: [],
+        subcommands: [ErrorsCommand.self],
         groupedSubcommands: [
             CommandGroup(
                 name: "Running",

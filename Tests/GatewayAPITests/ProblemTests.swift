@@ -105,36 +105,6 @@ struct ProblemTests {
     }
 }
 
-@Suite("docs/errors.md")
-struct ErrorPageTests {
-    private struct Entry: Equatable {
-        let code: String
-        let heading: String
-        let hasCause: Bool
-        let hasRemedy: Bool
-    }
-
-    private static var entries: [Entry] {
-        let page = String(decoding: EmbeddedDocuments.errors, as: UTF8.self)
-        return page.split(separator: "\n## ").dropFirst().map { part in
-            let lines = part.split(separator: "\n")
-            return Entry(
-                code: String(lines[0]), heading: lines.count > 1 ? String(lines[1]) : "",
-                hasCause: lines.contains { $0.hasPrefix("Cause: ") },
-                hasRemedy: lines.contains { $0.hasPrefix("Remedy: ") })
-        }
-    }
-
-    @Test("explains every code in the order of the program, with its status and title")
-    func everyCode() {
-        let expected = ProblemCode.allCases.map { code in
-            Entry(
-                code: code.rawValue, heading: "**\(code.status)** · \(code.title)", hasCause: true, hasRemedy: true)
-        }
-        #expect(Self.entries == expected)
-    }
-}
-
 @Suite("The budget for bodies")
 struct BodyBudgetTests {
     @Test("gives what there is, and takes it back")

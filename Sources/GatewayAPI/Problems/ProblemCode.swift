@@ -1,4 +1,5 @@
-/// The stable words of our refusals: published in docs/errors.md with cause and remedy, never reused for another thing.
+/// The stable words of our refusals, never reused for another thing. Cause and remedy of each stand in `ErrorPage`, which
+/// writes docs/errors.md.
 package enum ProblemCode: String, CaseIterable, Sendable {
     // The request can't be understood.
     case malformedRequest = "malformed_request"

@@ -103,7 +103,7 @@ package struct GatewayResponder: HTTPResponder {
         case .health: Answer(.ok, HealthAnswer.alive)
         case .readiness: try await readiness()
         case .contract: Answer(.ok, EmbeddedDocuments.contract, contentType: "application/yaml")
-        case .errors: Answer(.ok, EmbeddedDocuments.errors, contentType: "text/markdown; charset=utf-8")
+        case .errors: Answer(.ok, ErrorPage.bytes, contentType: "text/markdown; charset=utf-8")
         case .createApp: try await apps.create(call)
         case .listApps: try await apps.list(call)
         case .readApp: try await apps.read(call)

@@ -1,0 +1,75 @@
+extension ErrorPage {
+    /// What is said about who asks, and for what.
+    static let access = Chapter(
+        "Who asks, and for what",
+        [
+            Explanation(
+                .unauthorized,
+                cause: """
+                    the header `Authorization` is missing, stands there twice, has another scheme than Bearer, or its \
+                    key is not valid.
+                    """,
+                remedy: """
+                    send `Authorization: Bearer <key>`. Keys are made by `POST .../keys`; the operator's stands in \
+                    `CARILLON_ADMIN_KEY`, or in `admin-key` in the data folder.
+                    """),
+            Explanation(
+                .forbidden,
+                cause: """
+                    the key belongs to another app, or to one app where the route is about all of them; or it has not \
+                    the scope that the route, the audience or a scope of the key to be made asks for. The detail names \
+                    it.
+                    """,
+                remedy: "use a key that has it. Whoever has the scope `keys` makes one: `POST /v1/apps/{app}/keys`."),
+            Explanation(
+                .notFound,
+                cause: "no route has this path.",
+                remedy: "compare it with `/openapi.yaml`; a slash at the end makes another path."),
+            Explanation(
+                .methodNotAllowed,
+                cause: "the path exists, with other methods.",
+                remedy: "use one of those in the header `Allow`."),
+            Explanation(
+                .unknownApp,
+                cause: "no app has this slug.",
+                remedy: "`GET /v1/apps` lists the apps, `POST /v1/apps` makes one."),
+            Explanation(
+                .unknownDevice,
+                cause: "no installation of this name is registered with the app.",
+                remedy: "register it; check that the name is percent-encoded once."),
+            Explanation(
+                .unknownMessage,
+                cause: "the app has no message of this id.",
+                remedy: "use the id that `POST .../messages` answered, with the same app."),
+            Explanation(
+                .unknownCredential,
+                cause: "the app has no credential of this id.",
+                remedy: "`GET .../credentials` lists them."),
+            Explanation(
+                .unknownToken,
+                cause: """
+                    no live registration of the app has the token: it was never registered, was replaced or retired, or \
+                    is written in another way than its provider writes it.
+                    """,
+                remedy: "register it; `POST .../devices/lookup` tells which tokens are known."),
+            Explanation(
+                .unknownFeedback,
+                cause: "the app's feed has no entry of this id.",
+                remedy: "use the `id` of an item of `GET .../feedback`, with the same app."),
+            Explanation(
+                .unknownKey,
+                cause: "no key of the app, or among those of all apps, has this id; it may have been revoked already.",
+                remedy: "`GET .../keys` lists them."),
+            Explanation(
+                .feedbackSwept,
+                cause: """
+                    `after` is so old that retention (`CARILLON_FEEDBACK_DAYS`) took entries that came after it. Going \
+                    on from there would skip them in silence.
+                    """,
+                remedy: """
+                    start without `after`, which gives all that is kept. What is missing is told by `GET \
+                    .../devices?state=retired`, and by a look at each device that you hold for live. Read the feed more \
+                    often, or keep it for longer.
+                    """),
+        ])
+}

@@ -1,0 +1,71 @@
+extension ErrorPage {
+    /// What is said of a credential that could not be used.
+    static let credentials = Chapter(
+        "A credential that could not be used",
+        [
+            Explanation(
+                .keyIDMalformed,
+                cause: "a key id has 10 letters and digits.",
+                remedy: "take it from the file's name, `AuthKey_<key id>.p8`."),
+            Explanation(
+                .teamIDMalformed,
+                cause: "a team id has 10 letters and digits.",
+                remedy: "take it from the membership page of Apple's developer account."),
+            Explanation(
+                .keyUnreadable,
+                cause: """
+                    `p8` is not a PEM private key on the curve P-256, or the `private_key` of a service account is not \
+                    an RSA key in PEM of at least 2,048 bits.
+                    """,
+                remedy: """
+                    send the file's text as Apple gave it, with its line breaks; of a service account, the file as \
+                    Google gave it.
+                    """),
+            Explanation(
+                .certificateUnreadable,
+                cause: "no certificate with its private key was found in `pem` or `pkcs12`.",
+                remedy: "export certificate and key together."),
+            Explanation(
+                .passwordWrong,
+                cause: "the PKCS#12 file does not open with `password`.",
+                remedy: "send the password that the file was exported with."),
+            Explanation(
+                .keyDoesNotMatchCertificate,
+                cause: "the private key is another one than the certificate's.",
+                remedy: "export both from the same keychain entry."),
+            Explanation(
+                .certificateExpired,
+                cause: "its last day is over.",
+                remedy: "request a new one from Apple, or use a token key, which does not expire."),
+            Explanation(
+                .certificateNotYetValid,
+                cause: "its first day has not come, or this machine's clock is wrong.",
+                remedy: "wait, or set the clock."),
+            Explanation(
+                .environmentNotCovered,
+                cause: "a development certificate for production, or the reverse.",
+                remedy: "hand it in for the environment that it was made for."),
+            Explanation(
+                .topicNotCovered,
+                cause: """
+                    `topics` names a bundle id that the certificate does not list, with or without the suffix of a push \
+                    type (`.voip`); or the certificate is for one kind of an app's tokens alone (VoIP), and would take \
+                    the place of the one for its alerts.
+                    """,
+                remedy: """
+                    leave `topics` out; a certificate says itself which it covers. In place of a certificate for VoIP \
+                    alone hand in a universal one, or a signing key.
+                    """),
+            Explanation(
+                .certificateNamesNoTopic,
+                cause: "it is a certificate for something else than APNs.",
+                remedy: "request an Apple Push Services certificate for the app's bundle id."),
+            Explanation(
+                .tokenURIPrivate,
+                cause: "the service account's `token_uri` is not https, or leads to this machine or its network.",
+                remedy: """
+                    Google's is `https://oauth2.googleapis.com/token`. For a stand-in, let the operator set \
+                    `CARILLON_ALLOW_PRIVATE_TARGETS=true`.
+                    """),
+        ])
+}

@@ -1,0 +1,41 @@
+extension ErrorPage {
+    /// What is said where it is not the request's fault.
+    static let faults = Chapter(
+        "Not the request's fault",
+        [
+            Explanation(
+                .databaseUnavailable,
+                cause: "PostgreSQL is down, starting, or has no connection free. Nothing was changed.",
+                remedy: "repeat the request after `Retry-After`."),
+            Explanation(
+                .databaseBusy,
+                cause: "a lock or a deadline was hit. Nothing was changed.",
+                remedy: "repeat the request after `Retry-After`."),
+            Explanation(
+                .outcomeUnknown,
+                cause: "the connection to the database broke between the commit and its confirmation.",
+                remedy: """
+                    where `Retry-After` stands, repeat the request as it was: twice does no harm. Without it (a POST \
+                    without an `Idempotency-Key`), look first; a repetition may take effect a second time.
+                    """),
+            Explanation(
+                .overloaded,
+                cause: """
+                    as many request bodies are held as memory is set aside for, or as many keys are being read as may be \
+                    at once.
+                    """,
+                remedy: "repeat the request after `Retry-After`; send fewer at once."),
+            Explanation(
+                .notReady,
+                cause: "`/readyz` found the database unreachable or not migrated, or the process is stopping.",
+                remedy: "send requests to another process; see the detail."),
+            Explanation(
+                .vaultFailed,
+                cause: "a secret could not be sealed or opened: the master key is not the one that sealed it.",
+                remedy: "the operator restores the master key."),
+            Explanation(
+                .internalError,
+                cause: "something stored could not be understood, or a rule of ours was broken.",
+                remedy: "the operator finds the cause in the log; please report it."),
+        ])
+}

@@ -1,0 +1,95 @@
+extension ErrorPage {
+    /// What is said where the request could not be read.
+    static let requests = Chapter(
+        "The request can't be understood",
+        [
+            Explanation(
+                .malformedRequest,
+                cause: """
+                    what came over the connection can't be read as a request of HTTP/1.1: another protocol (TLS, \
+                    HTTP/2), a path with blanks or bytes that are not encoded, header fields that can't stand there, no \
+                    `Host` or two, lengths that contradict each other, chunks without a size; or the connection ended \
+                    before the request did. The connection ends with the answer.
+                    """,
+                remedy: "let a library write requests; the detail says what could not be read."),
+            Explanation(
+                .headersTooLarge,
+                cause: "path and header fields have more than 32 KiB together, or there are more than 100 fields.",
+                remedy: """
+                    leave out what is not meant for the gateway, cookies for instance; long lists belong into bodies.
+                    """),
+            Explanation(
+                .requestTimeout,
+                cause: """
+                    the head of a request was not whole 30 seconds after its first byte; or its body was not within 60 \
+                    seconds, or, in an import, nothing of it came for 60 seconds. Nothing of it was carried out; of an \
+                    import only what follows `resume_after` is missing. The connection ends with the answer.
+                    """,
+                remedy: "send it again; split large bodies, and look for a proxy in between that holds requests back."),
+            Explanation(
+                .malformedJSON,
+                cause: """
+                    the body is empty, ends early, or has a byte, number or escape that JSON does not allow; the detail \
+                    names the byte.
+                    """,
+                remedy: "send one JSON object as UTF-8 without a byte order mark; let a library write it."),
+            Explanation(
+                .jsonTooComplex,
+                cause: """
+                    it nests deeper than 32 levels, has more than 100,000 values, or a number of more than 64 \
+                    characters.
+                    """,
+                remedy: "flatten or split what is sent."),
+            Explanation(
+                .duplicateMember,
+                cause: "an object has two members of one name; two programs could read it differently.",
+                remedy: "name each member once."),
+            Explanation(
+                .invalidUTF8,
+                cause: "a string, or something beside the strings, has bytes that are not UTF-8.",
+                remedy: "encode the request as UTF-8."),
+            Explanation(
+                .nulCharacter,
+                cause: "a string has a NUL, which PostgreSQL can't store.",
+                remedy: "remove it."),
+            Explanation(
+                .malformedPath,
+                cause: """
+                    a path segment has a percent sign without two hexadecimal digits, a NUL, bytes that are not UTF-8, \
+                    or is `.` or `..`, which clients and proxies resolve on the way.
+                    """,
+                remedy: "encode each name as UTF-8 and percent-encode it once, the slash included (`%2F`)."),
+            Explanation(
+                .invalidQuery,
+                cause: """
+                    a query parameter is unknown to the route, stands there twice, or has a value that is not allowed.
+                    """,
+                remedy: "use the parameters that `/openapi.yaml` lists."),
+            Explanation(
+                .invalidCursor,
+                cause: "`cursor` or `after` was changed, or comes from another list.",
+                remedy: "pass `next` of the page before as it is, or start without a cursor."),
+            Explanation(
+                .invalidIdempotencyKey,
+                cause: """
+                    the header stands there twice, is empty, longer than 255 bytes, or has blanks or other characters \
+                    than visible ASCII.
+                    """,
+                remedy: "send one fresh UUID for each new request, and the same one when that request is repeated."),
+            Explanation(
+                .unsupportedEncoding,
+                cause: "the request has a `Content-Encoding`, gzip for instance.",
+                remedy: """
+                    send bodies as they are. Their `Content-Type` is not asked for: a body is read as JSON, whatever it \
+                    is called.
+                    """),
+            Explanation(
+                .bodyTooLarge,
+                cause: "the body is larger than one request may be (1 MiB unless set otherwise).",
+                remedy: "split it. Many registrations go to `devices/import`, which has no such bound."),
+            Explanation(
+                .lineTooLong,
+                cause: "a line of an import is longer than 64 KiB.",
+                remedy: "one registration per line; check that lines end with a line feed."),
+        ])
+}

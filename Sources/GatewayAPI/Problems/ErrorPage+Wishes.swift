@@ -1,0 +1,127 @@
+extension ErrorPage {
+    /// What is said where the request is understood, and asks for something that can't be.
+    static let wishes = Chapter(
+        "The request asks for something that can't be",
+        [
+            Explanation(
+                .missingMember,
+                cause: "something that has to be said is absent or null.",
+                remedy: "add the member at `pointer`."),
+            Explanation(
+                .unknownMember,
+                cause: """
+                    an object has a member that means nothing here; a misspelt one would otherwise be lost in silence.
+                    """,
+                remedy:
+                    "correct or remove the member at `pointer`. A provider's own members belong into `apns` or `fcm`."),
+            Explanation(
+                .wrongType,
+                cause: "a string where a number is expected, and the like.",
+                remedy: "send the type that the detail names."),
+            Explanation(
+                .invalidValue,
+                cause: """
+                    the type is right, the value is not: an unknown word, a number out of range, a time that is none, \
+                    characters that can't stand there.
+                    """,
+                remedy: "the detail says what is allowed."),
+            Explanation(
+                .valueTooLong,
+                cause: "a text, a list or an object is larger than what is kept of it.",
+                remedy: "shorten it; the detail names the bound."),
+            Explanation(
+                .invalidToken,
+                cause: """
+                    an APNs token that is not an even number of hexadecimal digits, often because of blanks, angle \
+                    brackets or base64; or an FCM token with blanks, line ends or other characters than visible ASCII.
+                    """,
+                remedy: """
+                    for APNs send the bytes of the device token as hexadecimal digits; for FCM the token as the library \
+                    gave it to the app. Their length is not checked: providers change it.
+                    """),
+            Explanation(
+                .kindNotAllowed,
+                cause: """
+                    a `kind` other than alert for a provider whose installations have one token for every kind of push, \
+                    as FCM's do.
+                    """,
+                remedy: "leave `kind` out; kinds are for APNs, which gives a token for each."),
+            Explanation(
+                .notSupported,
+                cause: """
+                    the member or value is part of the contract, and this version does not carry it out. Ignoring it \
+                    would do something else than was asked.
+                    """,
+                remedy: "leave it out, or use a version that has it."),
+            Explanation(
+                .tooManyTopics,
+                cause: """
+                    registrations and messages of the app name as many topics as an app may have (1,000). Each is a way \
+                    of its own for pushes; without a bound one app could slow down all.
+                    """,
+                remedy: """
+                    name bundle ids as topics, not devices or users. The other registrations of the request or import \
+                    are not touched by this.
+                    """),
+            Explanation(
+                .slugTaken,
+                cause: "another app, with another name, has this slug.",
+                remedy: "choose another slug. Making the same app twice is no error: the second answer is 200."),
+            Explanation(
+                .keyNameTaken,
+                cause: """
+                    names of keys are their own within an app, so that a request whose answer was lost makes no second \
+                    key.
+                    """,
+                remedy: """
+                    choose another name; or, where the answer was lost and the key with it, revoke that one and make it \
+                    again.
+                    """),
+            Explanation(
+                .tooManyKeys,
+                cause: """
+                    an app has a thousand keys already, or there are a thousand for all apps. Keys are for clients, not \
+                    for devices.
+                    """,
+                remedy: "revoke those that nobody uses; `last_used_at` tells."),
+            Explanation(
+                .conflict,
+                cause: "the request contradicts something that was stored meanwhile.",
+                remedy: "read what is stored, and decide again."),
+            Explanation(
+                .notARetirement,
+                cause: "an undo of an entry of the feed whose verdict is not retired.",
+                remedy: """
+                    undo the entry that retired the token; a suspected one comes back by itself when it works, or when \
+                    the app registers again.
+                    """),
+            Explanation(
+                .tokenReplaced,
+                cause: """
+                    since the token was retired, the installation registered another one of the same kind, or moved to \
+                    another topic or environment.
+                    """,
+                remedy: "none is needed: the device is reached by its new token."),
+            Explanation(
+                .tokenMoved,
+                cause: """
+                    since it was retired, another installation of the app registered the token. One token belongs to one \
+                    installation.
+                    """,
+                remedy: "`POST .../devices/lookup` tells which; remove that device first if it is the wrong one."),
+            Explanation(
+                .idempotencyMismatch,
+                cause: """
+                    a key stands for one request of an app and route for 48 hours; this request differs from it by at \
+                    least a byte.
+                    """,
+                remedy: "repeat a request exactly as it was, or take a fresh key for a new one."),
+            Explanation(
+                .backlogFull,
+                cause: "the app has as many unfinished messages as it may have; without a bound it would delay others.",
+                remedy: """
+                    wait as `Retry-After` says; join receivers of the same message in one audience; find out why \
+                    messages do not finish.
+                    """),
+        ])
+}
