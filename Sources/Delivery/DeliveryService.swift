@@ -7,7 +7,6 @@ import Store
 package struct DeliveryService: Sendable {
     package let engine: DeliveryEngine
     private let planner: Planner
-    private let planBell: Doorbell
     private let stores: Stores
     private let settings: DeliverySettings
     private let lanes: LaneKeeper
@@ -24,9 +23,8 @@ package struct DeliveryService: Sendable {
         let engine = DeliveryEngine(
             stores: stores, lanes: lanes, settings: settings, process: process, steps: steps, log: log)
         self.engine = engine
-        planBell = Doorbell()
         planner = Planner(
-            store: stores.messages, settings: settings, bell: planBell, steps: steps, log: log,
+            store: stores.messages, settings: settings, steps: steps, log: log,
             parcelsWait: { await engine.hint() })
     }
 
@@ -40,14 +38,14 @@ package struct DeliveryService: Sendable {
             group.addTask { await ringRegularly() }
             group.addTask { await keepUp() }
             await engine.run()
-            planBell.remove()
+            planner.bell.remove()
             group.cancelAll()
         }
         await lanes.drain()
     }
 
     /// A message was accepted, here or elsewhere.
-    package func messageAccepted() { planBell.ring() }
+    package func messageAccepted() { planner.bell.ring() }
 
     /// Parcels may be waiting, another process says.
     package func parcelsWait() async { await engine.hint() }
@@ -55,14 +53,14 @@ package struct DeliveryService: Sendable {
     package func credentialsChanged() async { await engine.credentialsChanged() }
 
     package func drain() async {
-        planBell.remove()
+        planner.bell.remove()
         await engine.drain()
     }
 
     /// The safety net under the signals.
     private func ringRegularly() async {
         while !Task.isCancelled {
-            planBell.ring()
+            planner.bell.ring()
             try? await Task.sleep(for: settings.dispatcher.pollEvery)
         }
     }

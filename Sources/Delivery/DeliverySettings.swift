@@ -10,6 +10,8 @@ package struct DeliverySettings: Sendable {
     package var upkeepEvery: Duration
     /// Ids read at once while an audience is cut.
     package var sliceIDsMax: Int
+    /// How many messages one process plans at once.
+    package var plannersMax: Int
     /// Pushes in a parcel: the unit of leasing and settling. Larger repeats more after a crash, smaller commits more.
     package var parcelMembersMax: Int
     /// How long a refused credential keeps its lane shut, before one more try.
@@ -19,14 +21,16 @@ package struct DeliverySettings: Sendable {
     package init(
         dispatcher: DispatcherSettings = DispatcherSettings(),
         suspicion: SuspicionRule = SuspicionRule(window: .seconds(600), shareMax: 0.2, sampleMin: 50),
-        upkeepEvery: Duration = .seconds(15), sliceIDsMax: Int = 20_000, parcelMembersMax: Int = 5_000,
-        credentialBlock: Duration = .seconds(60), retention: Retention = Retention()
+        upkeepEvery: Duration = .seconds(15), sliceIDsMax: Int = 20_000, plannersMax: Int = 3,
+        parcelMembersMax: Int = 5_000, credentialBlock: Duration = .seconds(60),
+        retention: Retention = Retention()
     ) {
-        precondition(parcelMembersMax > 0 && sliceIDsMax >= parcelMembersMax)
+        precondition(parcelMembersMax > 0 && sliceIDsMax >= parcelMembersMax && plannersMax > 0)
         self.dispatcher = dispatcher
         self.suspicion = suspicion
         self.upkeepEvery = upkeepEvery
         self.sliceIDsMax = sliceIDsMax
+        self.plannersMax = plannersMax
         self.parcelMembersMax = parcelMembersMax
         self.credentialBlock = credentialBlock
         self.retention = retention

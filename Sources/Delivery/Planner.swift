@@ -9,27 +9,41 @@ import Store
 actor Planner {
     private let store: MessageStore
     private let settings: DeliverySettings
-    private let bell: Doorbell
+    /// Rung where something may wait; others join in as long as more stands behind it.
+    nonisolated let bell = Doorbell()
     private let steps: (any StepListener)?
     private let log: Logger
     /// Told after each slice: parcels are waiting.
     private let parcelsWait: @Sendable () async -> Void
 
     init(
-        store: MessageStore, settings: DeliverySettings, bell: Doorbell, steps: (any StepListener)?, log: Logger,
+        store: MessageStore, settings: DeliverySettings, steps: (any StepListener)?, log: Logger,
         parcelsWait: @escaping @Sendable () async -> Void
     ) {
         self.store = store
         self.settings = settings
-        self.bell = bell
         self.steps = steps
         self.log = log
         self.parcelsWait = parcelsWait
     }
 
-    func run() async {
-        for await _ in bell.rings {
-            while !Task.isCancelled, await planOne() {}
+    /// Until the bell is removed.
+    func run() async { await run(beside: settings.plannersMax - 1, bell) }
+
+    /// One message after the other, the way to the disk included, is some hundred a second. Whoever finds a second one
+    /// wakes a neighbour, and that one the next: a single message, or a broadcast's slices, are one planner's work.
+    private func run(beside others: Int, _ bell: Doorbell) async {
+        let neighbour = Doorbell()
+        await withTaskGroup(of: Void.self) { group in
+            if others > 0 { group.addTask { await self.run(beside: others - 1, neighbour) } }
+            for await _ in bell.rings {
+                var found = 0
+                while !Task.isCancelled, await planOne() {
+                    found += 1
+                    if found > 1 { neighbour.ring() }
+                }
+            }
+            neighbour.remove()
         }
     }
 

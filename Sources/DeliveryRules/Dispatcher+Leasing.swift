@@ -28,6 +28,7 @@ extension Dispatcher {
             }
             guard let place = places[route.route] else { continue }
             routes[place].hasWork = route.hasOrdinary
+            if route.hasOrdinary { routes[place].workSeenAt = now }
             routes[place].hasLapsed = route.hasLapsed
             routes[place].maySweep = true
             actions.append(.resolve(route))
@@ -39,7 +40,7 @@ extension Dispatcher {
     /// Routes without work, and lanes that no route and no parcel uses, so that both lists are bounded by what is due.
     private mutating func forgetTheIdle(_ ready: Set<RouteID>) {  // lookup only
         routes.removeAll { state in
-            !state.hasWork && !state.hasLapsed && !state.isLeasing && !ready.contains(state.ready.route)
+            !state.hasWork && !state.hasLapsed && state.leasesOut == 0 && !ready.contains(state.ready.route)
         }
         var used = Set(routes.compactMap(\.lane))  // lookup only
         for run in runs { if let lane = run.lane { used.insert(lane) } }
@@ -62,9 +63,12 @@ extension Dispatcher {
     mutating func noteLeaseEnded(_ request: LeaseRequest, hasWork: Bool) {
         leasesOutstanding -= 1
         guard let place = placeOfRoute(request.route) else { return }
-        routes[place].isLeasing = false
+        routes[place].leasesOut -= 1
         switch request.scope {
-        case .ordinary: routes[place].hasWork = hasWork
+        case .ordinary:
+            if !hasWork { routes[place].smallInARow = 0 }
+            let isNews = routes[place].workSeenAt.map { $0 <= request.startedAt } ?? true
+            if hasWork || isNews { routes[place].hasWork = hasWork }
         case .lapsed: routes[place].hasLapsed = hasWork
         case .expired: routes[place].maySweep = hasWork
         }
@@ -75,6 +79,7 @@ extension Dispatcher {
         _ actions: inout [DispatchAction]
     ) {
         noteLeaseEnded(request, hasWork: true)
+        noteSize(of: parcel, request)
         var run = ParcelRun(
             parcel: parcel, leasedAt: request.startedAt, policy: settings.retry,
             isRepeatable: reading != .unrepeatable)
@@ -93,6 +98,13 @@ extension Dispatcher {
         } else {
             withdrawUnsent(positions, of: state.name, now)
         }
+    }
+
+    /// Messages to single devices come one by one: their way to the disk and back is walked side by side.
+    private mutating func noteSize(of parcel: LeasedParcel, _ request: LeaseRequest) {
+        guard let place = placeOfRoute(request.route) else { return }
+        let isSmall = parcel.memberCount <= settings.smallParcelMembersMax
+        routes[place].smallInARow = isSmall ? min(routes[place].smallInARow + 1, settings.leasesPerRouteMax) : 0
     }
 
     /// Leased, but not to be sent from here: back through the one settle.
@@ -128,10 +140,11 @@ extension Dispatcher {
         if let lastServed { start = routes.firstIndex { lastServed < $0.ready.app } ?? 0 }
         for offset in 0..<routes.count where leasesOutstanding < settings.leasesMax {
             let place = (start + offset) % routes.count
-            guard !routes[place].isLeasing else { continue }
-            if routes[place].hasWork && laneHasRoom(routes[place].lane) {
+            let route = routes[place]
+            guard route.leasesOut < route.leasesMax else { continue }
+            if route.hasWork && laneHasRoom(route.lane) {
                 lease(place, .ordinary, now, &actions)
-            } else if routes[place].maySweep && routes[place].isResolved && !laneCanSend(routes[place].lane) {
+            } else if route.maySweep && route.leasesOut == 0 && route.isResolved && !laneCanSend(route.lane) {
                 // A route that was just found waits for its lane: a sweep would only stand before its first parcel.
                 routes[place].maySweep = false
                 lease(place, .expired, now, &actions)
@@ -142,7 +155,7 @@ extension Dispatcher {
     private mutating func lease(
         _ place: Int, _ scope: LeaseScope, _ now: MonotonicInstant, _ actions: inout [DispatchAction]
     ) {
-        routes[place].isLeasing = true
+        routes[place].leasesOut += 1
         leasesOutstanding += 1
         lastServed = routes[place].ready.app
         let lane = scope == .expired ? nil : routes[place].lane
@@ -151,7 +164,7 @@ extension Dispatcher {
     }
 
     func mayLeaseLapsed(_ route: RouteState) -> Bool {
-        route.hasLapsed && !route.isLeasing && laneCanSend(route.lane)
+        route.hasLapsed && route.leasesOut == 0 && laneCanSend(route.lane)
     }
 
     private func laneCanSend(_ key: LaneKey?) -> Bool {

@@ -106,9 +106,16 @@ struct RouteState: Sendable {
     var hasWork: Bool
     /// The same of parcels that travel alone.
     var hasLapsed: Bool
-    var isLeasing = false
+    /// Calls for its parcels on their way.
+    var leasesOut = 0
+    /// Small parcels that came one after the other, counted up to `leasesPerRouteMax`.
+    var smallInARow = 0
+    /// When a poll saw due parcels last: what was asked before knows nothing of these.
+    var workSeenAt: MonotonicInstant?
     /// Where the lane can't send: one look a poll for parcels that expired meanwhile.
     var maySweep = false
+    /// A single message is one call; each that follows lets one more be out.
+    var leasesMax: Int { max(1, smallInARow) }
 }
 
 struct LaneState: Sendable {

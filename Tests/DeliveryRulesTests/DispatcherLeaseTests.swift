@@ -221,3 +221,75 @@ struct DispatcherSecondLeaseTests {
         #expect(own.map(\.name.epoch) == [2])
     }
 }
+
+@Suite("A dispatcher with messages to single devices")
+struct DispatcherSmallParcelTests {
+    /// Leases a parcel of so many members with the oldest call that is out, and has it settled.
+    private func bring(
+        _ number: Int64, members: Int = 1, of calls: inout [LeaseRequest], in bench: inout DispatcherBench
+    ) {
+        let standing = [MemberStanding](repeating: .present, count: members)
+        let parcel = ParcelRunSamples.parcel(standing, id: number)
+        calls += bench.tell(.leased(parcel, asked: calls.removeFirst(), .repeatable)).leaseRequests
+    }
+
+    private var settings: DispatcherSettings {
+        var settings = DispatcherBench.settings
+        settings.laneMembersMax = 1_000
+        settings.membersMax = 1_000
+        settings.leasesPerRouteMax = 3
+        settings.smallParcelMembersMax = 2
+        return settings
+    }
+
+    @Test("asks for one more at a time, up to its bound, as long as small ones come")
+    func widens() {
+        var bench = DispatcherBench(settings: settings)
+        var calls = bench.find([DispatcherBench.route(7)]).leaseRequests
+        #expect(calls.count == 1)
+        var out: [Int] = []
+        for number in 1...5 {
+            bring(Int64(number), of: &calls, in: &bench)
+            // What has room for another call shows it with the next event.
+            calls += bench.tell(.timer).leaseRequests
+            out.append(calls.count)
+        }
+        #expect(out == [1, 2, 3, 3, 3])
+    }
+
+    @Test("asks for one at a time where large ones come")
+    func large() {
+        var bench = DispatcherBench(settings: settings)
+        var calls = bench.find([DispatcherBench.route(7)]).leaseRequests
+        for number in 1...3 {
+            bring(Int64(number), members: 3, of: &calls, in: &bench)
+            calls += bench.tell(.timer).leaseRequests
+            #expect(calls.count == 1)
+        }
+    }
+
+    @Test("asks for one at a time again after a call that brought nothing")
+    func narrows() {
+        var bench = DispatcherBench(settings: settings)
+        var calls = bench.find([DispatcherBench.route(7)]).leaseRequests
+        for number in 1...3 {
+            bring(Int64(number), of: &calls, in: &bench)
+            calls += bench.tell(.timer).leaseRequests
+        }
+        #expect(calls.count == 3)
+        while !calls.isEmpty { calls += bench.tell(.leasedNothing(calls.removeFirst())).leaseRequests }
+        bench.now = bench.now + .seconds(5)
+        #expect(bench.find([DispatcherBench.route(7)]).leaseRequests.count == 1)
+        #expect(bench.tell(.timer).leaseRequests.isEmpty)
+    }
+
+    @Test("believes a poll that looked after the call that brought nothing")
+    func pollAfterCall() {
+        var bench = DispatcherBench(settings: settings)
+        let early = bench.find([DispatcherBench.route(7)]).leaseRequests[0]
+        bench.now = bench.now + .milliseconds(1)
+        bench.tell(.hint)
+        bench.tell(.polled([DispatcherBench.route(7)]))
+        #expect(bench.tell(.leasedNothing(early)).leaseRequests.count == 1)
+    }
+}
