@@ -105,8 +105,8 @@ enum House {
             [
                 "PushModel", "JSON", "Encodings", "Calendar", "DeliveryRules", "APNs", "FCM", "Reactor", "Delivery",
                 "GatewayAPI",
-                "ArgumentParser", "AsyncHTTPClient", "NIOCore", "NIOSSL", "Foundation", "Synchronization",
-                "UnixSignals",
+                "ArgumentParser", "AsyncHTTPClient", "NIOCore", "NIOPosix", "NIOSSL", "Foundation",
+                "Synchronization", "UnixSignals",
             ]),
         Room(
             "Gateway", .roof,

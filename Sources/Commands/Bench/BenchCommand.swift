@@ -7,11 +7,13 @@ package struct BenchCommand: AsyncParsableCommand {
         discussion: """
             carillon bench latency
             carillon bench latency --pushes 1000 --json
+            carillon bench broadcast --devices 1000000
+            carillon bench register
 
             Each measurement starts a gateway, a PostgreSQL and stand-ins of its own, and ends them. Compare figures of one \
             run, on a quiet machine: docs/performance.md says how they are meant.
             """,
-        subcommands: [LatencyBench.self])
+        subcommands: [LatencyBench.self, BroadcastBench.self, RegisterBench.self])
 
     package init() {}
 }

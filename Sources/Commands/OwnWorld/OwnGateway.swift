@@ -4,15 +4,21 @@ import Foundation
 struct OwnGateway: Sendable {
     let client: GatewayClient
     let keyFile: String
+    let process: Int32
+    private let dataFolder: String
 
-    init(_ folder: OwnFolder, _ standIns: OwnStandIns, port: UInt16, _ children: ChildPrograms) async throws {
+    /// - Parameter data: its folder's name; what an earlier run left there is used again.
+    init(
+        _ folder: OwnFolder, _ standIns: OwnStandIns, port: UInt16, _ children: ChildPrograms, data: String = "gateway"
+    ) async throws {
         var environment = [
-            "CARILLON_DATA_DIR": folder.file("gateway"), "CARILLON_PROVIDER_CA_FILE": standIns.authorityFile,
+            "CARILLON_DATA_DIR": folder.file(data), "CARILLON_PROVIDER_CA_FILE": standIns.authorityFile,
             "CARILLON_APNS_PRODUCTION_URL": standIns.production, "CARILLON_APNS_SANDBOX_URL": standIns.sandbox,
             "CARILLON_FCM_URL": standIns.fcm,
             // The stand-in's OAuth is on this machine.
             "CARILLON_ALLOW_PRIVATE_TARGETS": "true",
         ]
+        dataFolder = folder.file(data)
         let ready = "carillon is ready on "
         var lastWords = ""
         for attempt in [port, 0] {
@@ -26,11 +32,18 @@ struct OwnGateway: Sendable {
                 lastWords = child.lastWords
                 continue
             }
-            keyFile = folder.file("gateway") + "/admin-key"
+            keyFile = folder.file(data) + "/admin-key"
+            process = child.process.id
             let key = try text(ofFile: keyFile).prefix { !$0.isNewline }
             client = GatewayClient(base: String(line.dropFirst(ready.count)), key: String(key))
             return
         }
         throw CommandFault(.failed, "the gateway ended: \(lastWords)")
+    }
+
+    /// Of its private PostgreSQL, whose first line names it.
+    var databaseProcess: Int32? {
+        let lines = try? text(ofFile: dataFolder + "/postgres/postmaster.pid").split(separator: "\n")
+        return lines?.first.flatMap { Int32($0) }
     }
 }

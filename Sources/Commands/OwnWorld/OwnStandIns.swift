@@ -14,14 +14,17 @@ struct OwnStandIns: Sendable {
     let sandbox: String
     let fcm: String
     let authorityFile: String
+    let process: Int32
     private let ready: JSONObject
 
-    init(_ folder: OwnFolder, _ children: ChildPrograms) async throws {
+    /// - Parameter options: more for `carillon simulate`.
+    init(_ folder: OwnFolder, _ children: ChildPrograms, _ options: [String] = []) async throws {
         let identities = folder.file("stand-in")
         // One that was killed has left its own.
         try? FileManager.default.removeItem(atPath: identities + "/ready.json")
         let child = try children.start(
-            "stand-ins", ["simulate", "--identity-dir", identities, "--sandbox-port", "0"], [:], in: folder)
+            "stand-ins", ["simulate", "--identity-dir", identities, "--sandbox-port", "0"] + options, [:],
+            in: folder)
         let found = try await children.wait(for: child) { () -> JSONObject? in
             guard let data = FileManager.default.contents(atPath: identities + "/ready.json") else { return nil }
             return (try? JSONReader.read(Array(data)))?.object
@@ -31,6 +34,7 @@ struct OwnStandIns: Sendable {
             let authority = ready["ca_file"]?.string
         else { throw CommandFault(.failed, "the stand-ins ended: \(child.lastWords)") }
         self.ready = ready
+        process = child.process.id
         self.production = production
         self.sandbox = sandbox
         self.fcm = fcm

@@ -1,0 +1,83 @@
+import Foundation
+
+/// nghttp2's load generator, which sends as many requests of a push's shape to the same sink: what this machine's wire can do.
+struct ReferenceSender {
+    /// Of so many requests, without the start of the program.
+    struct Figures {
+        let requests: Int
+        let time: Duration
+        let processor: Duration
+
+        var perSecond: Double { Double(requests) / (time / .seconds(1)) }
+    }
+
+    private let program: String
+    private let arguments: [String]
+    private static let streams = 1_000
+    private static let connections = 1
+
+    /// - Parameter requests: how many different tokens there are in `folder` for it afterwards.
+    init(_ folder: OwnFolder, sink: String, requests: Int) throws(CommandFault) {
+        let places = (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin").split(separator: ":")
+        let found = places.map { $0 + "/h2load" }.first { FileManager.default.isExecutableFile(atPath: $0) }
+        guard let found else {
+            throw CommandFault(
+                .usage, "the reference is nghttp2's h2load, which is not on PATH: apt-get install nghttp2-client")
+        }
+        program = found
+        let (addresses, payload) = (folder.file("reference-uris"), folder.file("reference-payload"))
+        var lines = ""
+        for number in 1...requests { lines += "\(sink)/3/device/\(BroadcastGarden.token(number))\n" }
+        do {
+            try Data(lines.utf8).write(to: URL(filePath: addresses))
+            try Data(Self.payload.utf8).write(to: URL(filePath: payload))
+        } catch { throw CommandFault(.failed, "\(folder.path) can't be written to: \(error.localizedDescription)") }
+        arguments = [
+            "-c", String(Self.connections), "-t", "1", "-m", String(Self.streams), "-i", addresses, "-d", payload,
+            "-H", "authorization: bearer \(String(repeating: "e", count: 242))",
+            "-H", "apns-topic: \(OwnStandIns.topic)", "-H", "apns-push-type: alert", "-H", "apns-priority: 10",
+            "-H", "apns-expiration: 1893456000", "-H", "apns-id: 01920000-0000-8000-8000-000000000000",
+            "-H", "apns-collapse-id: 0192000000008000",
+        ]
+    }
+
+    /// As long as that of the broadcast.
+    private static let payload =
+        #"{"aps":{"alert":{"title":"Carillon","body":"Twelve o'clock in the garden, and the roses are in bloom"},"#
+        + #""badge":12,"sound":"default"},"article":"42","section":"weather and tides","number":"4711"}"#
+
+    /// (2N - N) / N: what the program needs to start and to read its addresses is in both, and so in neither.
+    func run(_ requests: Int) throws(CommandFault) -> Figures {
+        let one = try runOnce(requests)
+        let two = try runOnce(2 * requests)
+        guard two.time > one.time, two.processor > one.processor else {
+            throw CommandFault(.failed, "h2load took as long for \(requests) requests as for twice as many: try more")
+        }
+        return Figures(requests: requests, time: two.time - one.time, processor: two.processor - one.processor)
+    }
+
+    private func runOnce(_ requests: Int) throws(CommandFault) -> (time: Duration, processor: Duration) {
+        let process = Process()
+        process.executableURL = URL(filePath: program)
+        process.arguments = ["-n", String(requests)] + arguments
+        let output = Pipe()
+        process.standardInput = FileHandle.nullDevice
+        process.standardOutput = output
+        process.standardError = FileHandle.nullDevice
+        let before = ProcessUsage.endedChildren
+        let clock = ContinuousClock()
+        let start = clock.now
+        let text: String
+        do {
+            try process.run()
+            text = String(decoding: try output.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
+        } catch { throw CommandFault(.failed, "h2load can't be run: \(error.localizedDescription)") }
+        process.waitUntilExit()
+        let took = clock.now - start
+        guard process.terminationStatus == 0, text.contains(" \(requests) succeeded, 0 failed") else {
+            throw CommandFault(
+                .failed, "h2load ended with \(process.terminationStatus), and not every request succeeded")
+        }
+        return (took, ProcessUsage.endedChildren - before)
+    }
+}
