@@ -192,7 +192,12 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
             ]),
         suite("CommandsTests", ["Commands", "JSON"]),
-        suite("GatewayTests", ["FCM", "Gateway", "JSON", "PushModel", "Transport"]),
+        suite(
+            "GatewayTests",
+            [
+                "FCM", "Gateway", "JSON", "PushModel", "Transport",
+                .product(name: "Logging", package: "swift-log"),
+            ]),
         suite("ThreadTests", ["PushModel", "Encodings", "Postgres", "Reactor", "Signing", "TLS"]),
         suite(
             "JourneyTests",

@@ -15,7 +15,7 @@ package enum TerminalText {
         return String(clean)
     }
 
-    private static func isHostile(_ scalar: Unicode.Scalar) -> Bool {
+    package static func isHostile(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         // C0, DEL and C1; ends of lines and paragraphs; marks, embeddings, overrides and isolates of direction.
         case 0..<0x20, 0x7f..<0xa0, 0x2028, 0x2029, 0x061c, 0x200e, 0x200f, 0x202a...0x202e, 0x2066...0x2069: true

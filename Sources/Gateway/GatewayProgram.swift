@@ -40,7 +40,7 @@ package struct GatewayProgram: Sendable {
         do {
             let reader = try SettingsReader()
             let settings = try reader.read()
-            let log = LogOutput.start(level: settings.logLevel)
+            let log = LogOutput.start(settings)
             for name in reader.unknownVariables { log.warning("Unknown setting", metadata: ["name": "\(name)"]) }
             try await GatewayProgram(settings: settings, steps: steps, log: log).run()
         } catch {

@@ -1,13 +1,55 @@
+import Foundation
 import Logging
+import Reactor
+import Synchronization
 
 /// Where the log goes: standard error, one line an event. Secrets are types that can't be written out.
 enum LogOutput {
-    static func start(level: Logger.Level) -> Logger {
+    static func start(level: Logger.Level, format: LogFormat) -> Logger {
         LoggingSystem.bootstrap { label in
-            var handler = StreamLogHandler.standardError(label: label)
+            var handler = LineLogHandler(label: label, format: format) { StandardError.write($0) }
             handler.logLevel = level
             return handler
         }
         return Logger(label: "carillon")
+    }
+
+    static func start(_ settings: Settings) -> Logger { start(level: settings.logLevel, format: settings.logFormat) }
+}
+
+/// Writes each event as a `LogLine`.
+package struct LineLogHandler: LogHandler {
+    package var logLevel = Logger.Level.info
+    package var metadata: Logger.Metadata = [:]
+    package var metadataProvider: Logger.MetadataProvider?
+    private let label: String
+    private let format: LogFormat
+    private let output: @Sendable ([UInt8]) -> Void
+
+    package init(label: String, format: LogFormat, output: @escaping @Sendable ([UInt8]) -> Void) {
+        self.label = label
+        self.format = format
+        self.output = output
+    }
+
+    package subscript(metadataKey name: String) -> Logger.MetadataValue? {
+        get { metadata[name] }
+        set { metadata[name] = newValue }
+    }
+
+    package func log(event: LogEvent) {
+        var all = metadata
+        for more in [metadataProvider?.get(), event.metadata] { all.merge(more ?? [:]) { _, new in new } }
+        output(LogLine(event, label: label, metadata: all, time: Clocks.wallNow()).bytes(format))
+    }
+}
+
+/// A line stays whole, whichever threads write.
+private enum StandardError {
+    private static let turn = Mutex(())
+
+    /// Nobody is left to be told that it failed.
+    static func write(_ line: [UInt8]) {
+        turn.withLock { _ in try? FileHandle.standardError.write(contentsOf: Data(line)) }
     }
 }

@@ -13,7 +13,7 @@ struct MigrateCommand: AsyncParsableCommand {
     func run() async throws {
         do {
             let settings = try SettingsReader().read()
-            let ground = try await Ground.open(settings, log: LogOutput.start(level: settings.logLevel))
+            let ground = try await Ground.open(settings, log: LogOutput.start(settings))
             await ground.close()
             if json {
                 sayJSON(["applied": .array(ground.migrationsApplied.map { .string($0) })])

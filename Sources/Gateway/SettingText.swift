@@ -27,6 +27,13 @@ enum SettingText {
         return level
     }
 
+    static func logFormat(_ text: String) throws(SettingComplaint) -> LogFormat {
+        guard let format = LogFormat(rawValue: text) else {
+            throw SettingComplaint("must be one of \(LogFormat.allCases.map(\.rawValue).joined(separator: ", "))")
+        }
+        return format
+    }
+
     static func listenAddress(_ text: String) throws(SettingComplaint) -> ListenAddress {
         guard let (host, port) = split(text), let port else {
             throw SettingComplaint("must be host:port, such as 127.0.0.1:8080 or [::]:8080")

@@ -19,6 +19,7 @@ package struct Settings: Sendable {
     /// nil: made in `dataFolder`, where the database is the program's own.
     package var adminKey: Secret<String>?
     package var logLevel = Logger.Level.info
+    package var logFormat = LogFormat.text
     package var apnsProduction = Endpoint(host: "api.push.apple.com", port: 443)
     package var apnsSandbox = Endpoint(host: "api.sandbox.push.apple.com", port: 443)
     package var fcm = Endpoint(host: "fcm.googleapis.com", port: 443)

@@ -51,18 +51,27 @@ package struct SettingsReader: Sendable {
 
     package func read() throws(SettingsFault) -> Settings {
         var settings = Settings()
-        for setting in SettingsTable.rows {
-            guard let (text, source) = value(of: setting) else { continue }
-            do {
-                try setting.adopt(text, &settings)
-            } catch {
-                let isHidden = setting.isSecret || SettingText.hasUserinfo(text)
-                let shown = isHidden ? "" : ", not \"\(text)\""
-                throw SettingsFault("\(Self.prefix)\(setting.name) (\(source)) \(error.words)\(shown)")
-            }
-        }
+        for setting in SettingsTable.rows { try adopt(setting, &settings) }
         try checkTogether(settings)
         return settings
+    }
+
+    /// This one alone, for what logs and is no gateway.
+    package func logFormat() throws(SettingsFault) -> LogFormat {
+        var settings = Settings()
+        for setting in SettingsTable.rows where setting.name == "LOG_FORMAT" { try adopt(setting, &settings) }
+        return settings.logFormat
+    }
+
+    private func adopt(_ setting: Setting, _ settings: inout Settings) throws(SettingsFault) {
+        guard let (text, source) = value(of: setting) else { return }
+        do {
+            try setting.adopt(text, &settings)
+        } catch {
+            let isHidden = setting.isSecret || SettingText.hasUserinfo(text)
+            let shown = isHidden ? "" : ", not \"\(text)\""
+            throw SettingsFault("\(Self.prefix)\(setting.name) (\(source)) \(error.words)\(shown)")
+        }
     }
 
     /// What each setting can't know alone.

@@ -80,6 +80,9 @@ package enum SettingsTable {
         Setting("LOG_LEVEL", default: "info", "trace, debug, info, notice, warning, error or critical.") {
             text, settings throws(SettingComplaint) in settings.logLevel = try SettingText.logLevel(text)
         },
+        Setting("LOG_FORMAT", default: "text", "text, for people; or json, an object a line, for what collects logs.") {
+            text, settings throws(SettingComplaint) in settings.logFormat = try SettingText.logFormat(text)
+        },
     ]
 
     private static let providers: [Setting] = [

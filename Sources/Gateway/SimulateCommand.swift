@@ -123,6 +123,7 @@ struct SimulateCommand: AsyncParsableCommand {
     }
 
     private func simulate() async throws {
+        let log = LogOutput.start(level: .warning, format: try SettingsReader().logFormat())
         let files = SimulatorFiles(folder: identityDir)
         try files.prepare()
         let identities = try SimulatorIdentities(host: host, project: fcmProject, topics: topic)
@@ -143,7 +144,7 @@ struct SimulateCommand: AsyncParsableCommand {
             configuration: ServiceGroupConfiguration(
                 services: [.init(service: UntilAskedToStop(), successTerminationBehavior: .gracefullyShutdownGroup)],
                 gracefulShutdownSignals: [.sigterm, .sigint],
-                logger: LogOutput.start(level: .warning))
+                logger: log)
         ).run()
         files.removeReady()
         await production.stop()

@@ -41,6 +41,15 @@ struct SettingsTests {
         }
     }
 
+    @Test("say how the log is written, also to what needs nothing else that a gateway needs")
+    func logFormat() throws {
+        #expect(try read([:]).logFormat == .text)
+        #expect(try read(["CARILLON_LOG_FORMAT": "json"]).logFormat == .json)
+        let halfSet = ["CARILLON_DATABASE_URL": "postgresql://user@host/name", "CARILLON_LOG_FORMAT": "json"]
+        #expect(throws: SettingsFault.self) { try read(halfSet) }
+        #expect(try SettingsReader(environment: halfSet).logFormat() == .json)
+    }
+
     @Test("count an empty variable as absent")
     func emptyVariable() throws {
         #expect(try read(["CARILLON_LISTEN": ""]).listen.port == 8080)
@@ -61,7 +70,7 @@ struct SettingsTests {
         arguments: [
             ("LISTEN", "8080"), ("LISTEN", "host:99999"), ("LISTEN", ":8080"), ("LEASE_SECONDS", "0"),
             ("LEASE_SECONDS", "soon"),
-            ("LOG_LEVEL", "loud"), ("APNS_PRODUCTION_URL", "http://api.push.apple.com"),
+            ("LOG_LEVEL", "loud"), ("LOG_FORMAT", "JSON"), ("APNS_PRODUCTION_URL", "http://api.push.apple.com"),
             ("APNS_PRODUCTION_URL", "https://host/path"), ("SUSPECT_SHARE", "2"), ("PROVIDER_PROXY", "proxy"),
             ("BODY_BYTES", "12"),
         ])

@@ -1,0 +1,49 @@
+import Foundation
+import JSON
+import Testing
+
+extension Journeys {
+    @Suite("A gateway whose log is read by machines")
+    struct LogFormatTests {
+        @Test("writes nothing but whole objects, at every level, from its first line to its last")
+        func everyLine() async throws {
+            let live = [Device](.live, 200)
+            try await World.within(settings: ["LOG_FORMAT": "json", "LOG_LEVEL": "trace"]) { world in
+                let gateway = try await world.gateway()
+                try await gateway.api.expect(201, "POST", "/v1/apps", #"{"slug": "garden", "name": "Garden"}"#)
+                try await gateway.register(live, of: .garden)
+                let message = try await gateway.broadcast(.garden)
+                try await eventually("the log to say that pushes wait") {
+                    gateway.program.logged.contains("no usable credential")
+                }
+                try await world.activateToken(for: .garden, through: gateway)
+                #expect(try await gateway.finished(message, of: .garden).endings == ["accepted": live.count])
+                try await gateway.api.expect(404, "GET", "/v1/apps/meadow")
+                try await gateway.stopGently()
+
+                let lines = try gateway.program.logged.split(separator: "\n").map { line in
+                    try #require(try? JSONReader.read(Array(line.utf8)).object, "\(line)")
+                }
+                for line in lines {
+                    let names = line.members.map(\.name)
+                    #expect(Array(names.prefix(5)) == ["time", "level", "label", "room", "message"])
+                    #expect(line["time"]?.string?.wholeMatch(of: /[-0-9]{10}T[:0-9]{8}\.\d{3}Z/) != nil, "\(line)")
+                }
+                #expect(
+                    lines.contains { $0["message"]?.string == "Migration applied" && $0["room"]?.string == "Gateway" })
+                let refusal = lines.first { $0["code"]?.string == "unknown_app" }
+                #expect(refusal?["message"]?.string == "A request was refused")
+            }
+        }
+
+        @Test("is told in a sentence why it doesn't start")
+        func startFault() async throws {
+            try await World.within(settings: ["LOG_FORMAT": "json", "APNS_PRODUCTION_URL": "nowhere"]) { world in
+                let program = try world.start()
+                #expect(try await program.end() == .exited(1))
+                #expect(program.logged.hasPrefix("carillon: CARILLON_APNS_PRODUCTION_URL"))
+                #expect(program.logged.split(separator: "\n").count == 1)
+            }
+        }
+    }
+}
