@@ -107,7 +107,7 @@ extension DeliveryEngine {
         do { return try await shelf.message(parcel.message) } catch {
             log.warning(
                 "A message's content can't be read; its parcel goes back",
-                metadata: ["message": "\(parcel.message.value.text)", "fault": "\(error)"])
+                metadata: ["message_id": "\(parcel.message.value.text)", "fault": "\(error)"])
             return nil
         }
     }
@@ -146,11 +146,11 @@ extension DeliveryEngine {
         case .poison(let registration):
             log.error(
                 "A push ended three processes and is given up",
-                metadata: ["message": "\(message.value.text)", "registration": "\(registration.value)"])
+                metadata: ["message_id": "\(message.value.text)", "registration": "\(registration.value)"])
         case .ourFault(let reason):
             log.error(
                 "A provider found our request malformed",
-                metadata: ["message": "\(message.value.text)", "reason": "\(reason)"])
+                metadata: ["message_id": "\(message.value.text)", "reason": "\(reason)"])
         }
     }
 }

@@ -11,9 +11,12 @@ package struct LaneCredential: Sendable {
     package let id: CredentialID
     package let settings: LaneSettings
     package let reach: CredentialReach
+    /// Its slug, for the log.
+    package let app: String
 
-    package init(id: CredentialID, settings: LaneSettings, reach: CredentialReach) {
+    package init(id: CredentialID, app: String, settings: LaneSettings, reach: CredentialReach) {
         self.id = id
+        self.app = app
         self.settings = settings
         self.reach = reach
     }
@@ -38,6 +41,8 @@ package protocol LaneCredentials: Sendable {
     func providerTokenExpired(_ credential: CredentialID, generation: UInt64) async
     /// Connections that were opened before now are of no use to this credential.
     func needsNewConnections(_ credential: CredentialID) async
+    /// What people call the app, for the log.
+    func slug(of app: AppID) async -> String
     /// False where it was retired or deleted: its lane closes.
     func isActive(_ credential: CredentialID) async -> Bool
 }
@@ -73,6 +78,7 @@ package actor LaneKeeper {
     struct OpenLane: Sendable {
         let lane: Lane
         let watch: LaneWatch
+        let app: String
     }
 
     /// Whom to tell that a lane can, or can't, send; and that routes may lead elsewhere now.
@@ -99,7 +105,7 @@ package actor LaneKeeper {
         case .ready(let found): credential = found
         case .pending: return nil
         case .missing:
-            noteWaiting(route)
+            await noteWaiting(route)
             return nil
         }
         waitingRoutes.remove(route.route)
@@ -109,7 +115,8 @@ package actor LaneKeeper {
             pausedRoutes[route.route] = nil
         }
         guard let target = credential.reach.target(topic: route.topic) else {
-            pause(route.route, key, "the registrations name no topic, and the credential has several")
+            pause(
+                route.route, key, of: credential.app, "the registrations name no topic, and the credential has several")
             return nil
         }
         targets[route.route] = target
@@ -157,7 +164,7 @@ package actor LaneKeeper {
         let watch = LaneWatch(key: key, keeper: self)
         let loop = loops[Int(UInt64(bitPattern: key.credential.value) % UInt64(loops.count))]
         let lane = Lane(credential.settings, on: loop, observer: watch)
-        open.withLock { $0[key] = OpenLane(lane: lane, watch: watch) }
+        open.withLock { $0[key] = OpenLane(lane: lane, watch: watch, app: credential.app) }
         lane.warmUp()
     }
 
@@ -184,31 +191,38 @@ package actor LaneKeeper {
         case .alarm(let alarm):
             log.error(
                 "The provider's answers need attention",
-                metadata: ["credential": "\(key.credential.value)", "about": "\(alarm)"])
+                metadata: told(of: key, ["about": "\(alarm)"]))
         }
     }
 
     /// How the lane stands now, whatever words of it are still on their way.
     nonisolated func canSend(_ key: LaneKey) -> Bool? { opened(key)?.lane.canSend }
 
-    private func noteWaiting(_ route: ReadyRoute) {
+    /// With whose lane it is; of one that is closed the app isn't known any more.
+    private func told(of key: LaneKey, app: String? = nil, _ more: Logger.Metadata) -> Logger.Metadata {
+        var all = more
+        all["credential"] = "\(key.credential.value)"
+        if let app = app ?? opened(key)?.app { all["app"] = "\(app)" }
+        return all
+    }
+
+    private func noteWaiting(_ route: ReadyRoute) async {
         if waitingRoutes.count >= Self.waitingRoutesMax { waitingRoutes = [] }
         guard waitingRoutes.insert(route.route).inserted else { return }
+        let app = await credentials.slug(of: route.app)
         log.warning(
             "Pushes wait: no usable credential covers their route",
             metadata: [
-                "app": "\(route.app.value)", "provider": "\(route.provider)",
+                "app": "\(app)", "provider": "\(route.provider)",
                 "environment": "\(route.environment)", "topic": "\(route.topic)",
             ])
     }
 
-    private func pause(_ route: RouteID, _ key: LaneKey, _ reason: String) {
+    private func pause(_ route: RouteID, _ key: LaneKey, of app: String? = nil, _ reason: String) {
         pausedRoutes[route] = (key, Clocks.monotonicNow() + credentialBlock)
         log.error(
             "A route's pushes wait",
-            metadata: [
-                "route": "\(route.value)", "credential": "\(key.credential.value)", "reason": "\(reason)",
-            ])
+            metadata: told(of: key, app: app, ["route": "\(route.value)", "reason": "\(reason)"]))
     }
 
     /// One refusal shuts the lane for everybody; after the pause the route resolves again, and one dial tries.
@@ -216,7 +230,7 @@ package actor LaneKeeper {
         guard let lane = opened(key), lane.watch.shut() else { return }
         log.error(
             "The provider refuses a credential: its pushes wait",
-            metadata: ["credential": "\(key.credential.value)", "reason": "\(reason)"])
+            metadata: told(of: key, ["reason": "\(reason)"]))
         await credentials.block(key.credential, reason: reason, for: credentialBlock)
         await routesChanged?()
     }
@@ -224,7 +238,7 @@ package actor LaneKeeper {
     func note(_ key: LaneKey, canSend: Bool, _ event: LaneEvent) async {
         log.info(
             canSend ? "A lane can send" : "A lane can't send",
-            metadata: ["credential": "\(key.credential.value)", "event": "\(event)"])
+            metadata: told(of: key, ["event": "\(event)"]))
         // Words may overtake each other on their way here; the lane knows.
         await laneChanged?(key, self.canSend(key) ?? canSend)
     }
@@ -234,7 +248,7 @@ package actor LaneKeeper {
             await shut(key, reason)
             return
         }
-        log.notice("Lane", metadata: ["credential": "\(key.credential.value)", "event": "\(event)"])
+        log.notice("Lane", metadata: told(of: key, ["event": "\(event)"]))
     }
 }
 

@@ -50,6 +50,9 @@ package actor CredentialLanes: LaneCredentials {
     private var opened: [CredentialID: OpenedCredential] = [:]
     private var paces: ProjectPaces
     private var memory = RouteMemory<CredentialRecord>()
+    /// An app keeps its slug as long as it lives.
+    private var slugs: [AppID: String] = [:]
+    private static let slugsMax = 16_384
     private var blocked: [LaneBlock] = []
     private var blocksReadAt: MonotonicInstant?
     /// Told when routes may lead somewhere that they did not lead to a moment ago.
@@ -94,6 +97,7 @@ package actor CredentialLanes: LaneCredentials {
             guard let record = try await activeRecord(for: route), try await !isBlocked(record.id) else {
                 return .missing
             }
+            let app = await slug(of: route.app)
             let open = try opened[record.id] ?? open(record)
             opened[record.id] = open
             switch open.speaker {
@@ -109,14 +113,23 @@ package actor CredentialLanes: LaneCredentials {
                 case .refused: return .missing
                 }
             }
-            return .ready(LaneCredential(id: record.id, settings: open.settings, reach: open.reach))
+            return .ready(LaneCredential(id: record.id, app: app, settings: open.settings, reach: open.reach))
         } catch let fault as CredentialFault {
-            log.error("A credential can't be used", metadata: ["app": "\(route.app.value)", "fault": "\(fault)"])
+            let app = await slug(of: route.app)
+            log.error("A credential can't be used", metadata: ["app": "\(app)", "fault": "\(fault)"])
             return .missing
         } catch {
             log.warning("Reading credentials waits for the database", metadata: ["fault": "\(error)"])
             return .missing
         }
+    }
+
+    package func slug(of app: AppID) async -> String {
+        if let known = slugs[app] { return known }
+        guard let slug = try? await store.slug(of: app) else { return "\(app.value)" }
+        if slugs.count >= Self.slugsMax { slugs = [:] }
+        slugs[app] = slug
+        return slug
     }
 
     package func block(_ credential: CredentialID, reason: String, for pause: Duration) async {

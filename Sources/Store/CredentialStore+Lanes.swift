@@ -31,6 +31,15 @@ extension CredentialStore {
         }
     }
 
+    /// What people call the app whose pushes a credential sends, for the log; nil: it is gone.
+    package func slug(of app: AppID) async throws(StoreFault) -> String? {
+        let query = Query(AppSQL.slug) { $0.int64(app.value) }
+        return try await translating { () throws(PostgresError) -> String? in
+            let rows = try await pool.read(query)
+            return rows.rowCount == 1 ? try rows.text(0, 0) : nil
+        }
+    }
+
     /// Those that still hold.
     package func blocks(now: WallInstant? = nil) async throws(StoreFault) -> [LaneBlock] {
         let query = Query(CredentialSQL.blocks) { $0.instant(now) }

@@ -98,8 +98,10 @@ struct DeletedAppTests {
                 let others = isPlanned ? "count(*) FILTER (WHERE message_id NOT IN \(own))" : "count(*) / 2"
                 census[table] = try await world.number("SELECT \(others) FROM \(table)")
             }
+            #expect(try await world.stores.credentials.slug(of: world.app) == "clock-tower")
             #expect(try await registry.deleteApp(world.app))
             #expect(try await registry.deleteApp(world.app) == false)
+            #expect(try await world.stores.credentials.slug(of: world.app) == nil)
             #expect(try await registry.app(slug: "clock-tower") == nil)
             #expect(try await registry.apps(limit: 9).map(\.id) == [neighbour])
             #expect(

@@ -15,6 +15,9 @@ enum AppSQL {
     static let bySlug = Statement(
         "app_by_slug", "SELECT \(columns) FROM apps WHERE slug = $1 AND deleted_at IS NULL")
 
+    /// $1 app.
+    static let slug = Statement("app_slug", "SELECT slug FROM apps WHERE id = $1 AND deleted_at IS NULL")
+
     /// $1 app, $2 name (null: as it is), $3 the members of `stale_after_days` that change.
     static let change = Statement(
         "app_change",
