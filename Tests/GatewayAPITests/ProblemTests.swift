@@ -107,14 +107,44 @@ struct ProblemTests {
 
 @Suite("The budget for bodies")
 struct BodyBudgetTests {
+    private static let tower = BodyBudget.Account(app: "tower")
+    private static let belfry = BodyBudget.Account(app: "belfry")
+
+    private static func holds(_ budget: BodyBudget, _ bytes: Int, _ account: BodyBudget.Account) -> Int {
+        var held = 0
+        while (try? budget.take(bytes, for: account)) != nil { held += bytes }
+        return held
+    }
+
     @Test("gives what there is, and takes it back")
-    func budget() {
-        let budget = BodyBudget(bytesMax: 10)
-        #expect(budget.take(6))
-        #expect(!budget.take(5))
-        #expect(budget.take(4))
-        #expect(!budget.take(1))
-        budget.giveBack(6)
-        #expect(budget.take(6))
+    func budget() throws {
+        let budget = BodyBudget(bytesMax: 10, shareFloor: 10)
+        try budget.take(6, for: Self.tower)
+        #expect(throws: BodyBudget.Refusal.full) { try budget.take(5, for: Self.belfry) }
+        try budget.take(4, for: Self.belfry)
+        #expect(throws: BodyBudget.Refusal.full) { try budget.take(1, for: Self.tower) }
+        budget.giveBack(6, of: Self.tower)
+        try budget.take(6, for: Self.belfry)
+    }
+
+    @Test("leaves to others as much as one app holds, and more the more of them hold all that they may")
+    func shares() throws {
+        let budget = BodyBudget(bytesMax: 1_200, shareFloor: 0)
+        #expect(Self.holds(budget, 1, Self.tower) == 600)
+        #expect(throws: BodyBudget.Refusal.shareUsedUp) { try budget.take(1, for: Self.tower) }
+        #expect(Self.holds(budget, 1, Self.belfry) == 300)
+        #expect(Self.holds(budget, 1, BodyBudget.Account(app: nil)) == 150)
+        // What was taken before the others came is not taken back; nothing is added to it.
+        #expect(throws: BodyBudget.Refusal.shareUsedUp) { try budget.take(1, for: Self.tower) }
+        budget.giveBack(600, of: Self.tower)
+        #expect(Self.holds(budget, 1, Self.tower) == 375)
+    }
+
+    @Test("has room for one whole request of whoever holds nothing, as long as there is any")
+    func floor() throws {
+        let budget = BodyBudget(bytesMax: 1_000, shareFloor: 400)
+        #expect(Self.holds(budget, 100, Self.tower) == 500)
+        #expect(Self.holds(budget, 100, Self.belfry) == 400)
+        #expect(throws: BodyBudget.Refusal.full) { try budget.take(200, for: BodyBudget.Account(app: nil)) }
     }
 }

@@ -130,6 +130,36 @@ struct ServedDoorTests {
         }
     }
 
+    @Test("lets no app starve the others by bodies that it does not end")
+    func noisyApp() async throws {
+        var limits = GatewayLimits()
+        limits.bodyBytesMax = 1_000
+        limits.bodiesInFlightBytesMax = 4_000
+        try await withGateway(limits: limits) { world in
+            let (noisy, honest) = (try await world.makeApp("noisy"), try await world.makeApp("honest"))
+            let padding = String(repeating: " ", count: 800)
+            func request(_ app: String) -> String {
+                GatewayWorld.request("PUT", app + "/devices/phone", GatewayWorld.registration(1) + padding)
+            }
+            var held: [Wire] = []
+            try await eventually("the noisy app never had its share") {
+                let wire = try Wire(port: world.port)
+                try await wire.send(String(request(noisy).dropLast()))
+                held.append(wire)
+                let probe = try await world.call("PUT", noisy + "/devices/probe", "[" + padding)
+                #expect(probe.status == 400 || probe.header("retry-after") == "1", "\(probe.text)")
+                return try probe.member("code")?.string == "share_used_up"
+            }
+            // As large as a body may be, and while the other one still holds what it has.
+            let whole = GatewayWorld.registration(2)
+            for number in 1...4 {
+                let body = whole + String(repeating: " ", count: 1_000 - whole.utf8.count)
+                try await world.expect(number == 1 ? 201 : 200, "PUT", honest + "/devices/phone", body)
+            }
+            try await world.expect(200, "GET", noisy + "/devices")
+        }
+    }
+
     @Test("keeps no room for what was only announced, and hangs up on a body that trickles")
     func trickle() async throws {
         var limits = GatewayLimits()

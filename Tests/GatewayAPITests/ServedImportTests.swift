@@ -162,13 +162,13 @@ struct ServedImportTests {
         }
     }
 
-    @Test("takes its share of what bodies may hold, and leaves the rest to other requests")
+    @Test("takes its share of what bodies may hold, and leaves the rest to other requests and other apps")
     func budget() async throws {
         var limits = GatewayLimits()
         limits.importBytes = 1_000
         limits.bodyBytesMax = 1_000
-        limits.bodiesInFlightBytesMax = 4_000
-        limits.importsInFlightBytesMax = 2_000
+        limits.bodiesInFlightBytesMax = 8_000
+        limits.importsInFlightBytesMax = 4_000
         try await withGateway(limits: limits) { world in
             let path = try await world.makeApp() + "/devices/import"
             var running: [Wire] = []
@@ -178,8 +178,10 @@ struct ServedImportTests {
                 #expect(try await wire.head().status == 200)
                 running.append(wire)
             }
-            let refused = try await world.refuse(.overloaded, "POST", path, Self.line(1))
+            let refused = try await world.refuse(.shareUsedUp, "POST", path, Self.line(1))
             #expect(refused.header("retry-after") == "1")
+            let other = try await world.makeApp("belfry") + "/devices/import"
+            try await world.expect(200, "POST", other, Self.line(1))
             let padding = String(repeating: " ", count: 900)
             try await world.expect(201, "POST", "/v1/apps", #"{"slug": "next", "name": "Next"}"# + padding)
             // One ends well, one breaks off: both give back what they held.

@@ -51,6 +51,7 @@ package enum ProblemCode: String, CaseIterable, Sendable {
     case tokenMoved = "token_moved"
     case idempotencyMismatch = "idempotency_mismatch"
     case backlogFull = "backlog_full"
+    case shareUsedUp = "share_used_up"
 
     // A message that its provider would refuse.
     case payloadTooLarge = "payload_too_large"
@@ -115,7 +116,7 @@ extension ProblemCode {
             .certificateNotYetValid, .environmentNotCovered, .topicNotCovered, .certificateNamesNoTopic,
             .tokenURIPrivate:
             422
-        case .backlogFull: 429
+        case .backlogFull, .shareUsedUp: 429
         case .vaultFailed, .internalError: 500
         case .databaseUnavailable, .databaseBusy, .outcomeUnknown, .overloaded, .notReady: 503
         }
@@ -169,6 +170,7 @@ extension ProblemCode {
         case .tokenMoved: "The token lives elsewhere now"
         case .idempotencyMismatch: "The Idempotency-Key came with another request before"
         case .backlogFull: "Too many messages of this app are unfinished"
+        case .shareUsedUp: "The app has too many bodies under way"
         case .payloadTooLarge: "The payload is larger than the provider takes"
         case .invalidCollapseID: "The collapse id can't be used"
         case .priorityNotAllowed: "The push type does not allow this priority"

@@ -3,48 +3,93 @@ import NIOCore
 import NIOHTTP1
 import Synchronization
 
-/// How many bytes of request bodies are held at once, over all requests.
+/// How many bytes of request bodies are held at once, over all requests, and fairly between apps.
+///
+/// Nobody has a fixed part of it, which would be too small for one app alone, and too large for many. An app may hold as
+/// much as it leaves free: half where it is alone, a third each where two want all, and so on. So there is always room
+/// for one more, however long the others hold theirs (P7).
 package final class BodyBudget: Sendable {
+    /// Whose bodies they are: of the app in the path, or of what is about all apps.
+    package struct Account: Hashable, Sendable {
+        let app: String?
+
+        package init(app: String?) { self.app = app }
+
+        init(_ match: RouteMatch) { app = match.route.isOfApp ? match.names.first : nil }
+    }
+
+    package enum Refusal: Error, Equatable, Sendable {
+        /// All of it is held, by whomever.
+        case full
+        /// The account would hold more than it leaves to others.
+        case shareUsedUp
+    }
+
+    private struct Holdings {
+        var bytes = 0
+        /// Only of those that hold something.
+        var accounts: [Account: Int] = [:]
+    }
+
     private let bytesMax: Int
-    private let held = Atomic<Int>(0)
+    /// What an account may hold in any case, while there is room: one request, so that none starves for its size.
+    private let shareFloor: Int
+    private let holdings = Mutex(Holdings())
 
-    package init(bytesMax: Int) {
-        precondition(bytesMax > 0)
+    package init(bytesMax: Int, shareFloor: Int) {
+        precondition(bytesMax > 0 && shareFloor >= 0)
         self.bytesMax = bytesMax
+        self.shareFloor = shareFloor
     }
 
-    /// False: too much is held already. What was taken is to be given back.
-    package func take(_ bytes: Int) -> Bool {
-        let before = held.add(bytes, ordering: .relaxed).oldValue
-        guard before + bytes > bytesMax else { return true }
-        giveBack(bytes)
-        return false
+    /// What was taken is to be given back.
+    package func take(_ bytes: Int, for account: Account) throws(Refusal) {
+        precondition(bytes >= 0)
+        let refusal: Refusal? = holdings.withLock { holdings in
+            let (all, own) = (holdings.bytes + bytes, holdings.accounts[account, default: 0] + bytes)
+            guard all <= bytesMax else { return .full }
+            guard own <= max(shareFloor, bytesMax - all) else { return .shareUsedUp }
+            holdings.bytes = all
+            holdings.accounts[account] = own
+            return nil
+        }
+        if let refusal { throw refusal }
     }
 
-    package func giveBack(_ bytes: Int) { held.subtract(bytes, ordering: .relaxed) }
+    package func giveBack(_ bytes: Int, of account: Account) {
+        guard bytes > 0 else { return }
+        holdings.withLock { holdings in
+            let own = holdings.accounts[account, default: 0] - bytes
+            precondition(own >= 0, "what is given back was taken")
+            holdings.bytes -= bytes
+            holdings.accounts[account] = own == 0 ? nil : own
+        }
+    }
 }
 
 /// What one import holds of the budgets, until it has ended: whether it was answered whole, broke off, or its client was
 /// gone before the answer began.
 final class ImportShare: Sendable {
     private let budgets: [BodyBudget]
+    private let account: BodyBudget.Account
     private let bytes: Int
     private let isGivenBack = Atomic<Bool>(false)
 
-    /// nil: one of the budgets is used up.
-    init?(_ bytes: Int, of budgets: [BodyBudget]) {
+    init(_ bytes: Int, of budgets: [BodyBudget], for account: BodyBudget.Account) throws(BodyBudget.Refusal) {
+        for (place, budget) in budgets.enumerated() {
+            do { try budget.take(bytes, for: account) } catch {
+                for taken in budgets[..<place] { taken.giveBack(bytes, of: account) }
+                throw error
+            }
+        }
         self.bytes = bytes
         self.budgets = budgets
-        for (place, budget) in budgets.enumerated() where !budget.take(bytes) {
-            for taken in budgets[..<place] { taken.giveBack(bytes) }
-            isGivenBack.store(true, ordering: .relaxed)
-            return nil
-        }
+        self.account = account
     }
 
     func giveBack() {
         guard !isGivenBack.exchange(true, ordering: .relaxed) else { return }
-        for budget in budgets { budget.giveBack(bytes) }
+        for budget in budgets { budget.giveBack(bytes, of: account) }
     }
 
     deinit { giveBack() }

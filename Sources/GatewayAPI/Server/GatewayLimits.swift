@@ -2,7 +2,8 @@
 package struct GatewayLimits: Sendable {
     /// Of one request, an import apart. Ten thousand installations of usual length fit.
     package var bodyBytesMax = 1 << 20
-    /// Of all bodies that are held at once, imports included: an answer in time beats memory without end.
+    /// Of all bodies that are held at once, imports included: an answer in time beats memory without end. Each app may
+    /// hold as much of it as it leaves free.
     package var bodiesInFlightBytesMax = 64 << 20
     /// What one import is counted as, however long it is: the chunks that wait for it, the line that one ended in, and
     /// the registrations and answers of the one in hand.

@@ -21,8 +21,9 @@ package struct GatewayResponder: HTTPResponder {
     package init(_ services: GatewayServices) {
         self.services = services
         ring = KeyRing(operatorSHA256: services.adminKeySHA256, store: services.keys, clock: services.clock)
-        budget = BodyBudget(bytesMax: services.limits.bodiesInFlightBytesMax)
-        importBudget = BodyBudget(bytesMax: services.limits.importsInFlightBytesMax)
+        let limits = services.limits
+        budget = BodyBudget(bytesMax: limits.bodiesInFlightBytesMax, shareFloor: limits.bodyBytesMax)
+        importBudget = BodyBudget(bytesMax: limits.importsInFlightBytesMax, shareFloor: limits.importBytes)
         apps = AppHandlers(registry: services.registry)
         devices = DeviceHandlers(apps: apps, clock: services.clock)
         messages = MessageHandlers(apps: apps, desk: services.messages, clock: services.clock)
@@ -75,12 +76,13 @@ package struct GatewayResponder: HTTPResponder {
         if match.route == .importDevices { return try await importDevices(call([]), incoming) }
         guard match.route.takesBody else { return Response(try await answer(call([]))) }
         // Counted as it comes: who declares much and sends little takes no room from the others.
+        let account = BodyBudget.Account(match)
         var held = 0
-        defer { budget.giveBack(held) }
+        defer { budget.giveBack(held, of: account) }
         let tooSlow = incoming.tooLate(after: services.limits.bodyTimeout)
         defer { tooSlow.cancel() }
         let body = try await BodyReader.read(request, services.limits) { bytes in
-            guard budget.take(bytes) else { throw Problem.tooManyBodies }
+            do throws(BodyBudget.Refusal) { try budget.take(bytes, for: account) } catch { throw Problem(error) }
             held += bytes
         }
         tooSlow.cancel()
@@ -156,9 +158,11 @@ package struct GatewayResponder: HTTPResponder {
         let importing = DeviceImport(
             registry: services.registry, app: try await apps.app(of: call), clock: services.clock,
             limits: services.limits)
-        guard let share = ImportShare(services.limits.importBytes, of: [importBudget, budget]) else {
-            throw .tooManyBodies
-        }
+        let share: ImportShare
+        do {
+            share = try ImportShare(
+                services.limits.importBytes, of: [importBudget, budget], for: BodyBudget.Account(call.match))
+        } catch { throw Problem(error) }
         // From here on the body is the import's.
         incoming.isBodyRead = true
         let (channel, linger) = (incoming.channel, services.limits.lingerTime)
@@ -221,7 +225,18 @@ package struct GatewayContext: InitializableFromSource {
 }
 
 extension Problem {
-    fileprivate static let tooManyBodies = Problem(
-        .overloaded, "Too many request bodies are being read at once. Try again.",
-        retryAfterSeconds: RetryHint.overloaded)
+    fileprivate init(_ refusal: BodyBudget.Refusal) {
+        switch refusal {
+        case .full:
+            self.init(
+                .overloaded, "Too many request bodies are being read at once. Try again.",
+                retryAfterSeconds: RetryHint.overloaded)
+        case .shareUsedUp:
+            self.init(
+                .shareUsedUp,
+                "This app holds as much as one app may: requests whose bodies are still being read, and imports that "
+                    + "run. Let some of them end, then try again; send fewer at once, and each of them whole.",
+                retryAfterSeconds: RetryHint.overloaded)
+        }
+    }
 }
