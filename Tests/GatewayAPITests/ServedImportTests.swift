@@ -257,6 +257,32 @@ struct ServedImportTests {
         }
     }
 
+    @Test("stops where its key is revoked, and says up to where it came")
+    func keyRevoked() async throws {
+        try await withGateway { world in
+            let app = try await world.makeApp()
+            let made = try await world.expect(201, "POST", app + "/keys", #"{"name": "i", "scopes": ["devices"]}"#)
+            let (id, key) = (try made.member("id")?.string, try made.member("key")?.string)
+            let wire = try Wire(port: world.port)
+            try await wire.send(
+                GatewayWorld.request(
+                    "POST", app + "/devices/import", key: key, headers: ["Transfer-Encoding: chunked"]))
+            func send(_ text: String) async throws -> [JSONObject] {
+                try await wire.send(String(text.utf8.count, radix: 16) + "\r\n" + text + "\r\n")
+                return try Self.answers(try #require(try await wire.chunk()))
+            }
+            _ = try await wire.head()
+            #expect(try await send(Self.line(1) + "\n").last?["resume_after"] == 1)
+            try await world.expect(204, "DELETE", app + "/keys/" + (try #require(id)))
+            let answers = try await send(Self.line(2) + "\n" + Self.line(3) + "\n")
+            #expect(answers.last?["done"] == false)
+            #expect(answers.last?["resume_after"] == 1)
+            #expect(answers.last?["code"] == "unauthorized")
+            #expect(try await wire.chunk() == nil)
+            #expect(try await Self.count(world) == 1)
+        }
+    }
+
     @Test("is refused as a whole without an app or a key, and takes nothing for everything")
     func edges() async throws {
         try await withGateway { world in

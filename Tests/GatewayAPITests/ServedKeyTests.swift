@@ -191,6 +191,30 @@ struct ServedKeyTests {
         }
     }
 
+    @Test("revoke no key that opens more than they do, and whatever they could have made")
+    func noShuttingOut() async throws {
+        try await withGateway { world in
+            let app = try await world.makeApp()
+            let own = try await make(world, app + "/keys", #""keys", "devices""#, name: "own")
+            let more = [#""admin""#, #""devices", "tokens""#, #""keys", "devices", "messages""#]
+            for (number, scopes) in more.enumerated() {
+                let other = try await make(world, app + "/keys", scopes, name: "other\(number)")
+                let reply = try await world.call("DELETE", app + "/keys/" + other.id, key: own.key)
+                #expect(reply.status == 403, "\(scopes)")
+                #expect(try reply.member("code")?.string == "forbidden")
+                #expect(try await status(world, "GET", app, other.key) == 200)
+            }
+            let everywhere = try await make(world, "/v1/keys", #""keys""#)
+            #expect(try await status(world, "DELETE", app + "/keys/" + own.id, everywhere.key) == 403)
+            for scopes in [#""devices""#, #""keys", "devices""#] {
+                let less = try await make(world, app + "/keys", scopes, name: scopes.filter(\.isLetter))
+                #expect(try await status(world, "DELETE", app + "/keys/" + less.id, own.key) == 204)
+            }
+            // Itself too, which is how a key that leaked is put out of use by whoever holds it.
+            #expect(try await status(world, "DELETE", app + "/keys/" + own.id, own.key) == 204)
+        }
+    }
+
     @Test("are refused with a reason where they are cut, mistyped or unknown")
     func malformed() async throws {
         try await withGateway { world in

@@ -13,6 +13,8 @@ struct DeviceImport: Sendable {
     let app: AppRecord
     let clock: @Sendable () -> WallInstant
     let limits: GatewayLimits
+    /// Throws where the key no longer opens this: it was revoked, has expired, or its app is gone.
+    let checkKey: @Sendable () async throws(Problem) -> Void
 
     /// A database that fails over, or a full queue, is waited for: about eight seconds in all.
     private static let attemptsMax = 6
@@ -49,7 +51,12 @@ struct DeviceImport: Sendable {
     private func take(
         _ batch: ArraySlice<LineSplitter.Line>, _ answer: inout ImportAnswer, _ write: ([UInt8]) async throws -> Void
     ) async throws -> Bool {
-        guard let last = batch.last else { return true }
+        guard let first = batch.first, let last = batch.last else { return true }
+        // An import may last for hours: a key that is revoked meanwhile opens no further batch.
+        if let problem = await refusal() {
+            try await write(answer.progress(through: first.number - 1) + answer.interrupt(problem))
+            return false
+        }
         let readings = batch.map { read($0) }
         let results = await register(readings.compactMap { try? $0.get() })
         var output: [UInt8] = []
@@ -76,6 +83,22 @@ struct DeviceImport: Sendable {
         return true
     }
 
+    /// nil: the key opens this still. Where that can't be asked just now, it is waited for as the registry is.
+    private func refusal() async -> Problem? {
+        var pause = Self.firstPause
+        for attempt in 1... {
+            do { try await checkKey() } catch {
+                guard error.retryAfterSeconds != nil, attempt < Self.attemptsMax,
+                    (try? await Task.sleep(for: pause)) != nil
+                else { return error }
+                pause *= 2
+                continue
+            }
+            break
+        }
+        return nil
+    }
+
     private func read(_ line: LineSplitter.Line) -> Result<DeviceRegistration, Problem> {
         guard let bytes = line.bytes else {
             return .failure(Problem(.lineTooLong, "A line has at most \(limits.lineBytesMax) bytes."))
@@ -87,7 +110,7 @@ struct DeviceImport: Sendable {
     /// installation must win.
     private func register(_ registrations: [DeviceRegistration]) async -> [Result<RegisteredDevice, StoreFault>] {
         guard !registrations.isEmpty else { return [] }
-        // An import may last for hours; a deleted app takes nothing from the next batch on.
+        // A deleted app takes nothing from the next batch on.
         guard await !isGone() else { return registrations.map { _ in .failure(.unknownApp) } }
         var results = await registry.register(registrations, app: app.id)
         var pause = Self.firstPause

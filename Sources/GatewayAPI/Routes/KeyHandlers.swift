@@ -62,11 +62,24 @@ struct KeyHandlers: Sendable {
         do { return try await store.lives(key) } catch { throw Problem(error, .reads) }
     }
 
+    /// Only of what the caller could have made: else whoever makes keys for clients could shut the administrator out.
     func delete(_ call: Call) async throws(Problem) -> Answer {
         let app = try await owner(of: call)
         let text = call.match.names.last ?? ""
         let unknown = Problem(.unknownKey, "There is no key of this id. GET .../keys lists them.")
         guard let id = Int64(text), id > 0 else { throw unknown }
+        let found: APIKeyRecord?
+        do { found = try await store.list(app: app, after: id - 1, limit: 1).first } catch {
+            throw Problem(error, .reads)
+        }
+        guard let found, found.id == id else { throw unknown }
+        // A key's scopes never change, so that what was read holds when it is revoked.
+        if let more = found.scopes.first(where: { !call.caller.has($0) }) {
+            throw Problem(
+                .forbidden,
+                "A key revokes only what it could have made: this one has not the scope \"\(more.rawValue)\", which the "
+                    + "other one has. Use a key that has it.")
+        }
         let isDeleted: Bool
         do { isDeleted = try await store.delete(id, app: app) } catch { throw Problem(error, .isIdempotent) }
         ring.forget()

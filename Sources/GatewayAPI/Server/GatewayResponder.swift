@@ -155,9 +155,16 @@ package struct GatewayResponder: HTTPResponder {
 
     /// The answer begins before the body has ended.
     private func importDevices(_ call: Call, _ incoming: Incoming) async throws(Problem) -> Response {
+        let app = try await apps.app(of: call)
+        let (ring, match) = (ring, call.match)
+        let authorization = incoming.request.headers[values: .authorization]
         let importing = DeviceImport(
-            registry: services.registry, app: try await apps.app(of: call), clock: services.clock,
-            limits: services.limits)
+            registry: services.registry, app: app, clock: services.clock, limits: services.limits
+        ) { () async throws(Problem) in
+            let caller = try await ring.caller(authorization: authorization)
+            try caller.check(match)
+            try caller.check(app.id)
+        }
         let share: ImportShare
         do {
             share = try ImportShare(
