@@ -68,6 +68,12 @@ extension BadInput {
             raw: get((0..<60).map { "X-\($0): " + String(repeating: "z", count: 900) + "\r\n" }.joined()),
             .headersTooLarge),
         BadInput("no Host", raw: "GET /v1/apps HTTP/1.1\r\n\(authorization)\r\n", .malformedRequest, says: "Host"),
+        BadInput(
+            "an expectation of nobody's", "GET", "/v1/apps", headers: ["Expect: magic"], .expectationFailed,
+            says: "100-continue"),
+        BadInput(
+            "one expectation too many", "POST", "/v1/apps", "{}", headers: ["Expect: 100-continue, magic"],
+            .expectationFailed),
         BadInput("two Hosts", raw: get("Host: h\r\n"), .malformedRequest, says: "Host"),
         BadInput("the same Host twice", raw: get("Host: g\r\n"), .malformedRequest, says: "Host"),
     ]
@@ -97,6 +103,9 @@ extension BadInput {
         BadInput("identity as transfer", raw: post("Transfer-Encoding: identity\r\n", "{}"), .malformedRequest),
         BadInput(
             "nearly chunked", raw: post("Transfer-Encoding: xchunked\r\n", "2\r\n{}\r\n0\r\n\r\n"), .malformedRequest),
+        BadInput(
+            "chunks in HTTP/1.0", raw: post(chunked, "2\r\n{}\r\n0\r\n\r\n").replacing("HTTP/1.1", with: "HTTP/1.0"),
+            .malformedRequest, says: "HTTP/1.0"),
         BadInput("a chunk without a size", raw: post(chunked, "ZZ\r\n"), .malformedRequest, says: "chunk"),
         BadInput("a chunk beyond 64 bits", raw: post(chunked, "FFFFFFFFFFFFFFFFF\r\n"), .malformedRequest),
         BadInput("a chunk longer than it says", raw: post(chunked, "2\r\n{}}}\r\n0\r\n\r\n"), .malformedRequest),

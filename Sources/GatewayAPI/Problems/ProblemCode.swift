@@ -15,6 +15,7 @@ package enum ProblemCode: String, CaseIterable, Sendable {
     case invalidCursor = "invalid_cursor"
     case invalidIdempotencyKey = "invalid_idempotency_key"
     case unsupportedEncoding = "unsupported_encoding"
+    case expectationFailed = "expectation_failed"
     case bodyTooLarge = "body_too_large"
     case lineTooLong = "line_too_long"
 
@@ -106,6 +107,7 @@ extension ProblemCode {
         case .slugTaken, .keyNameTaken, .tooManyKeys, .conflict, .notARetirement, .tokenReplaced, .tokenMoved: 409
         case .bodyTooLarge, .lineTooLong: 413
         case .unsupportedEncoding: 415
+        case .expectationFailed: 417
         case .missingMember, .unknownMember, .wrongType, .invalidValue, .valueTooLong, .invalidToken, .kindNotAllowed,
             .notSupported, .tooManyTopics, .idempotencyMismatch, .payloadTooLarge, .invalidCollapseID,
             .priorityNotAllowed,
@@ -138,6 +140,7 @@ extension ProblemCode {
         case .invalidCursor: "The cursor is not one of ours"
         case .invalidIdempotencyKey: "The Idempotency-Key can't be used"
         case .unsupportedEncoding: "The body is encoded in a way that is not read"
+        case .expectationFailed: "What the request expects is not done here"
         case .bodyTooLarge: "The body is too large"
         case .lineTooLong: "The line is too long"
         case .unauthorized: "No valid API key"

@@ -111,7 +111,14 @@ enum BodyReader {
         }
     }
 
-    static func tooLarge(bytesMax: Int) -> Problem {
+    /// Of what is announced: refused before any of it is read.
+    static func checkLength(_ request: Request, _ limits: GatewayLimits) throws(Problem) {
+        if let declared = declaredBytes(request), declared > limits.bodyBytesMax {
+            throw tooLarge(bytesMax: limits.bodyBytesMax)
+        }
+    }
+
+    private static func tooLarge(bytesMax: Int) -> Problem {
         Problem(
             .bodyTooLarge,
             "A body has at most \(bytesMax) bytes here. Split the request; many registrations go to devices/import.")
@@ -124,7 +131,6 @@ enum BodyReader {
         _ request: Request, _ limits: GatewayLimits, _ hold: (Int) throws -> Void
     ) async throws -> [UInt8] {
         let bytesMax = limits.bodyBytesMax
-        if let declared = declaredBytes(request), declared > bytesMax { throw tooLarge(bytesMax: bytesMax) }
         var bytes: [UInt8] = []
         var chunks = request.body.makeAsyncIterator()
         while let chunk = try await next(&chunks, limits) {

@@ -52,6 +52,8 @@ package struct GatewayResponder: HTTPResponder {
         // The parser reads nothing behind a request that would speak another protocol; as unheard requests go, the
         // client had better know.
         guard !request.headers.contains(.upgrade), request.method != .connect else { return false }
+        // A client that was not asked for its body may send it, or not: what comes next could be either.
+        guard incoming.isBodyAskedFor || !incoming.hasExpectations else { return false }
         return incoming.isBodyRead || isSmall(request)
     }
 
@@ -66,6 +68,7 @@ package struct GatewayResponder: HTTPResponder {
         let match = try RouteTable.match(request.method, target.segments)
         incoming.route = match.route
         let caller = try await caller(of: match, request)
+        try incoming.checkExpectations()
         let query = try QueryReader(target.query, known: match.route.queryNames)
         let key = try IdempotencyKey.read(request.headers[values: .idempotencyKey])
         let call = { body in
@@ -73,12 +76,14 @@ package struct GatewayResponder: HTTPResponder {
                 match: match, path: target.path, query: query, body: body, idempotencyKey: key, caller: caller)
         }
         if match.route.takesBody { try BodyReader.checkEncoding(request) }
+        if match.route.takesBody, match.route != .importDevices { try BodyReader.checkLength(request, services.limits) }
         if match.route == .importDevices { return try await importDevices(call([]), incoming) }
         guard match.route.takesBody else { return Response(try await answer(call([]))) }
         // Counted as it comes: who declares much and sends little takes no room from the others.
         let account = BodyBudget.Account(match)
         var held = 0
         defer { budget.giveBack(held, of: account) }
+        incoming.askForBody()
         let tooSlow = incoming.tooLate(after: services.limits.bodyTimeout)
         defer { tooSlow.cancel() }
         let body = try await BodyReader.read(request, services.limits) { bytes in
@@ -172,6 +177,7 @@ package struct GatewayResponder: HTTPResponder {
         } catch { throw Problem(error) }
         // From here on the body is the import's.
         incoming.isBodyRead = true
+        incoming.askForBody()
         let (channel, linger) = (incoming.channel, services.limits.lingerTime)
         let body = incoming.request.body
         return Response(
@@ -199,28 +205,6 @@ package struct GatewayResponder: HTTPResponder {
                 "route": "\(route.map { "\($0.method) \($0.template)" } ?? "none")", "code": "\(problem.code.rawValue)",
                 "cause": "\(problem.cause ?? "")",
             ])
-    }
-}
-
-/// A request on its way through the door, in one task.
-private final class Incoming {
-    let request: Request
-    let channel: any Channel
-    /// nil until one fits.
-    var route: Route?
-    /// Whether nothing of the body is left that nobody will read.
-    var isBodyRead = false
-
-    init(request: Request, channel: any Channel) {
-        self.request = request
-        self.channel = channel
-    }
-
-    /// Then whoever reads the body hears that it came too late, unless this is cancelled before.
-    func tooLate(after time: Duration) -> Scheduled<Void> {
-        channel.eventLoop.scheduleTask(in: TimeAmount(time)) { [channel] in
-            channel.pipeline.fireUserInboundEventTriggered(RequestWatch.BodyIsLate())
-        }
     }
 }
 

@@ -17,6 +17,8 @@ final class RequestWatch: ChannelDuplexHandler {
 
     /// Fired into the pipeline by whoever waited long enough for a body's end.
     struct BodyIsLate: Sendable {}
+    /// Fired likewise by whoever is about to read a body: a client that waits to be asked for it is.
+    struct BodyIsWanted: Sendable {}
 
     /// Of answers alone, so that the parser of requests never finds it.
     static let stalled = HTTPParserError.invalidStatus
@@ -29,6 +31,8 @@ final class RequestWatch: ChannelDuplexHandler {
     private var isInHead = false
     /// A head came, and not yet the end of its body.
     private var isInBody = false
+    /// Its client waits with the body until it is asked for it (RFC 9110, section 10.1.1), or has heard the answer.
+    private var holdsBodyBack = false
     private var deadline: Scheduled<Void>?
     private var requests = 0
     private var answers = 0
@@ -56,11 +60,13 @@ final class RequestWatch: ChannelDuplexHandler {
             if let fault = Self.fault(of: head) { return refuse(fault, .unknown, context) }
             requests += 1
             isInBody = true
-        case .body: break
+            holdsBodyBack = Self.waitsToBeAsked(head)
+        case .body: holdsBodyBack = false
         case .end:
             stopWaiting()
             isInHead = false
             isInBody = false
+            holdsBodyBack = false
         }
         context.fireChannelRead(data)
     }
@@ -85,8 +91,11 @@ final class RequestWatch: ChannelDuplexHandler {
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        guard event is BodyIsLate else { return context.fireUserInboundEventTriggered(event) }
-        refuse(Problem(unreadable: Self.stalled, limits), Self.stalled, context)
+        switch event {
+        case is BodyIsLate: refuse(Problem(unreadable: Self.stalled, limits), Self.stalled, context)
+        case is BodyIsWanted: askForBody(context)
+        default: context.fireUserInboundEventTriggered(event)
+        }
     }
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
@@ -127,10 +136,31 @@ extension RequestWatch {
         guard hosts == 1 || (hosts == 0 && head.version != .http1_1) else {
             return Problem(.malformedRequest, "A request of HTTP/1.1 has the header Host, once.")
         }
-        guard head.headers[canonicalForm: "transfer-encoding"].allSatisfy({ $0.lowercased() == "chunked" }) else {
+        let encodings = head.headers[canonicalForm: "transfer-encoding"]
+        guard encodings.allSatisfy({ $0.lowercased() == "chunked" }) else {
             return Problem(.malformedRequest, "Transfer-Encoding can only be chunked here.")
         }
+        guard encodings.isEmpty || head.version == .http1_1 else {
+            return Problem(
+                .malformedRequest,
+                "HTTP/1.0 has no Transfer-Encoding: a program in between may have read another end of this request. "
+                    + "Send it as HTTP/1.1, or with Content-Length.")
+        }
         return nil
+    }
+
+    /// What HTTP/1.0 expects is to be ignored.
+    private static func waitsToBeAsked(_ head: HTTPRequestHead) -> Bool {
+        head.version == .http1_1
+            && head.headers[canonicalForm: "expect"].contains { $0.lowercased() == Incoming.bodyAfterAsking }
+    }
+
+    /// Once, and only about the request that is answered next.
+    private func askForBody(_ context: ChannelHandlerContext) {
+        guard holdsBodyBack, refusal == nil, !isOver, answers + 1 == requests else { return }
+        holdsBodyBack = false
+        context.writeAndFlush(
+            wrapOutboundOut(.head(HTTPResponseHead(version: .http1_1, status: .continue))), promise: nil)
     }
 
     private func wait(_ time: Duration, _ context: ChannelHandlerContext) {
