@@ -79,12 +79,13 @@ struct TextTable {
     var isEmpty: Bool { rows.count == 1 }
 
     var lines: [String] {
-        let widths = (0..<rows[0].count).map { column in rows.map { $0[column].count }.max() ?? 0 }
+        let widths = (0..<rows[0].count).map { column in rows.map { TerminalText.columns($0[column]) }.max() ?? 0 }
         return rows.map { row in
             var line = ""
             for (column, cell) in row.enumerated() {
                 line += cell
-                if column < row.count - 1 { line += String(repeating: " ", count: widths[column] - cell.count + 2) }
+                guard column < row.count - 1 else { continue }
+                line += String(repeating: " ", count: widths[column] - TerminalText.columns(cell) + 2)
             }
             return line
         }

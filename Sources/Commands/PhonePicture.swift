@@ -52,14 +52,17 @@ package struct PhonePicture {
         if title == nil && subtitle == nil && body == nil {
             text = ["(nothing is shown)"]
         } else {
-            let head = app.uppercased()
-            text.append(head + String(repeating: " ", count: max(1, inner - head.count - 3)) + "now")
+            let head = TerminalText.clean(app.uppercased())
+            let gap = max(1, inner - TerminalText.columns(head) - "now".count)
+            text.append(head + String(repeating: " ", count: gap) + "now")
             for part in [title, subtitle, body] {
                 if let part { text += Self.wrapped(part, to: inner) }
             }
         }
         let edge = String(repeating: "-", count: Self.width - 2)
-        let rows = text.map { "| " + $0 + String(repeating: " ", count: max(0, inner - $0.count)) + " |" }
+        let rows = text.map { line in
+            "| " + line + String(repeating: " ", count: max(0, inner - TerminalText.columns(line))) + " |"
+        }
         return ["." + edge + "."] + rows + ["'" + edge + "'"]
             + (remarks.isEmpty ? [] : ["  " + remarks.joined(separator: " · ")])
     }
@@ -68,15 +71,17 @@ package struct PhonePicture {
         var lines: [String] = []
         for paragraph in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline) {
             var line = ""
-            for word in paragraph.split(separator: " ") {
+            // What becomes visible by cleaning takes its columns too.
+            for word in TerminalText.clean(String(paragraph)).split(separator: " ") {
                 var word = word
-                if !line.isEmpty, line.count + 1 + word.count > width {
+                if !line.isEmpty, TerminalText.columns(line) + 1 + TerminalText.columns(word) > width {
                     lines.append(line)
                     line = ""
                 }
-                while word.count > width {
-                    lines.append(String(word.prefix(width)))
-                    word = word.dropFirst(width)
+                while TerminalText.columns(word) > width {
+                    let piece = TerminalText.prefix(word, columns: width)
+                    lines.append(String(piece))
+                    word = word[piece.endIndex...]
                 }
                 line += (line.isEmpty ? "" : " ") + word
             }

@@ -13,4 +13,14 @@ struct TerminalTextTests {
     func shown(text: String, shown: String) {
         #expect(TerminalText.clean(text) == shown)
     }
+
+    @Test(
+        "takes as many columns as terminals give it",
+        arguments: [
+            ("", 0), ("Noon", 4), ("é", 1), ("e\u{301}", 1), ("日本", 4), ("ｱ", 1), ("Ａ", 2), ("한", 2), ("🎉", 2),
+            ("❤️", 2), ("👩‍👩‍👧‍👦", 2), ("🇫🇷", 2), ("1️⃣", 2), ("…", 1), ("·", 1), ("ب", 1), ("\u{200b}", 0), ("𠮷", 2),
+        ])
+    func columns(text: String, columns: Int) {
+        #expect(TerminalText.columns(text) == columns)
+    }
 }
