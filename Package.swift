@@ -197,6 +197,11 @@ let package = Package(
             [
                 "FCM", "Gateway", "JSON", "PushModel", "Transport",
                 .product(name: "Logging", package: "swift-log"),
+                "Commands", "FCM", "Gateway", "JSON", "PushModel", "Reactor", "Simulator", "TLS", "Transport",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ]),
         suite("ThreadTests", ["PushModel", "Encodings", "Postgres", "Reactor", "Signing", "TLS"]),
         suite(

@@ -18,12 +18,12 @@ package struct AppsCommand: AsyncParsableCommand {
         @OptionGroup(title: "Gateway") var gateway: GatewayOptions
 
         func run() async throws {
-            try await orComplain {
+            try await orComplain(asJSON: gateway.json) {
                 let client = try gateway.client()
-                let apps = try await client.items("/v1/apps")
-                if gateway.json { return sayJSON(.array(apps)) }
+                let apps = try await client.list("/v1/apps")
+                if gateway.json { return sayJSON(apps.json) }
                 var table = TextTable("SLUG", "NAME", "SINCE")
-                for app in apps { table.add(app.shown("slug"), app.shown("name"), app.shown("created_at")) }
+                for app in apps.items { table.add(app.shown("slug"), app.shown("name"), app.shown("created_at")) }
                 table.isEmpty
                     ? Console.remark("No apps yet. Make one: carillon apps create SLUG --name NAME") : table.say()
             }
@@ -37,7 +37,7 @@ package struct AppsCommand: AsyncParsableCommand {
         @Option(help: "Its name for people (else the slug).") var name: String?
 
         func run() async throws {
-            try await orComplain {
+            try await orComplain(asJSON: gateway.json) {
                 let body: JSONValue = ["slug": .string(slug), "name": .string(name ?? slug)]
                 let app = try await gateway.client().send("POST", "/v1/apps", body)
                 if gateway.json { return sayJSON(app) }
@@ -55,7 +55,7 @@ package struct AppsCommand: AsyncParsableCommand {
         @Flag(help: "Does not ask.") var yes = false
 
         func run() async throws {
-            try await orComplain {
+            try await orComplain(asJSON: gateway.json) {
                 try confirm("Delete the app \(slug) and everything in it?", yes)
                 let answer = try await gateway.client().send("DELETE", "/v1/apps/" + GatewayClient.escaped(slug))
                 if gateway.json { return sayJSON(answer) }
@@ -79,21 +79,4 @@ func confirm(_ question: String, _ yes: Bool) throws(CommandFault) {
 
 package func sayJSON(_ value: JSONValue) {
     Console.write(value.bytes + [UInt8(ascii: "\n")])
-}
-
-extension GatewayClient {
-    /// All items of a paged list.
-    func items(
-        _ path: String, _ query: [(name: String, value: String?)] = [], limit: Int = .max
-    ) async throws(CommandFault) -> [JSONValue] {
-        var items: [JSONValue] = []
-        var cursor: String?
-        repeat {
-            let pageSize = min(500, limit - items.count)
-            let page = try await get(path, query + [("cursor", cursor), ("limit", String(pageSize))])
-            items += page.object?["items"]?.array ?? []
-            cursor = page.object?["next"]?.string
-        } while cursor != nil && items.count < limit
-        return items
-    }
 }

@@ -2,8 +2,8 @@ import ArgumentParser
 import JSON
 
 /// Why a command could not do what it was asked, with the exit code that a script can go by (those of sysexits.h).
-struct CommandFault: Error, CustomStringConvertible {
-    enum Kind: Int32 {
+package struct CommandFault: Error, CustomStringConvertible {
+    package enum Kind: Int32, Sendable {
         /// What was asked for does not hold: a message ended with failures, a check failed.
         case failed = 1
         /// A file or value that was given can't be used.
@@ -16,40 +16,73 @@ struct CommandFault: Error, CustomStringConvertible {
         case tryAgain = 75
         /// The key is missing, not valid, or lacks a scope.
         case noPermission = 77
+
+        /// Stable words: published in docs/operations.md, never reused.
+        var code: String {
+            switch self {
+            case .failed: "failed"
+            case .usage: "unusable_input"
+            case .refused: "refused"
+            case .unreachable: "unreachable"
+            case .tryAgain: "try_again"
+            case .noPermission: "no_permission"
+            }
+        }
     }
 
-    let kind: Kind
-    let description: String
+    package let kind: Kind
+    package let description: String
+    /// What the gateway said, where it was the gateway.
+    private let problem: JSONObject?
 
     init(_ kind: Kind, _ description: String) {
         self.kind = kind
         self.description = description
+        problem = nil
     }
 
     /// From a problem of the gateway's.
     init(status: Int, body: [UInt8]) {
-        let problem = (try? JSONReader.read(body))?.object
         kind =
             switch status {
             case 401, 403: .noPermission
             case 429, 500...: .tryAgain
             default: .refused
             }
-        guard let code = problem?["code"]?.string, let detail = problem?["detail"]?.string else {
+        let problem = (try? JSONReader.read(body))?.object
+        guard let problem, let code = problem["code"]?.string, let detail = problem["detail"]?.string else {
             description = "the gateway answered \(status), and nothing that explains it"
+            self.problem = nil
             return
         }
-        let place = problem?["pointer"]?.string.map { " (at \($0))" } ?? ""
+        let place = problem["pointer"]?.string.map { " (at \($0))" } ?? ""
         description = "\(detail)\(place) [\(status) \(code)]"
+        self.problem = problem
+    }
+
+    /// For scripts: the gateway's problem as it came, or one of the same form.
+    var json: JSONValue {
+        problem.map(JSONValue.object) ?? ["code": .string(kind.code), "detail": .string(description)]
     }
 }
 
 /// Runs a command's body; says what went wrong, and ends with its exit code.
-func orComplain(_ body: () async throws -> Void) async throws {
+func orComplain(asJSON: Bool, _ body: () async throws -> Void) async throws {
     do {
         try await body()
     } catch let fault as CommandFault {
-        Console.complain(fault.description)
+        if asJSON { Console.remark(json: fault.json) } else { Console.complain(fault.description) }
         throw ExitCode(fault.kind.rawValue)
+    }
+}
+
+/// For commands that look at this machine only, whose faults are told in words of their own.
+package func orComplain(ofThisMachine asJSON: Bool, _ body: () async throws -> Void) async throws {
+    do {
+        try await body()
+    } catch let code as ExitCode {
+        throw code
+    } catch {
+        try await orComplain(asJSON: asJSON) { throw CommandFault(.failed, "\(error)") }
     }
 }

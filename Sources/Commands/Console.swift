@@ -1,4 +1,5 @@
 import Foundation
+import JSON
 
 /// What a person at a terminal reads. The only place that writes to standard output and standard error.
 package enum Console {
@@ -21,6 +22,11 @@ package enum Console {
     /// What is said beside the answer: progress, and hints.
     package static func remark(_ line: String) {
         FileHandle.standardError.write(Data((TerminalText.clean(line) + "\n").utf8))
+    }
+
+    /// The same for scripts, on one line.
+    static func remark(json: JSONValue) {
+        FileHandle.standardError.write(Data(json.bytes + [UInt8(ascii: "\n")]))
     }
 
     /// Whether remarks are read on a terminal, which can draw over what was drawn.
@@ -47,7 +53,7 @@ struct Progress {
     /// - Parameter whole: nil where it is not known yet.
     mutating func show(_ done: Int64, of whole: Int64?, _ words: String) {
         guard let whole, whole > 0 else {
-            if isTerminal { Console.draw("\(subject)  \(done)  \(words)") }
+            if isTerminal { Console.draw("\(subject)  " + (done > 0 ? "\(done) " : "") + words) }
             return
         }
         let share = min(1, Double(done) / Double(whole))

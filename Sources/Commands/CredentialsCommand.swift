@@ -26,7 +26,7 @@ package struct CredentialsCommand: AsyncParsableCommand {
         @OptionGroup var app: AppOptions
 
         func run() async throws {
-            try await orComplain {
+            try await orComplain(asJSON: app.gateway.json) {
                 let answer = try await app.gateway.client().get(try app.path("credentials"))
                 if app.gateway.json { return sayJSON(answer) }
                 sayTable(answer.object?["items"]?.array ?? [])
@@ -59,7 +59,7 @@ package struct CredentialsCommand: AsyncParsableCommand {
         var activate = false
 
         func run() async throws {
-            try await orComplain {
+            try await orComplain(asJSON: app.gateway.json) {
                 let body = JSONValue.object(JSONObject(try members()))
                 let answer = try await app.gateway.client().send(
                     "POST", try app.path("credentials"), body, idempotencyKey: UUID().uuidString)
@@ -125,18 +125,19 @@ package struct CredentialsCommand: AsyncParsableCommand {
         }
     }
 
-    /// What is done to one that was handed in.
+    /// One that was handed in.
     struct One: ParsableArguments {
         @OptionGroup var app: AppOptions
         @Argument(help: "Its id, as credentials list shows it.") var id: String
 
-        func tell(_ method: String, _ action: String?, _ sentence: String) async throws {
-            try await orComplain {
-                let path = try action.map { (word) throws(CommandFault) in try app.path("credentials", id, word) }
-                let answer = try await app.gateway.client().send(method, try path ?? app.path("credentials", id))
-                if app.gateway.json { return sayJSON(answer) }
-                Console.say(sentence)
+        /// - Parameter state: what scripts get where the gateway says nothing but that it is done.
+        func tell(_ method: String, _ action: String?, _ sentence: String, state: String) async throws {
+            let path = try action.map { (word) throws(CommandFault) in try app.path("credentials", id, word) }
+            let answer = try await app.gateway.client().send(method, try path ?? app.path("credentials", id))
+            if app.gateway.json {
+                return sayJSON(answer.isNull ? ["id": .string(id), "state": .string(state)] : answer)
             }
+            Console.say(sentence)
         }
     }
 
@@ -144,19 +145,45 @@ package struct CredentialsCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Takes a credential into use in place of the one before, without a failed push.")
         @OptionGroup var one: One
-        func run() async throws { try await one.tell("POST", "activate", "The credential \(one.id) is in use.") }
+
+        func run() async throws {
+            try await orComplain(asJSON: one.app.gateway.json) {
+                try await one.tell("POST", "activate", "The credential \(one.id) is in use.", state: "active")
+            }
+        }
     }
 
     struct Retire: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Takes a credential out of use.")
+        static let configuration = CommandConfiguration(
+            abstract: "Takes a credential out of use; activating it again takes it back.")
         @OptionGroup var one: One
-        func run() async throws { try await one.tell("POST", "retire", "The credential \(one.id) is out of use.") }
+
+        func run() async throws {
+            try await orComplain(asJSON: one.app.gateway.json) {
+                try await one.tell("POST", "retire", "The credential \(one.id) is out of use.", state: "retired")
+            }
+        }
     }
 
     struct Delete: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Deletes a credential for good.")
+        static let configuration = CommandConfiguration(
+            abstract: "Deletes a credential for good; asks where it is in use.")
         @OptionGroup var one: One
-        func run() async throws { try await one.tell("DELETE", nil, "The credential \(one.id) is gone.") }
+        @Flag(help: "Does not ask.") var yes = false
+
+        func run() async throws {
+            try await orComplain(asJSON: one.app.gateway.json) {
+                let client = try one.app.gateway.client()
+                let all = try await client.get(try one.app.path("credentials")).object?["items"]?.array ?? []
+                if let active = all.first(where: { $0.shown("id") == one.id && $0.shown("state") == "active" }) {
+                    let name = "\(active.shown("provider")) \(active.shown("environment")) \(active.shown("kind"))"
+                    try confirm(
+                        "The credential \(one.id) (\(name)) of \(try one.app.slug()) is in use, and pushes that need it "
+                            + "would wait. Delete it for good?", yes)
+                }
+                try await one.tell("DELETE", nil, "The credential \(one.id) is gone.", state: "deleted")
+            }
+        }
     }
 }
 

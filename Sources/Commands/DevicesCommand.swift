@@ -27,19 +27,19 @@ package struct DevicesCommand: AsyncParsableCommand {
         @Option(help: "alert, voip, live-activity, ...") var kind: String?
         @Flag(help: "Silent for longer than the app's settings allow.") var stale = false
         @Option(help: "At most so many.") var limit = 100
+        @Option(help: ArgumentHelp("Goes on where a list ended.", valueName: "next")) var cursor: String?
 
         func run() async throws {
-            try await orComplain {
-                guard limit > 0 else { throw CommandFault(.usage, "--limit must be 1 or more") }
-                let devices = try await app.gateway.client().items(
+            try await orComplain(asJSON: app.gateway.json) {
+                let devices = try await app.gateway.client().list(
                     try app.path("devices"),
                     [
                         ("user", user), ("tag", tag), ("provider", provider), ("state", state), ("kind", kind),
                         ("stale", stale ? "true" : nil),
-                    ], limit: limit)
-                if app.gateway.json { return sayJSON(.array(devices)) }
-                sayTable(devices)
-                if devices.count == limit { Console.remark("There may be more: --limit says how many are shown.") }
+                    ], from: cursor, limit: limit)
+                if app.gateway.json { return sayJSON(devices.json) }
+                sayTable(devices.items)
+                devices.remarkOnTheRest()
             }
         }
     }
@@ -50,7 +50,7 @@ package struct DevicesCommand: AsyncParsableCommand {
         @Argument(help: "The installation.") var installation: String
 
         func run() async throws {
-            try await orComplain {
+            try await orComplain(asJSON: app.gateway.json) {
                 let device = try await app.gateway.client().get(try app.path("devices", installation))
                 if app.gateway.json { return sayJSON(device) }
                 for registration in device.object?["registrations"]?.array ?? [] {
@@ -81,7 +81,7 @@ package struct DevicesCommand: AsyncParsableCommand {
         @Option(help: "A tag; again for each.") var tag: [String] = []
 
         func run() async throws {
-            try await orComplain {
+            try await orComplain(asJSON: app.gateway.json) {
                 let token = try text(ofFile: tokenFile).trimmingCharacters(in: .whitespacesAndNewlines)
                 var members = [JSONMember("provider", .string(provider)), JSONMember("token", .string(token))]
                 for (name, value) in [
@@ -110,16 +110,8 @@ package struct DevicesCommand: AsyncParsableCommand {
         @Argument(help: "The file; - is standard input.") var file: String
 
         func run() async throws {
-            try await orComplain {
-                let handle: FileHandle
-                if file == "-" {
-                    handle = .standardInput
-                } else {
-                    guard let opened = FileHandle(forReadingAtPath: file) else {
-                        throw CommandFault(.usage, "\(file) can't be read")
-                    }
-                    handle = opened
-                }
+            try await orComplain(asJSON: app.gateway.json) {
+                let handle = try handle(ofFile: file)
                 var outcome = ImportOutcome(isJSON: app.gateway.json)
                 try await app.gateway.client().stream(try app.path("devices", "import"), file: handle) { line in
                     outcome.take(line)
@@ -135,9 +127,12 @@ package struct DevicesCommand: AsyncParsableCommand {
         @Argument(help: "The installation.") var installation: String
 
         func run() async throws {
-            try await orComplain {
+            try await orComplain(asJSON: app.gateway.json) {
                 try await app.gateway.client().send("DELETE", try app.path("devices", installation))
-                if !app.gateway.json { Console.say("\(installation) is unregistered.") }
+                if app.gateway.json {
+                    return sayJSON(["installation": .string(installation), "state": "unregistered"])
+                }
+                Console.say("\(installation) is unregistered.")
             }
         }
     }
@@ -150,7 +145,7 @@ package struct DevicesCommand: AsyncParsableCommand {
         @Flag(help: "Does not ask.") var yes = false
 
         func run() async throws {
-            try await orComplain {
+            try await orComplain(asJSON: app.gateway.json) {
                 try confirm("Erase \(user) in \(try app.slug())?", yes)
                 let answer = try await app.gateway.client().send("DELETE", try app.path("users", user))
                 if app.gateway.json { return sayJSON(answer) }
@@ -186,7 +181,7 @@ private struct ImportOutcome {
         if isJSON { sayJSON(line) }
         guard line.object?["line"] == nil else { return note(refusal: line) }
         last = line
-        if !isJSON { progress.show(line.count("resume_after"), of: nil, "lines") }
+        if !isJSON { progress.show(line.count("resume_after"), of: nil, "lines read") }
     }
 
     private mutating func note(refusal: JSONValue) {
@@ -210,8 +205,12 @@ private struct ImportOutcome {
             let changes = ["created", "refreshed", "replaced", "moved", "unchanged", "stale"].compactMap { word in
                 last.count(word) > 0 ? "\(last.count(word)) \(word)" : nil
             }
-            Console.say("\(last.count("accepted")) accepted: " + changes.joined(separator: ", "))
+            let kinds = changes.isEmpty ? "" : ": " + changes.joined(separator: ", ")
+            Console.say("\(last.count("accepted")) accepted" + kinds)
         }
-        if refused > 0 { throw CommandFault(.failed, "\(refused) lines were refused; the others are registered") }
+        guard refused == 0 else {
+            throw CommandFault(
+                .failed, "\(refused == 1 ? "1 line was" : "\(refused) lines were") refused; the others are registered")
+        }
     }
 }

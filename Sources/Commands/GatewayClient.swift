@@ -6,7 +6,7 @@ import NIOSSL
 import PushModel
 
 /// The gateway's API, for commands: one request after the other.
-struct GatewayClient: Sendable {
+package struct GatewayClient: Sendable {
     let base: String
     private let key: String
     private static let deadline: Int64 = 60
@@ -21,7 +21,7 @@ struct GatewayClient: Sendable {
     /// nil: the system's authorities are enough.
     private let tls: TLSConfiguration?
 
-    init(base: String, key: String, authorities: [NIOSSLCertificate] = []) {
+    package init(base: String, key: String, authorities: [NIOSSLCertificate] = []) {
         self.base = base
         self.key = key
         guard !authorities.isEmpty else {
@@ -53,7 +53,9 @@ struct GatewayClient: Sendable {
         charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
     /// `query`: those without a value are left out.
-    func get(_ path: String, _ query: [(name: String, value: String?)] = []) async throws(CommandFault) -> JSONValue {
+    package func get(
+        _ path: String, _ query: [(name: String, value: String?)] = []
+    ) async throws(CommandFault) -> JSONValue {
         try await call("GET", Self.path(path, query)).json()
     }
 

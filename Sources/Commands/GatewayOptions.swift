@@ -37,9 +37,9 @@ struct GatewayOptions: ParsableArguments {
 
     private func authorities(_ environment: [String: String]) throws(CommandFault) -> [NIOSSLCertificate] {
         guard let path = caFile ?? environment["CARILLON_CA_FILE"], !path.isEmpty else { return [] }
-        guard let authorities = try? NIOSSLCertificate.fromPEMBytes(try contents(ofFile: path)), !authorities.isEmpty
-        else {
-            throw CommandFault(.usage, "\(path) holds no certificate in PEM")
+        let bytes = try contents(ofFile: path)
+        guard let authorities = try? NIOSSLCertificate.fromPEMBytes(bytes), !authorities.isEmpty else {
+            throw CommandFault(.usage, "\(path) holds no certificate in PEM (-----BEGIN CERTIFICATE-----)")
         }
         return authorities
     }
@@ -79,13 +79,27 @@ struct AppOptions: ParsableArguments {
     }
 }
 
+/// A file to be read; "-" is standard input.
+func handle(ofFile path: String) throws(CommandFault) -> FileHandle {
+    guard path != "-" else { return .standardInput }
+    guard FileManager.default.fileExists(atPath: path) else {
+        throw CommandFault(.usage, "there is no file \(path)")
+    }
+    let target = URL(filePath: path).resolvingSymlinksInPath().path(percentEncoded: false)
+    let type = try? FileManager.default.attributesOfItem(atPath: target)[.type] as? FileAttributeType
+    guard type != .typeDirectory else { throw CommandFault(.usage, "\(path) is a folder, not a file") }
+    guard let handle = FileHandle(forReadingAtPath: path) else {
+        throw CommandFault(.usage, "\(path) can't be read: this user may not")
+    }
+    return handle
+}
+
 /// A file's bytes; "-" is standard input.
 func contents(ofFile path: String) throws(CommandFault) -> [UInt8] {
-    if path == "-" { return Array(FileHandle.standardInput.readDataToEndOfFile()) }
-    guard let data = FileManager.default.contents(atPath: path) else {
+    let handle = try handle(ofFile: path)
+    do { return Array(try handle.readToEnd() ?? Data()) } catch {
         throw CommandFault(.usage, "\(path) can't be read")
     }
-    return Array(data)
 }
 
 func text(ofFile path: String) throws(CommandFault) -> String {

@@ -26,6 +26,12 @@ package struct KeysCommand: AsyncParsableCommand {
         @Option(help: ArgumentHelp("The app whose keys are meant; without it, keys of all apps.", valueName: "slug"))
         var app: String?
 
+        /// An app's own keys and those of all apps are two lists.
+        var none: String {
+            guard let app else { return "No keys of all apps but the operator's own; --app lists those of one app." }
+            return "No keys of the app \(app); without --app those of all apps are listed."
+        }
+
         var path: String { app.map { "/v1/apps/" + GatewayClient.escaped($0) + "/keys" } ?? "/v1/keys" }
     }
 
@@ -34,16 +40,16 @@ package struct KeysCommand: AsyncParsableCommand {
         @OptionGroup var owner: Owner
 
         func run() async throws {
-            try await orComplain {
-                let keys = try await owner.gateway.client().items(owner.path)
-                if owner.gateway.json { return sayJSON(.array(keys)) }
+            try await orComplain(asJSON: owner.gateway.json) {
+                let keys = try await owner.gateway.client().list(owner.path)
+                if owner.gateway.json { return sayJSON(keys.json) }
                 var table = TextTable("ID", "NAME", "ENDS IN", "SCOPES", "LAST USED", "EXPIRES")
-                for key in keys {
+                for key in keys.items {
                     table.add(
                         key.shown("id"), key.shown("name"), "…" + key.shown("hint"),
                         key.words("scopes").joined(separator: ","), key.shown("last_used_at"), key.shown("expires_at"))
                 }
-                table.isEmpty ? Console.remark("No keys but the operator's own.") : table.say()
+                table.isEmpty ? Console.remark(owner.none) : table.say()
             }
         }
     }
@@ -58,7 +64,7 @@ package struct KeysCommand: AsyncParsableCommand {
         var expires: String?
 
         func run() async throws {
-            try await orComplain {
+            try await orComplain(asJSON: owner.gateway.json) {
                 var members = [
                     JSONMember("name", .string(name)),
                     JSONMember("scopes", .array(scopes.split(separator: ",").map { .string(String($0)) })),
@@ -78,9 +84,10 @@ package struct KeysCommand: AsyncParsableCommand {
         @Argument(help: "Its id, as keys list shows it.") var id: String
 
         func run() async throws {
-            try await orComplain {
+            try await orComplain(asJSON: owner.gateway.json) {
                 try await owner.gateway.client().send("DELETE", owner.path + "/" + GatewayClient.escaped(id))
-                if !owner.gateway.json { Console.say("The key \(id) is revoked.") }
+                if owner.gateway.json { return sayJSON(["id": .string(id), "state": "revoked"]) }
+                Console.say("The key \(id) is revoked.")
             }
         }
     }

@@ -43,40 +43,101 @@ struct MessagePreview {
 
     /// - Parameter locale: of the phones.
     func lines(locale: String?) -> [String] {
-        let variant = locale.map { locales.variant(for: Array($0.utf8).span) } ?? 0
         var lines: [String] = []
-        for (place, message) in compiled.enumerated() {
+        for (place, looks) in looks(locale: locale).enumerated() {
             if compiled.count > 1 { lines.append("message \(place + 1) of \(compiled.count)") }
-            lines += iPhone(message, variant) + android(message, variant)
+            for look in looks { lines += look.lines(app: app) + [""] }
         }
         return lines
     }
 
-    private func iPhone(_ message: CompiledMessage, _ variant: Int) -> [String] {
-        guard let notification = message.apns else { return ["An iPhone gets nothing of it.", ""] }
+    /// - Parameter locale: of the phones.
+    func json(locale: String?) -> JSONValue {
+        let messages = looks(locale: locale).map { looks in
+            JSONValue.object(JSONObject(looks.map { JSONMember($0.provider.name, $0.json) }))
+        }
+        return ["previews": .array(messages)]
+    }
+
+    /// For each message what each kind of phone gets.
+    private func looks(locale: String?) -> [[PhoneLook]] {
+        let variant = locale.map { locales.variant(for: Array($0.utf8).span) } ?? 0
+        return compiled.map { [iPhone($0, variant), android($0, variant)] }
+    }
+
+    private func iPhone(_ message: CompiledMessage, _ variant: Int) -> PhoneLook {
+        guard let notification = message.apns else { return PhoneLook(provider: .apns, push: nil) }
         let payload = notification.payloads[variant]
         var bytes = payload.head
         payload.appendHole(badge: Self.badge, to: &bytes)
         bytes += payload.tail
-        let type = notification.pushType.name
-        let bytesMax = APNsPushTypes.row(for: notification.pushType).payloadBytesMax
-        let title =
-            "An iPhone: push type \(type), priority \(notification.priority), "
-            + "\(payload.bytesMax) of \(bytesMax) bytes"
-        let picture = (try? JSONReader.read(bytes, limits: .trusted)).map { PhonePicture(apns: $0, app: app).lines }
-        return [title] + (picture ?? []) + ["  " + String(decoding: bytes, as: UTF8.self), ""]
+        return PhoneLook(
+            provider: .apns,
+            push: PhoneLook.Push(
+                body: bytes, payloadBytes: payload.bytesMax,
+                payloadBytesMax: APNsPushTypes.row(for: notification.pushType).payloadBytesMax,
+                terms: [
+                    JSONMember("push_type", .string(notification.pushType.name)),
+                    JSONMember("priority", .number(.whole(Int64(notification.priority)))),
+                ]))
     }
 
-    private func android(_ message: CompiledMessage, _ variant: Int) -> [String] {
-        guard let push = message.fcm else { return ["An Android phone gets nothing of it.", ""] }
+    private func android(_ message: CompiledMessage, _ variant: Int) -> PhoneLook {
+        guard let push = message.fcm else { return PhoneLook(provider: .fcm, push: nil) }
         let now = Clocks.wallNow()
         let frame = push.frame(variant: variant, expiresAt: now + .seconds(86_400), now: now)
         var bytes = frame.prefix
         push.appendHole(token: Array(Self.tokenShown.utf8).span, badge: Self.badge, variant: variant, to: &bytes)
         bytes += frame.suffix
-        let title =
-            "An Android phone: \(push.payloadBytes) of \(FCMLimits.payloadBytesMax) bytes of notification and data"
-        let picture = (try? JSONReader.read(bytes, limits: .trusted)).map { PhonePicture(fcm: $0, app: app).lines }
-        return [title] + (picture ?? []) + ["  " + String(decoding: bytes, as: UTF8.self), ""]
+        return PhoneLook(
+            provider: .fcm,
+            push: PhoneLook.Push(
+                body: bytes, payloadBytes: push.payloadBytes, payloadBytesMax: FCMLimits.payloadBytesMax, terms: []))
+    }
+}
+
+/// What a phone of one provider's gets of a message.
+private struct PhoneLook {
+    let provider: Provider
+    /// nil: nothing.
+    let push: Push?
+
+    struct Push {
+        /// What the provider is sent.
+        let body: [UInt8]
+        let payloadBytes: Int
+        let payloadBytesMax: Int
+        /// What stands beside the body.
+        let terms: [JSONMember]
+    }
+
+    func lines(app: String) -> [String] {
+        let phone = provider == .apns ? "An iPhone" : "An Android phone"
+        guard let push else { return ["\(phone) gets nothing of it."] }
+        let sizes = "\(push.payloadBytes) of \(push.payloadBytesMax) bytes"
+        let value = try? JSONReader.read(push.body, limits: .trusted)
+        let title: String
+        let picture: PhonePicture?
+        if provider == .apns {
+            let terms = JSONValue.object(JSONObject(push.terms))
+            title = "\(phone): push type \(terms.shown("push_type")), priority \(terms.shown("priority")), \(sizes)"
+            picture = value.map { PhonePicture(apns: $0, app: app) }
+        } else {
+            title = "\(phone): \(sizes) of notification and data"
+            picture = value.map { PhonePicture(fcm: $0, app: app) }
+        }
+        return [title] + (picture?.lines ?? []) + ["  " + String(decoding: push.body, as: UTF8.self)]
+    }
+
+    var json: JSONValue {
+        guard let push else { return .null }
+        let body = (try? JSONReader.read(push.body, limits: .trusted)) ?? .null
+        return .object(
+            JSONObject(
+                push.terms + [
+                    JSONMember("payload_bytes", .number(.whole(Int64(push.payloadBytes)))),
+                    JSONMember("payload_bytes_max", .number(.whole(Int64(push.payloadBytesMax)))),
+                    JSONMember("body", body),
+                ]))
     }
 }

@@ -20,21 +20,22 @@ package struct MessagesCommand: AsyncParsableCommand {
         @OptionGroup var app: AppOptions
         @Option(help: "accepted, planning, sending or finished.") var state: String?
         @Option(help: "At most so many.") var limit = 20
+        @Option(help: ArgumentHelp("Goes on where a list ended.", valueName: "next")) var cursor: String?
 
         func run() async throws {
-            try await orComplain {
-                guard limit > 0 else { throw CommandFault(.usage, "--limit must be 1 or more") }
-                let messages = try await app.gateway.client().items(
-                    try app.path("messages"), [("state", state)], limit: limit)
-                if app.gateway.json { return sayJSON(.array(messages)) }
+            try await orComplain(asJSON: app.gateway.json) {
+                let messages = try await app.gateway.client().list(
+                    try app.path("messages"), [("state", state)], from: cursor, limit: limit)
+                if app.gateway.json { return sayJSON(messages.json) }
                 var table = TextTable("ID", "STATE", "AUDIENCE", "ACCEPTED", "PENDING", "SINCE")
-                for message in messages {
+                for message in messages.items {
                     let outcomes = message.object?["outcomes"] ?? .null
                     table.add(
                         message.shown("id"), message.shown("state"), message.shown("audience"),
                         outcomes.shown("accepted"), message.shown("pending"), message.shown("accepted_at"))
                 }
                 table.isEmpty ? Console.remark("No messages.") : table.say()
+                messages.remarkOnTheRest()
             }
         }
     }
@@ -50,7 +51,7 @@ package struct MessagesCommand: AsyncParsableCommand {
         @OptionGroup var one: One
 
         func run() async throws {
-            try await orComplain {
+            try await orComplain(asJSON: one.app.gateway.json) {
                 let message = try await one.app.gateway.client().get(try one.app.path("messages", one.id))
                 if one.app.gateway.json { return sayJSON(message) }
                 AccountText(message).say()
@@ -64,11 +65,11 @@ package struct MessagesCommand: AsyncParsableCommand {
         @OptionGroup var one: One
 
         func run() async throws {
-            try await orComplain {
+            try await orComplain(asJSON: one.app.gateway.json) {
                 let client = try one.app.gateway.client()
                 let message = try await client.watch(try one.app.path("messages", one.id))
-                if one.app.gateway.json { return sayJSON(message) }
-                AccountText(message).say()
+                if one.app.gateway.json { sayJSON(message) } else { AccountText(message).say() }
+                try [message].checkReach()
             }
         }
     }
@@ -79,16 +80,16 @@ package struct MessagesCommand: AsyncParsableCommand {
         @Option(help: "rejected, unregistered, expired, suppressed, cancelled or gave_up.") var state: String?
         @Option(help: "The provider's word, or ours.") var reason: String?
         @Option(help: "At most so many.") var limit = 100
+        @Option(help: ArgumentHelp("Goes on where a list ended.", valueName: "next")) var cursor: String?
 
         func run() async throws {
-            try await orComplain {
-                guard limit > 0 else { throw CommandFault(.usage, "--limit must be 1 or more") }
-                let failures = try await one.app.gateway.client().items(
+            try await orComplain(asJSON: one.app.gateway.json) {
+                let failures = try await one.app.gateway.client().list(
                     try one.app.path("messages", one.id, "failures"), [("state", state), ("reason", reason)],
-                    limit: limit)
-                if one.app.gateway.json { return sayJSON(.array(failures)) }
+                    from: cursor, limit: limit)
+                if one.app.gateway.json { return sayJSON(failures.json) }
                 var table = TextTable("INSTALLATION", "KIND", "PROVIDER", "OUTCOME", "REASON", "ATTEMPTS", "AT")
-                for failure in failures {
+                for failure in failures.items {
                     table.add(
                         failure.shown("installation"), failure.shown("kind"), failure.shown("provider"),
                         failure.shown("state"), failure.shown("reason"), failure.shown("attempts"),
@@ -97,6 +98,7 @@ package struct MessagesCommand: AsyncParsableCommand {
                 let isFiltered = state != nil || reason != nil
                 let none = isFiltered ? "No push ended so." : "Every push that has ended was accepted."
                 table.isEmpty ? Console.remark(none) : table.say()
+                failures.remarkOnTheRest()
             }
         }
     }
@@ -107,18 +109,11 @@ package struct MessagesCommand: AsyncParsableCommand {
         @Argument(help: "The installation.") var installation: String
 
         func run() async throws {
-            try await orComplain {
+            try await orComplain(asJSON: one.app.gateway.json) {
                 let story = try await one.app.gateway.client().get(
                     try one.app.path("messages", one.id, "devices", installation))
                 if one.app.gateway.json { return sayJSON(story) }
-                for member in story.object?.members ?? [] {
-                    if let steps = member.value.array {
-                        for step in steps { Console.say("  " + String(decoding: step.bytes, as: UTF8.self)) }
-                    } else {
-                        let text = member.value.string ?? String(decoding: member.value.bytes, as: UTF8.self)
-                        Console.say("\(member.name): \(text)")
-                    }
-                }
+                for line in PushText(story).lines { Console.say(line) }
             }
         }
     }
@@ -128,6 +123,15 @@ extension GatewayClient {
     private static let watchPauses: [Duration] = [
         .milliseconds(100), .milliseconds(250), .milliseconds(500), .seconds(1),
     ]
+
+    private static func words(ofState state: String) -> String {
+        switch state {
+        case "accepted": "waiting for its turn"
+        case "planning": "looking for its audience"
+        case "sending": "on their way"
+        default: state
+        }
+    }
 
     /// The account once the message has ended; shows how far it is until then.
     func watch(_ path: String) async throws -> JSONValue {
@@ -141,51 +145,9 @@ extension GatewayClient {
                 return message
             }
             let ended = message.object?["outcomes"]?.object?.members.reduce(0) { $0 + ($1.value.integer ?? 0) } ?? 0
-            progress.show(ended, of: message.object?["audience"]?.integer, state)
+            progress.show(ended, of: message.object?["audience"]?.integer, Self.words(ofState: state))
             try await Task.sleep(for: Self.watchPauses[min(turn, Self.watchPauses.count - 1)])
             turn += 1
         }
-    }
-}
-
-/// A message's account for people.
-struct AccountText {
-    private let message: JSONValue
-
-    init(_ message: JSONValue) { self.message = message }
-
-    var lines: [String] {
-        var lines = ["message \(message.shown("id"))  \(message.shown("state"))"]
-        let outcomes = message.object?["outcomes"]?.object?.members ?? []
-        for outcome in outcomes where outcome.value.integer ?? 0 > 0 {
-            lines.append(line(outcome.name, outcome.value.integer ?? 0))
-            lines += reasons(of: outcome.name)
-        }
-        if message.count("pending") > 0 { lines.append(line("pending", message.count("pending"))) }
-        if let audience = message.object?["audience"]?.integer { lines.append(line("audience", audience)) }
-        for provider in message.object?["providers"]?.object?.members ?? [] {
-            let outcomes = provider.value.object?["outcomes"]?.object?.members ?? []
-            let counts = outcomes.compactMap { outcome in
-                (outcome.value.integer).flatMap { $0 > 0 ? "\($0) \(outcome.name)" : nil }
-            }
-            lines.append("  \(provider.name): " + (counts.isEmpty ? "nothing yet" : counts.joined(separator: ", ")))
-        }
-        return lines
-    }
-
-    private func line(_ word: String, _ count: Int64) -> String {
-        let digits = String(count)
-        return String(repeating: " ", count: max(0, 12 - digits.count)) + digits + "  " + word
-    }
-
-    private func reasons(of outcome: String) -> [String] {
-        let reasons = message.object?["reasons"]?.array ?? []
-        return reasons.filter { $0.shown("outcome") == outcome }.map { reason in
-            "              of these \(reason.count("count")) \(reason.shown("reason"))"
-        }
-    }
-
-    func say() {
-        for line in lines { Console.say(line) }
     }
 }

@@ -11,7 +11,7 @@ struct MigrateCommand: AsyncParsableCommand {
     @Flag(help: "Prints what was applied as JSON, for scripts.") var json = false
 
     func run() async throws {
-        do {
+        try await orComplain(ofThisMachine: json) {
             let settings = try SettingsReader().read()
             let ground = try await Ground.open(settings, log: LogOutput.start(settings))
             await ground.close()
@@ -21,9 +21,6 @@ struct MigrateCommand: AsyncParsableCommand {
                 for name in ground.migrationsApplied { Console.say("applied \(name)") }
                 Console.say("The schema is this program's.")
             }
-        } catch {
-            Console.complain("\(error)")
-            throw ExitCode.failure
         }
     }
 }

@@ -3,40 +3,44 @@ import Commands
 import JSON
 
 /// `carillon settings`: every setting with its value, where that came from, its default and its meaning.
-struct SettingsCommand: ParsableCommand {
+struct SettingsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "settings", abstract: "Lists every setting: value, source, default, meaning. Secrets stay hidden.",
         discussion: """
             carillon settings
-            CARILLON_SETTINGS_FILE=carillon.json carillon settings --json | jq -r '.[] | select(.source != "default") | .name'
+            CARILLON_SETTINGS_FILE=carillon.json carillon settings --json | jq -r '.items[] | select(.source != "default") | .name'
             """)
 
     @Flag(help: "Prints them as JSON, for scripts.") var json = false
 
-    func run() throws {
-        let reader = try SettingsReader()
-        if json {
-            sayJSON(SettingsListing.json(reader))
-        } else {
-            for line in SettingsListing.lines(reader) { Console.say(line) }
+    func run() async throws {
+        try await orComplain(ofThisMachine: json) {
+            let reader = try SettingsReader()
+            if json {
+                sayJSON(SettingsListing.json(reader))
+            } else {
+                for line in SettingsListing.lines(reader) { Console.say(line) }
+            }
+            // Listed first, so that the one at fault can be looked up above its complaint.
+            _ = try reader.read()
         }
-        // Listed first, so that the one at fault can be looked up above its complaint.
-        _ = try reader.read()
     }
 }
 
 package enum SettingsListing {
     package static func json(_ reader: SettingsReader) -> JSONValue {
-        .array(
-            SettingsTable.rows.map { setting in
-                let given = reader.value(of: setting)
-                return [
-                    "name": .string(SettingsReader.prefix + setting.name),
-                    "value": .string(given.map { setting.shown($0.text) } ?? setting.defaultText),
-                    "source": .string((given?.source ?? .builtIn).description),
-                    "default": .string(setting.defaultText), "meaning": .string(setting.meaning),
-                ]
-            })
+        let rows = SettingsTable.rows.map { setting -> JSONValue in
+            let given = reader.value(of: setting)
+            return [
+                "name": .string(SettingsReader.prefix + setting.name),
+                "value": .string(given.map { setting.shown($0.text) } ?? setting.defaultText),
+                "source": .string((given?.source ?? .builtIn).description),
+                "default": .string(setting.defaultText), "meaning": .string(setting.meaning),
+            ]
+        }
+        let list = ItemList(rows).json.object?.members ?? []
+        let unknown = JSONValue.array(reader.unknownVariables.map { .string($0) })
+        return .object(JSONObject(list + [JSONMember("unknown", unknown)]))
     }
 
     package static func lines(_ reader: SettingsReader) -> [String] {

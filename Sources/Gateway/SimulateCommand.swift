@@ -114,12 +114,7 @@ struct SimulateCommand: AsyncParsableCommand {
     private var reach: SimulatorReach { host == SimulatorIdentities.hostDefault ? .loopback : .everyone }
 
     func run() async throws {
-        do {
-            try await simulate()
-        } catch {
-            Console.complain("\(error)")
-            throw ExitCode.failure
-        }
+        try await orComplain(ofThisMachine: json) { try await simulate() }
     }
 
     private func simulate() async throws {

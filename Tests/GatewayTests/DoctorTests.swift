@@ -104,8 +104,8 @@ struct DoctorTests {
         #expect(Finding.exitCode(findings) == 0)
         #expect(Finding.exitCode(findings + [.bad("database", "gone", "start it")]) == 1)
         #expect(
-            String(decoding: Finding.json(findings), as: UTF8.self)
-                == #"[{"level":"good","subject":"clock","finding":"fine"},"#
-                + #"{"level":"note","subject":"files","finding":"\"few\"","remedy":"more"}]"# + "\n")
+            String(decoding: Finding.json(findings).bytes, as: UTF8.self)
+                == #"{"items":[{"level":"good","subject":"clock","finding":"fine","remedy":null},"#
+                + #"{"level":"note","subject":"files","finding":"\"few\"","remedy":"more"}],"next":null}"#)
     }
 }

@@ -131,12 +131,16 @@ struct SettingsTests {
 
     @Test("are listed as JSON too, each once, without what is secret")
     func listedAsJSON() throws {
-        let environment = ["CARILLON_ADMIN_KEY": String(repeating: "k", count: 40), "CARILLON_LEASE_SECONDS": "77"]
+        let environment = [
+            "CARILLON_ADMIN_KEY": String(repeating: "k", count: 40), "CARILLON_LEASE_SECONDS": "77",
+            "CARILLON_LEESE_SECONDS": "77",
+        ]
         let listing = SettingsListing.json(try SettingsReader(environment: environment))
-        let rows = try #require(listing.array).compactMap(\.object)
+        let rows = try #require(listing.object?["items"]?.array).compactMap(\.object)
         #expect(Set(rows.compactMap { $0["name"]?.string }).count == SettingsTable.rows.count)
         let lease = try #require(rows.first { $0["name"] == "CARILLON_LEASE_SECONDS" })
         #expect(lease["value"] == "77" && lease["source"] == "environment" && lease["default"] == "60")
+        #expect(listing.object?["unknown"] == ["CARILLON_LEESE_SECONDS"] && listing.object?["next"] == .null)
         #expect(!String(decoding: listing.bytes, as: UTF8.self).contains("kkkk"))
     }
 

@@ -27,7 +27,7 @@ extension Journeys {
                 try Data(lines.joined(separator: "\n").utf8).write(to: file)
                 let imported = try await run("devices", "import", file.path(percentEncoded: false), code: 1)
                 #expect(imported.printed.contains("4 accepted: 4 created"))
-                #expect(imported.printed.contains("line 5:") && imported.said.contains("1 lines were refused"))
+                #expect(imported.printed.contains("line 5:") && imported.said.contains("1 line was refused"))
                 #expect(try await run("devices", "list").printed.split(separator: "\n").count == 5)
 
                 let asked = try await run("send", "--all", "--title", "Noon", "--body", "Twelve o'clock", code: 64)
@@ -38,7 +38,8 @@ extension Journeys {
                 #expect(try await world.production.receipts(of: live) == .onceEach(3))
 
                 let listed = try await run("messages", "list", "--json")
-                let id = try #require(try JSONReader.read(Array(listed.printed.utf8)).array?[0].object?["id"]?.string)
+                let page = try JSONReader.read(Array(listed.printed.utf8)).object
+                let id = try #require(page?["items"]?.array?.first?.object?["id"]?.string)
                 #expect(try await run("messages", "watch", id).printed.contains("finished"))
                 #expect(try await run("messages", "failures", id).printed.contains("Unregistered"))
                 #expect(try await run("messages", "push", id, live[0].installation).printed.contains("accepted"))

@@ -5,6 +5,10 @@ import Testing
 extension Journeys {
     @Suite("The doctor")
     struct DoctorTests {
+        private struct Findings: Decodable {
+            let items: [Finding]
+        }
+
         private struct Finding: Decodable {
             let level: String
             let subject: String
@@ -17,7 +21,7 @@ extension Journeys {
         ) async throws -> [String: Finding] {
             let told = try await world.doctor(["--json"], settings: settings)
             #expect(told.code == code, "\(told.printed)")
-            let all = try JSONDecoder().decode([Finding].self, from: Data(told.printed.utf8))
+            let all = try JSONDecoder().decode(Findings.self, from: Data(told.printed.utf8)).items
             return Dictionary(all.map { ($0.subject, $0) }) { first, _ in first }
         }
 

@@ -24,7 +24,7 @@ final class World: Sendable {
     private let signingKey: ES256Key
     private let adminKey = String(repeating: "admin-key-of-a-test-", count: 2)
     private static let masterKey = (0..<32).map { UInt8($0) }
-    private let settings: [String: String]
+    let settings: [String: String]
 
     enum Database {
         /// The private PostgreSQL of the gateway itself: the default of the product.
@@ -105,11 +105,14 @@ final class World: Sendable {
 
     /// Runs a command that asks the gateway, as a person does, to its end.
     ///
-    /// - Parameter key: nil: the operator's.
+    /// - Parameters:
+    ///   - key: nil: the operator's.
+    ///   - others: what it is told besides.
     func command(
-        _ arguments: [String], _ gateway: Gateway, key: String? = nil
+        _ arguments: [String], _ gateway: Gateway, key: String? = nil, alsoSettings others: [String: String] = [:]
     ) async throws -> (code: Int32, printed: String, said: String) {
-        let settings = ["URL": gateway.api.base.absoluteString, "KEY": key ?? adminKey, "APP": "garden"]
+        let own = ["URL": gateway.api.base.absoluteString, "KEY": key ?? adminKey, "APP": "garden"]
+        let settings = others.merging(own) { _, own in own }
         let program = try Program(arguments, settings: settings, logs: folder)
         guard case .exited(let code) = try await program.end() else {
             throw TookTooLong(description: "carillon \(arguments) crashed: \(program.loggedLast)")

@@ -30,7 +30,7 @@ struct LatencyBench: AsyncParsableCommand {
     }
 
     func run() async throws {
-        try await orComplain {
+        try await orComplain(asJSON: json) {
             try await OwnFolder(path: folder).locked { folder in
                 try await ChildPrograms.running { children in try await measure(folder, children) }
             }
@@ -97,8 +97,11 @@ private struct LatencyGarden {
             let end = Self.now
             try await finish(message.shown("id"))
             try await Task.sleep(for: Self.pause)
-            progress.show(Int64(number), of: Int64(Self.warmUpCount + pushes), "one at a time")
-            guard number >= Self.warmUpCount else { continue }
+            guard number >= Self.warmUpCount else {
+                progress.show(0, of: nil, "warming up")
+                continue
+            }
+            progress.show(Int64(number - Self.warmUpCount + 1), of: Int64(pushes), "one at a time")
             sent.append(start)
             accepted.append(end - start)
         }

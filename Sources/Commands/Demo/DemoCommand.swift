@@ -30,7 +30,7 @@ package struct DemoCommand: AsyncParsableCommand {
     }
 
     package func run() async throws {
-        try await orComplain {
+        try await orComplain(asJSON: json) {
             try await OwnFolder(path: folder).locked { folder in
                 try await ChildPrograms.running { children in try await show(folder, children) }
             }

@@ -27,8 +27,8 @@ struct DemoStory: Sendable {
         for credential in try standIns.credentials() {
             try await client.send("POST", path("credentials"), credential)
         }
-        let known = try await client.items(path("devices"), limit: 1)
-        guard known.isEmpty else {
+        let known = try await client.list(path("devices"), limit: 1)
+        guard known.items.isEmpty else {
             narrator.say("They are there since an earlier run; those that were found dead are retired.")
             return
         }

@@ -16,7 +16,7 @@ struct DoctorCommand: AsyncParsableCommand {
     func run() async throws {
         let findings = await Checkup().run()
         if json {
-            Console.write(Finding.json(findings))
+            sayJSON(Finding.json(findings))
         } else {
             for finding in findings { Self.say(finding) }
             let bad = findings.count { $0.level == .bad }

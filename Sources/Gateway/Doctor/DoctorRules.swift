@@ -1,3 +1,4 @@
+import Commands
 import JSON
 import PushModel
 
@@ -28,19 +29,14 @@ extension Finding {
     /// For a script: something keeps the gateway from working.
     package static func exitCode(_ findings: [Finding]) -> Int32 { findings.contains { $0.level == .bad } ? 1 : 0 }
 
-    package static func json(_ findings: [Finding]) -> [UInt8] {
-        var writer = JSONWriter()
-        writer.beginArray()
-        for finding in findings {
-            writer.beginObject()
-            writer.member("level", finding.level.rawValue)
-            writer.member("subject", finding.subject)
-            writer.member("finding", finding.words)
-            if let remedy = finding.remedy { writer.member("remedy", remedy) }
-            writer.endObject()
+    package static func json(_ findings: [Finding]) -> JSONValue {
+        let items = findings.map { finding -> JSONValue in
+            [
+                "level": .string(finding.level.rawValue), "subject": .string(finding.subject),
+                "finding": .string(finding.words), "remedy": finding.remedy.map(JSONValue.string) ?? .null,
+            ]
         }
-        writer.endArray()
-        return writer.bytes + [UInt8(ascii: "\n")]
+        return ItemList(items).json
     }
 }
 

@@ -1,0 +1,63 @@
+import JSON
+
+/// A message's account for people.
+struct AccountText {
+    private let message: JSONValue
+
+    init(_ message: JSONValue) { self.message = message }
+
+    var lines: [String] {
+        var lines = ["message \(message.shown("id"))  \(message.shown("state"))"]
+        let outcomes = message.object?["outcomes"]?.object?.members ?? []
+        for outcome in outcomes where outcome.value.integer ?? 0 > 0 {
+            lines.append(line(outcome.name, outcome.value.integer ?? 0))
+            lines += reasons(of: outcome.name)
+        }
+        if message.count("pending") > 0 { lines.append(line("pending", message.count("pending"))) }
+        if let audience = message.object?["audience"]?.integer { lines.append(line("audience", audience)) }
+        for provider in message.object?["providers"]?.object?.members ?? [] {
+            let outcomes = provider.value.object?["outcomes"]?.object?.members ?? []
+            let counts = outcomes.compactMap { outcome in
+                (outcome.value.integer).flatMap { $0 > 0 ? "\($0) \(outcome.name)" : nil }
+            }
+            lines.append("  \(provider.name): " + (counts.isEmpty ? "nothing yet" : counts.joined(separator: ", ")))
+        }
+        return lines
+    }
+
+    private func line(_ word: String, _ count: Int64) -> String {
+        let digits = String(count)
+        return String(repeating: " ", count: max(0, 12 - digits.count)) + digits + "  " + word
+    }
+
+    private func reasons(of outcome: String) -> [String] {
+        let reasons = message.object?["reasons"]?.array ?? []
+        return reasons.filter { $0.shown("outcome") == outcome }.map { reason in
+            "              of these \(reason.count("count")) \(reason.shown("reason"))"
+        }
+    }
+
+    func say() {
+        for line in lines { Console.say(line) }
+    }
+}
+
+extension JSONValue {
+    /// How many pushes of a message's account a provider took; or would have been sent, in a dry run.
+    var reached: Int64 {
+        let outcomes = object?["outcomes"] ?? .null
+        return outcomes.count("accepted") + (object?["dry_run"]?.bool == true ? outcomes.count("suppressed") : 0)
+    }
+}
+
+extension [JSONValue] {
+    /// Of messages that have ended: a script hears of one that reached nobody.
+    func checkReach() throws(CommandFault) {
+        guard let nobody = first(where: { $0.reached == 0 }) else { return }
+        throw CommandFault(
+            .failed,
+            nobody.count("audience") == 0
+                ? "there was nobody to send to: the audience is empty"
+                : "nobody got it: carillon messages failures \(nobody.shown("id")) tells why")
+    }
+}

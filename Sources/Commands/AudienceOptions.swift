@@ -1,0 +1,28 @@
+import ArgumentParser
+import JSON
+
+/// Whom it is for.
+struct AudienceOptions: ParsableArguments {
+    @Flag(help: "Every device of the app.") var all = false
+    @Option(help: ArgumentHelp("This installation; again for each.", valueName: "name")) var installation: [String] = []
+    @Option(help: ArgumentHelp("This user's devices; again for each.", valueName: "user")) var user: [String] = []
+    @Option(help: ArgumentHelp("Devices with this tag; again for more.", valueName: "tag")) var tag: [String] = []
+
+    /// nil: the file says it.
+    func member(isGivenIn content: [JSONMember]) throws(CommandFault) -> JSONMember? {
+        func strings(_ names: [String]) -> JSONValue { .array(names.map { .string($0) }) }
+        var given: [JSONValue] = []
+        if all { given.append(["all": true]) }
+        if !installation.isEmpty { given.append(["installations": strings(installation)]) }
+        if !user.isEmpty { given.append(["users": strings(user)]) }
+        if !tag.isEmpty { given.append(["tags": ["any": strings(tag)]]) }
+        if content.contains(where: { $0.name == "audience" }) {
+            guard given.isEmpty else { throw CommandFault(.usage, "the file names an audience, and so do the options") }
+            return nil
+        }
+        guard given.count == 1 else {
+            throw CommandFault(.usage, "to whom? Say exactly one of --all, --installation, --user and --tag")
+        }
+        return JSONMember("audience", given[0])
+    }
+}

@@ -1,0 +1,80 @@
+import ArgumentParser
+import JSON
+
+/// What it says.
+struct MessageOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("The whole message as JSON; the options below override it.", valueName: "path"))
+    var file: String?
+    @Option(help: "The title.") var title: String?
+    @Option(help: "The subtitle (iPhones).") var subtitle: String?
+    @Option(help: "The text.") var body: String?
+    @Option(help: "increment, or a number.") var badge: String?
+    @Option(help: "A sound's file name, or default.") var sound: String?
+    @Option(help: ArgumentHelp("A member of data, as text; again for each.", valueName: "name=text"))
+    var data: [String] = []
+    @Option(help: "high or normal.") var priority: String?
+    @Option(help: "alert, background, voip, ...") var pushType: String?
+    @Option(help: ArgumentHelp("How long it is worth something.", valueName: "seconds")) var ttl: Int?
+    @Option(help: ArgumentHelp("A later push with the same one takes its place.", valueName: "id"))
+    var collapseID: String?
+    @Flag(help: "Checked, and validated by FCM; delivered to nobody.") var dryRun = false
+
+    func members() throws(CommandFault) -> [JSONMember] {
+        var members: [JSONMember] = []
+        if let file {
+            members = try Self.object(inFile: file).members
+        }
+        let text = pairs([("title", title), ("subtitle", subtitle), ("body", body)])
+        merge(text, into: "notification", of: &members)
+        if let badge { replace("badge", Int64(badge).map { .number(.whole($0)) } ?? .string(badge), in: &members) }
+        if let sound { replace("sound", .string(sound), in: &members) }
+        merge(try dataMembers(), into: "data", of: &members)
+        var options = pairs([("priority", priority), ("push_type", pushType), ("collapse_id", collapseID)])
+        if let ttl { options.append(JSONMember("ttl_seconds", .number(.whole(Int64(ttl))))) }
+        if dryRun { options.append(JSONMember("dry_run", true)) }
+        merge(options, into: "options", of: &members)
+        return members
+    }
+
+    private static func object(inFile path: String) throws(CommandFault) -> JSONObject {
+        let bytes = try contents(ofFile: path)
+        let value: JSONValue
+        do throws(JSONError) { value = try JSONReader.read(bytes) } catch {
+            throw CommandFault(.usage, "\(path) can't be read as a message: \(error.sentence)")
+        }
+        guard let object = value.object else {
+            throw CommandFault(.usage, "\(path) holds \(value.kindInWords); a message is an object, {...}")
+        }
+        return object
+    }
+
+    private func pairs(_ pairs: [(String, String?)]) -> [JSONMember] {
+        pairs.compactMap { name, text in text.map { JSONMember(name, .string($0)) } }
+    }
+
+    private func dataMembers() throws(CommandFault) -> [JSONMember] {
+        var members: [JSONMember] = []
+        for pair in data {
+            guard let sign = pair.firstIndex(of: "="), sign != pair.startIndex else {
+                throw CommandFault(.usage, "--data takes name=text")
+            }
+            members.append(JSONMember(String(pair[..<sign]), .string(String(pair[pair.index(after: sign)...]))))
+        }
+        return members
+    }
+
+    private func merge(_ new: [JSONMember], into name: String, of members: inout [JSONMember]) {
+        guard !new.isEmpty else { return }
+        var inner = members.first { $0.name == name }?.value.object?.members ?? []
+        for member in new { replace(member.name, member.value, in: &inner) }
+        replace(name, .object(JSONObject(inner)), in: &members)
+    }
+
+    private func replace(_ name: String, _ value: JSONValue, in members: inout [JSONMember]) {
+        if let place = members.firstIndex(where: { $0.name == name }) {
+            members[place] = JSONMember(name, value)
+        } else {
+            members.append(JSONMember(name, value))
+        }
+    }
+}

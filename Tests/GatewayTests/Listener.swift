@@ -1,0 +1,29 @@
+import NIOCore
+import NIOPosix
+
+/// A port of the loopback that says something to whoever comes, and hangs up.
+struct Listener {
+    private let channel: any Channel
+    var port: Int { channel.localAddress?.port ?? 0 }
+
+    init(saying words: String = "") async throws {
+        channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .childChannelInitializer { $0.pipeline.addHandler(HangingUp(words: words)) }
+            .bind(host: "127.0.0.1", port: 0).get()
+    }
+
+    func close() async throws { try await channel.close() }
+}
+
+/// Waits for the first bytes: a connection that is reset before them would be another case.
+private final class HangingUp: ChannelInboundHandler, Sendable {
+    typealias InboundIn = ByteBuffer
+    private let words: String
+
+    init(words: String) { self.words = words }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        context.writeAndFlush(NIOAny(ByteBuffer(string: words)), promise: nil)
+        context.close(promise: nil)
+    }
+}

@@ -1,0 +1,150 @@
+import Foundation
+import JSON
+import Testing
+
+extension Journeys {
+    @Suite("What commands print for scripts")
+    struct JSONOutputTests {
+        /// A command line without its --json, in the order in which they can be said to one gateway.
+        private struct Line {
+            var words: [String]
+            let code: Int32
+            /// Whether it is a list, in the form that all lists have.
+            var isList = false
+
+            init(_ words: String..., code: Int32 = 0) {
+                self.words = words
+                self.code = code
+            }
+
+            static func list(_ words: String...) -> Line {
+                var line = Line()
+                line.words = words
+                line.isList = true
+                return line
+            }
+        }
+
+        private static func lines(_ key: String, _ file: String, _ live: String, _ folder: String) -> [Line] {
+            [
+                .list("settings"), Line("migrate"), .list("doctor"),
+                Line("apps", "create", "garden"), .list("apps", "list"),
+                Line("credentials", "add", "--p8", key, "--team-id", "TEAMID1234", "--topic", "com.example.garden"),
+                Line("credentials", "activate", "1"), .list("credentials", "list"),
+                Line("keys", "create", "backend", "--scopes", "devices"), .list("keys", "list"),
+                Line("keys", "revoke", "1"),
+                Line("devices", "register", "tablet", "--provider", "apns", "--token-file", file),
+                .list("devices", "list", "--limit", "1"), Line("devices", "show", "tablet"),
+                Line("send", "--installation", live, "--body", "Noon", "--preview"),
+                Line("send", "--installation", live, "--body", "Noon"),
+                Line("send", "--installation", live, "--body", "Noon", "--detach"),
+                Line("send", "--all", "--body", "Noon", "--test-to", live, "--yes"),
+                Line("send", "--installation", "nobody", "--body", "Noon", code: 1),
+                Line("send", "--all", "--body", "Noon", "--test-to", "nobody", "--yes", code: 1),
+                .list("messages", "list"), Line("messages", "show", "ID"), Line("messages", "watch", "ID"),
+                .list("messages", "failures", "ID"), Line("messages", "push", "ID", live),
+                Line("devices", "remove", "tablet"), Line("devices", "erase-user", "frida", "--yes"),
+                Line("credentials", "retire", "1"), Line("credentials", "delete", "1"),
+                Line("apps", "delete", "garden", "--yes"),
+                Line("demo", "--installations", "100", "--once", "--port", "0", "--folder", folder + "/demo"),
+                Line("bench", "latency", "--pushes", "10", "--folder", folder + "/bench"),
+            ]
+        }
+
+        /// Those that go on, or whose answer is many lines by its nature: cases of their own hold them to it.
+        private static let others = ["serve", "simulate", "devices import"]
+
+        @Test("is one JSON document for every command, lists all in the same form")
+        func oneDocument() async throws {
+            try await World.within { world in
+                let gateway = try await world.gateway()
+                let device = [Device](.live, 1)[0]
+                let token = world.folder.appending(path: "token.txt")
+                try Data(device.token.utf8).write(to: token)
+                let lines = Self.lines(
+                    try world.writeSigningKey("AuthKey_GARDEN1234.p8"), token.path(percentEncoded: false), "tablet",
+                    world.folder.path(percentEncoded: false))
+                var message = ""
+                for line in lines {
+                    let words = line.words.map { $0 == "ID" ? message : $0 } + ["--json"]
+                    let told = try await world.command(words, gateway, alsoSettings: world.settings)
+                    #expect(told.code == line.code, "carillon \(words): \(told.printed)\(told.said)")
+                    let printed = told.printed.split(separator: "\n").map { Array($0.utf8) }
+                    #expect(printed.count == 1, "carillon \(words) printed \(printed.count) lines")
+                    let document = try? JSONReader.read(printed.first ?? []).object
+                    #expect(document != nil, "carillon \(words) printed \(told.printed)")
+                    if line.isList {
+                        #expect(document?["items"]?.array != nil && document?["next"] != nil, "carillon \(words)")
+                    }
+                    guard line.code == 0 else { continue }
+                    message = document?["messages"]?.array?.first?.object?["id"]?.string ?? message
+                }
+                let tested = lines.map(\.words) + Self.others.map { $0.split(separator: " ").map(String.init) }
+                for leaf in try await leaves(world, gateway) {
+                    #expect(tested.contains { $0.starts(with: leaf) }, "carillon \(leaf) is not in the table")
+                }
+                try await gateway.stopGently()
+            }
+        }
+
+        /// Every command that does something, by the words that call it.
+        private func leaves(_ world: World, _ gateway: Gateway) async throws -> [[String]] {
+            func leaves(_ command: JSONValue?, _ path: [String]) -> [[String]] {
+                let subcommands = (command?.object?["subcommands"]?.array ?? []).filter {
+                    $0.object?["commandName"] != "help"
+                }
+                guard !subcommands.isEmpty else { return [path] }
+                return subcommands.flatMap { leaves($0, path + [$0.object?["commandName"]?.string ?? ""]) }
+            }
+            let dump = try await world.command(["--experimental-dump-help"], gateway)
+            let tree = try JSONReader.read(Array(dump.printed.utf8), limits: .trusted)
+            let found = leaves(tree.object?["command"], [])
+            #expect(found.count > 20)
+            return found
+        }
+
+        @Test("says nothing where something went wrong, and the problem beside it, as JSON too")
+        func problems() async throws {
+            try await World.within { world in
+                let gateway = try await world.gateway()
+                let cases: [([String], Int32, String)] = [
+                    (["messages", "list"], 65, "unknown_app"), (["keys", "revoke", "99"], 65, "unknown_key"),
+                    (["send", "--body", "Noon"], 64, "unusable_input"),
+                    (["send", "--file", "/nope", "--all"], 64, "unusable_input"),
+                    (["apps", "list", "--ca-file", "/nope"], 64, "unusable_input"),
+                    (["devices", "import", "/tmp"], 64, "unusable_input"),
+                    (["apps", "delete", "garden"], 64, "unusable_input"),
+                    (["apps", "list", "--url", "http://127.0.0.1:1"], 69, "unreachable"),
+                    (["apps", "list", "--key-file", "/nope"], 77, "no_permission"),
+                ]
+                for (words, code, problem) in cases {
+                    let told = try await world.command(words + ["--json"], gateway)
+                    #expect(told.code == code && told.printed.isEmpty, "carillon \(words): \(told)")
+                    let said = try? JSONReader.read(Array(told.said.utf8)).object
+                    #expect(said?["code"]?.string == problem, "carillon \(words): \(told.said)")
+                    #expect(said?["detail"]?.string?.isEmpty == false, "carillon \(words): \(told.said)")
+                }
+                let refused = try await world.command(["messages", "list", "--json"], gateway, key: "wrong")
+                #expect(refused.code == 77 && refused.printed.isEmpty && refused.said.contains(#""status":401"#))
+                try await gateway.stopGently()
+            }
+        }
+
+        @Test("is a line for each refusal and each step of an import")
+        func importing() async throws {
+            try await World.within { world in
+                let gateway = try await world.gateway()
+                try await gateway.api.expect(201, "POST", "/v1/apps", #"{"slug": "garden", "name": "Garden"}"#)
+                let file = world.folder.appending(path: "devices.ndjson")
+                try Data((([Device](.live, 1)[0].registration()) + "\n{}\n").utf8).write(to: file)
+                let path = file.path(percentEncoded: false)
+                let told = try await world.command(["devices", "import", path, "--json"], gateway)
+                #expect(told.code == 1)
+                let lines = told.printed.split(separator: "\n").map { try? JSONReader.read(Array($0.utf8)).object }
+                #expect(!lines.contains { $0 == nil } && lines.last??["done"] == true)
+                #expect(lines.contains { $0?["line"]?.integer == 2 })
+                try await gateway.stopGently()
+            }
+        }
+    }
+}
