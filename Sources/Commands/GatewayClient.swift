@@ -124,7 +124,7 @@ package struct GatewayClient: Sendable {
     private func next(
         _ chunks: inout HTTPClientResponse.Body.AsyncIterator
     ) async throws(CommandFault) -> ByteBuffer? {
-        do { return try await chunks.next() } catch { throw unreachable(error) }
+        do { return try await chunks.next() } catch { throw await unreachable(error) }
     }
 
     private func request(_ method: String, _ path: String) -> HTTPClientRequest {
@@ -136,13 +136,31 @@ package struct GatewayClient: Sendable {
     }
 
     private func reaching<Result>(_ body: () async throws -> Result) async throws(CommandFault) -> Result {
-        do { return try await body() } catch { throw unreachable(error) }
+        do { return try await body() } catch { throw await unreachable(error) }
     }
 
-    private func unreachable(_ error: any Error) -> CommandFault {
-        CommandFault(
-            .unreachable,
-            "the gateway at \(base) can't be reached: \(error). Is it running, and is this its address (--url)?")
+    private func unreachable(_ error: any Error) async -> CommandFault {
+        if let fault = error as? CommandFault { return fault }
+        var trouble = NetworkTrouble(error)
+        if let parts = URL(string: base), let host = parts.host(percentEncoded: false) {
+            trouble = await CertificateLook.explain(trouble, host: host, port: parts.port ?? 443)
+        }
+        return CommandFault(
+            .unreachable, "the gateway at \(base) can't be reached: \(trouble.sentence). \(Self.remedy(trouble))")
+    }
+
+    private static func remedy(_ trouble: NetworkTrouble) -> String {
+        switch trouble {
+        case .certificateUntrusted: "Name its authority's certificate with --ca-file, or in CARILLON_CA_FILE"
+        case .certificateExpired: "Renew it, and start the gateway again"
+        case .certificateNotYetValid: "Look at the clocks of both machines"
+        case .certificateOfOtherNames: "Call the gateway by a name that stands in its certificate (--url)"
+        case .speaksNoTLS: "Should it be http:// (--url)?"
+        case .closed: "If it has a certificate, it is https:// (--url)"
+        case .timedOut: "What was asked for may have happened all the same; look before you repeat it"
+        case .nobodyListens, .nameUnknown, .noWayThere, .noConnection, .noTLS, .proxyRefuses, .errorNumber, .other:
+            "Is it running, and is this its address (--url)?"
+        }
     }
 }
 

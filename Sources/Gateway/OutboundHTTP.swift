@@ -1,4 +1,5 @@
 import AsyncHTTPClient
+import Commands
 import CredentialKeeping
 import FCM
 import Foundation
@@ -47,7 +48,7 @@ struct OutboundHTTP: TokenEndpoint {
         }
         // A client that is not shut down keeps its sockets.
         try? await client.shutdown()
-        do { return try result.get() } catch { throw .unreachable("\(error)") }
+        do { return try result.get() } catch { throw .unreachable(Self.words(error)) }
     }
 
     private static func ask(
@@ -76,8 +77,11 @@ struct OutboundHTTP: TokenEndpoint {
         }
     }
 
-    private struct TooSlow: Error, CustomStringConvertible {
-        let description = "it did not answer in time"
+    private struct TooSlow: Error {}
+
+    /// A library's own words hold paths of its sources.
+    private static func words(_ error: any Error) -> String {
+        error is TooSlow ? NetworkTrouble.timedOut.sentence : NetworkTrouble(error).sentence
     }
 
     /// The name is looked up here, once, and the client goes where we looked: a second answer could lead elsewhere.

@@ -88,7 +88,8 @@ struct OwnStandIns: Sendable {
             let body = try await response.body.collect(upTo: Self.answerBytesMax)
             outcome = .success(try JSONReader.read(Array(body.readableBytesView), limits: .trusted))
         } catch {
-            outcome = .failure(CommandFault(.failed, "the stand-in at \(url) can't be asked: \(error)"))
+            let why = NetworkTrouble(error).sentence
+            outcome = .failure(CommandFault(.failed, "the stand-in at \(url) can't be asked: \(why)"))
         }
         try? await client.shutdown()
         return try outcome.get()

@@ -127,4 +127,25 @@ package enum DoctorRules {
             name, "\(place) answers, and its clock differs from ours by \(skew) s: our tokens would be refused",
             "synchronise the clock (timedatectl set-ntp true)")
     }
+
+    package static func unreachable(
+        _ name: String, at place: String, _ trouble: NetworkTrouble, port: UInt16, hasProxy: Bool
+    ) -> Finding {
+        let remedy =
+            switch trouble {
+            case .nameUnknown: hasProxy ? "look at the proxy's name server" : "look at the name server (/etc/resolv.conf)"
+            case .certificateUntrusted:
+                "a proxy or firewall that opens TLS answers in its place: let the provider through, or name their "
+                    + "authority in CARILLON_PROVIDER_CA_FILE"
+            case .certificateExpired, .certificateNotYetValid:
+                "look at this machine's clock (timedatectl set-ntp true), and at what answers in the provider's place"
+            case .certificateOfOtherNames, .speaksNoTLS, .noTLS:
+                "look at what answers in the provider's place: a proxy, a firewall, or a CARILLON_..._URL of yours"
+            case .proxyRefuses: "look at CARILLON_PROVIDER_PROXY, its name and password"
+            case .nobodyListens, .noWayThere, .noConnection, .timedOut, .closed, .errorNumber, .other:
+                "look at the firewall (outgoing TCP \(port)), and at "
+                    + (hasProxy ? "the proxy" : "CARILLON_PROVIDER_PROXY where there is a proxy")
+            }
+        return .bad(name, "\(place) can't be reached: \(trouble.sentence)", remedy)
+    }
 }

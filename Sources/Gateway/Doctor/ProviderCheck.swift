@@ -1,5 +1,6 @@
 import AsyncHTTPClient
 import Calendar
+import Commands
 import Foundation
 import NIOCore
 import NIOSSL
@@ -28,7 +29,10 @@ struct ProviderCheck {
         let place = "\(endpoint.host):\(endpoint.port)"
         let client: HTTPClient
         do { client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: try configuration()) } catch {
-            return .bad("trust", "CARILLON_PROVIDER_CA_FILE can't be used: \(error)", "correct it, or leave it out")
+            return .bad(
+                "trust",
+                "CARILLON_PROVIDER_CA_FILE: \(settings.providerCAFile ?? "") holds no certificate in PEM, or can't be read",
+                "correct it, or leave it out")
         }
         let outcome: Result<HTTPClientResponse, any Error>
         do {
@@ -49,11 +53,13 @@ struct ProviderCheck {
                 name, at: place, theirs: date.flatMap { HTTPDate.parse($0, now: Clocks.wallNow()) },
                 now: Clocks.wallNow())
         case .failure(let error):
-            let proxy = settings.providerProxy == nil ? "CARILLON_PROVIDER_PROXY where there is a proxy" : "the proxy"
-            return .bad(
-                name, "\(place) can't be reached: \(error)",
-                "look at the name server, the firewall (outgoing TCP \(endpoint.port)), and \(proxy); where its certificate is "
-                    + "not believed, CARILLON_PROVIDER_CA_FILE")
+            var trouble = NetworkTrouble(error)
+            // A look of one's own would go past the proxy.
+            if settings.providerProxy == nil {
+                trouble = await CertificateLook.explain(trouble, host: endpoint.host, port: Int(endpoint.port))
+            }
+            return DoctorRules.unreachable(
+                name, at: place, trouble, port: endpoint.port, hasProxy: settings.providerProxy != nil)
         }
     }
 
