@@ -28,7 +28,7 @@ struct BroadcastBench: AsyncParsableCommand {
     }
 
     func run() async throws {
-        try await orComplain {
+        try await orComplain(asJSON: json) {
             try await OwnFolder(path: folder).locked { folder in
                 try await ChildPrograms.running { children in try await measure(folder, children) }
             }

@@ -31,7 +31,7 @@ struct RegisterBench: AsyncParsableCommand {
     }
 
     func run() async throws {
-        try await orComplain {
+        try await orComplain(asJSON: json) {
             try await OwnFolder(path: folder).locked { folder in
                 try await ChildPrograms.running { children in try await measure(folder, children) }
             }
