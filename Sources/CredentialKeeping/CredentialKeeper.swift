@@ -76,9 +76,7 @@ package struct CredentialKeeper: Sendable {
     /// As far as it shows without asking a resolver, which who fetches the token does once more.
     private func checkTarget(_ material: CredentialMaterial) throws(CredentialFault) {
         guard case .serviceAccount(let account, _) = material, !allowsPrivateTargets else { return }
-        let host = account.tokenURL.host
-        let isPrivate = host == "localhost" || SocketAddress(literal: host, port: 443).map { !$0.isPublic } ?? false
-        guard account.tokenURL.isSecure, !isPrivate else { throw .tokenURIPrivate }
+        guard account.tokenURL.isSecure, !TargetHost.isPrivate(account.tokenURL.host) else { throw .tokenURIPrivate }
     }
 
     private func read(_ form: CredentialSubmission.Form) async throws(CredentialFault) -> CredentialMaterial {

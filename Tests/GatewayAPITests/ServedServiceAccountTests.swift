@@ -46,6 +46,7 @@ struct ServedServiceAccountTests {
         arguments: [
             "http://oauth2.googleapis.com/token", "https://localhost/token", "https://127.0.0.1:8443/token",
             "https://169.254.169.254/token", "https://[::1]/token", "https://10.1.2.3/token",
+            "https://127.1/token", "https://2130706433/token", "https://metadata.google.internal/token",
         ])
     func privateTarget(url: String) async throws {
         try await withGateway { world in
