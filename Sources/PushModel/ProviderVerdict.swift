@@ -32,8 +32,11 @@ package enum ConnectionAdvice: Equatable, Sendable {
 package enum ProviderAlarm: Equatable, Sendable {
     /// A certificate, key, account, topic or project is set up wrongly, revoked, or expired.
     case credential
-    /// The provider holds our token for too old, or our refreshes for too frequent: look at the clock.
+    /// The provider holds our token for too old: look at the clock.
     case clock
+    /// The provider sees tokens of our key change too often: another program signs with the same key, most likely; or the
+    /// provider errs.
+    case keyShared
     /// We built a request that no setting of a customer's can have caused.
     case ourRequest
 }

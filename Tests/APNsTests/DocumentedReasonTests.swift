@@ -64,7 +64,7 @@ private struct ReasonCase: CustomTestStringConvertible {
         ReasonCase(410, "Unregistered", .rejected(.tokenUnregistered)),
         ReasonCase(410, "ExpiredToken", .rejected(.tokenUnregistered)),
         ReasonCase(413, "PayloadTooLarge", .rejected(.message)),
-        ReasonCase(429, "TooManyProviderTokenUpdates", .deferred(.laneThrottled, seconds: 60), alarm: .clock),
+        ReasonCase(429, "TooManyProviderTokenUpdates", .deferred(.laneThrottled, seconds: 60), alarm: .keyShared),
         ReasonCase(429, "TooManyRequests", .deferred(.deviceThrottled, seconds: 60)),
         ReasonCase(500, "InternalServerError", .deferred(.providerBusy, seconds: 10)),
         ReasonCase(503, "ServiceUnavailable", .deferred(.providerBusy, seconds: 10)),

@@ -75,7 +75,7 @@ enum APNsRejections {
         // Another key bound this connection first. The same token is good on a connection of its own.
         waits(403, "UnrelatedKeyIdInToken", .providerTokenExpired, connection: .close),
         // Keep the token, sign no other. Comes from Apple's side without cause at times.
-        waits(429, "TooManyProviderTokenUpdates", .laneThrottled, after: tokenUpdatesFloor, alarm: .clock),
+        waits(429, "TooManyProviderTokenUpdates", .laneThrottled, after: tokenUpdatesFloor, alarm: .keyShared),
 
         // Too many to this one device.
         waits(429, "TooManyRequests", .deviceThrottled, after: deviceFloor),
