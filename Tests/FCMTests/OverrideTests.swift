@@ -76,6 +76,17 @@ struct OverrideTests {
         #expect(fault(try content(#"{"\#(name)":null}"#))?.code == "reserved_key")
     }
 
+    @Test(
+        "has nothing of the request around the message, which FCM would refuse",
+        arguments: [
+            ("validate_only", "options.dry_run"), ("validateOnly", "options.dry_run"), ("message", "move"),
+        ])
+    func ofTheRequest(name: String, says: String) throws {
+        let found = fault(try content(#"{"\#(name)":{"a":true}}"#))
+        #expect(found == .reservedKey(.root / "fcm" / name))
+        #expect(found?.detail.contains(says) == true)
+    }
+
     @Test("gives no badge beside the one that is kept count of")
     func badgeTwice() throws {
         let android = #"{"android":{"notification":{"notificationCount":1}}}"#

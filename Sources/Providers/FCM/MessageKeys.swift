@@ -12,6 +12,8 @@ enum FCMMessageKeys {
         // Whom a push goes to is the audience's to say, and a name is given by FCM.
         FCMField("token", .reserved), FCMField("topic", .reserved), FCMField("condition", .reserved),
         FCMField("fid", .reserved), FCMField("name", .reserved),
+        // Of the request around a message, which is the gateway's to write.
+        FCMField("validate_only", .reserved), FCMField("message", .reserved),
     ]
 
     private static let notification: [FCMField] = [
