@@ -50,6 +50,7 @@ package struct SettingsReader: Sendable {
     }
 
     package func read() throws(SettingsFault) -> Settings {
+        try refusePlanned()
         var settings = Settings()
         for setting in SettingsTable.rows { try adopt(setting, &settings) }
         try checkTogether(settings)
@@ -71,6 +72,21 @@ package struct SettingsReader: Sendable {
             let isHidden = setting.isSecret || SettingText.hasUserinfo(text)
             let shown = isHidden ? "" : ", not \"\(text)\""
             throw SettingsFault("\(Self.prefix)\(setting.name) (\(source)) \(error.words)\(shown)")
+        }
+    }
+
+    /// Settings of the product that this version does not carry out, and what to do instead. One that is set and ignored
+    /// would leave whoever set it without what they count on.
+    private static let planned = [
+        ("CREDENTIALS_DIR", "hand credentials in by the API: carillon credentials add"),
+        ("HMS_URL", "this version delivers to APNs and FCM"),
+        ("HMS_TOKEN_URL", "this version delivers to APNs and FCM"),
+    ]
+
+    private func refusePlanned() throws(SettingsFault) {
+        for (name, advice) in Self.planned where environment[Self.prefix + name]?.isEmpty == false {
+            throw SettingsFault(
+                "\(Self.prefix)\(name) (environment) is not supported by this version: leave it out; \(advice)")
         }
     }
 
@@ -119,6 +135,10 @@ package struct SettingsReader: Sendable {
         var values: [(name: String, text: String)] = []
         for member in object.members {
             let name = member.name.uppercased()
+            if let (_, advice) = planned.first(where: { $0.0 == name }) {
+                throw SettingsFault(
+                    "\(path): \"\(member.name)\" is not supported by this version: leave it out; \(advice)")
+            }
             guard SettingsTable.rows.contains(where: { $0.name == name }), member.name == name.lowercased() else {
                 throw SettingsFault("\(path): \"\(member.name)\" is no setting; see carillon settings")
             }

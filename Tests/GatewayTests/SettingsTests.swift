@@ -186,6 +186,18 @@ struct SettingsTests {
         #expect(try complaint(["CARILLON_SETTINGS_FILE": "/nowhere/at/all.json"]).contains("can't be read"))
     }
 
+    @Test(
+        "stop the start where they ask for what this version does not do: ignoring them would be worse",
+        arguments: ["CREDENTIALS_DIR", "HMS_URL", "HMS_TOKEN_URL"])
+    func planned(name: String) throws {
+        let line = try complaint(["CARILLON_" + name: "x"])
+        #expect(line.hasPrefix("CARILLON_\(name) (environment) is not supported by this version: leave it out; "))
+        #expect(try read(["CARILLON_" + name: ""]).listen.port == 8080)
+        try withFile(#"{"\#(name.lowercased())": "x"}"#) { path in
+            #expect(try complaint(["CARILLON_SETTINGS_FILE": path]).contains("is not supported by this version"))
+        }
+    }
+
     @Test("tell of variables that look like ours and are none")
     func unknownVariables() throws {
         let reader = try SettingsReader(environment: [
