@@ -13,7 +13,6 @@ extension BadInput {
     static let strangePaths = reading(
         [
             "/", "/v1", "/v1/apps/", "//v1/apps", "/v1//apps", "/V1/apps", "/v1/Apps", "/v1%2Fapps", "/v2/apps",
-            "/metrics",
             "/v1\\apps", "/v1/apps/tower/", "/v1/apps/tower/devices/phone/badge/", "/v1/apps/tower%2fdevices/phone",
             "/healthz/",
             "/v1/apps/tower/devices/..%2f..%2fkeys/badge/x/y", "/etc/passwd", "/v1/apps;x=1",
@@ -45,6 +44,11 @@ extension BadInput {
         BadInput("an unknown key", "DELETE", "/v1/apps/tower/keys/999999", .unknownKey),
         BadInput("a global key by a word", "DELETE", "/v1/keys/first", .unknownKey),
     ]
+
+    static let planned = reading(
+        [
+            "/metrics", "/v1/audit", "/v1/apps/tower/webhooks", "/v1/apps/tower/messages/1/events",
+        ], .routeNotSupported)
 
     private static let unserved: [(String, String)] = [
         ("POST", "/healthz"), ("DELETE", "/v1/apps"), ("PUT", "/v1/apps"), ("POST", "/v1/apps/tower"),

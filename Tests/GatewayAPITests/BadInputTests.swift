@@ -8,7 +8,8 @@ struct BadInputTests {
     private static let fixed: [(String, [BadInput])] = [
         ("first lines", BadInput.firstLines), ("header fields", BadInput.headerFields), ("lengths", BadInput.lengths),
         ("malformed paths", BadInput.malformedPaths), ("strange paths", BadInput.strangePaths),
-        ("unknown things", BadInput.unknown), ("methods", BadInput.methods), ("headers", BadInput.headers),
+        ("unknown things", BadInput.unknown), ("planned routes", BadInput.planned), ("methods", BadInput.methods),
+        ("headers", BadInput.headers),
         ("Idempotency-Keys", BadInput.idempotencyKeys), ("cursors", BadInput.cursors),
         ("queries", BadInput.queries), ("JSON", BadInput.json), ("encodings", BadInput.encodings),
         ("apps", BadInput.apps), ("devices", BadInput.devices),

@@ -47,7 +47,7 @@ struct Contract {
     func check(_ method: String, _ path: String, _ reply: WireReply, _ sourceLocation: SourceLocation) {
         let code = reply.status < 400 ? nil : (try? reply.member("code"))?.string
         guard let route = Self.route(method, path) else {
-            let known = ["malformed_path", "not_found", "method_not_allowed"]
+            let known = ["malformed_path", "not_found", "method_not_allowed", "route_not_supported"]
             #expect(
                 code.map(known.contains) == true, "fits no operation: \(reply.text)", sourceLocation: sourceLocation)
             return

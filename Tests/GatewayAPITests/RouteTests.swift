@@ -40,10 +40,20 @@ struct RouteTests {
             "/", "/v1", "/v1/", "/v1/apps/", "//v1/apps", "/V1/apps", "/v2/apps", "/v1/apps//devices/i",
             "/v1/apps/a/users", "/v1/apps/a/devices/", "/v1/apps/a/devices/i/badge/",
             "/v1/apps/a/devices/i/badges",
-            "/healthz/", "/v1%2Fapps", "/v1/apps/a/messages/1/2/3", "/metrics",
+            "/healthz/", "/v1%2Fapps", "/v1/apps/a/messages/1/2/3", "/metric",
         ])
     func unknown(path: String) {
         #expect(refusal { () throws(Problem) in try Self.match("GET", path) }?.code == .notFound)
+    }
+
+    @Test(
+        "say of what is to come that it is not served yet, and what to do meanwhile", arguments: PlannedRoute.allCases)
+    func planned(route: PlannedRoute) {
+        let path = route.template.replacing("{", with: "").replacing("}", with: "")
+        let problem = refusal { () throws(Problem) in try Self.match(route.method.rawValue, path) }
+        #expect(problem?.code == .routeNotSupported)
+        #expect((problem?.detail.split(separator: " ").count ?? 0) > 10)
+        #expect(!Route.allCases.contains { $0.method == route.method && $0.template == route.template })
     }
 
     @Test(

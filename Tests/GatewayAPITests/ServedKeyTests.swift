@@ -238,6 +238,7 @@ struct ServedKeyTests {
             (#"{"scopes": ["devices"]}"#, ProblemCode.missingMember, "/name"),
             (#"{"name": "a"}"#, .missingMember, "/scopes"), (#"{"name": "a", "scopes": []}"#, .invalidValue, "/scopes"),
             (#"{"name": "a", "scopes": ["device"]}"#, .invalidValue, "/scopes/0"),
+            (#"{"name": "a", "scopes": ["devices", "webhooks"]}"#, .notSupported, "/scopes/1"),
             (#"{"name": "a", "scopes": ["devices", "devices"]}"#, .invalidValue, "/scopes/1"),
             (#"{"name": "a", "scopes": "devices"}"#, .wrongType, "/scopes"),
             (

@@ -42,6 +42,7 @@ package enum ProblemCode: String, CaseIterable, Sendable {
     case invalidToken = "invalid_token"
     case kindNotAllowed = "kind_not_allowed"
     case notSupported = "not_supported"
+    case routeNotSupported = "route_not_supported"
     case tooManyTopics = "too_many_topics"
     case slugTaken = "slug_taken"
     case keyNameTaken = "key_name_taken"
@@ -120,6 +121,7 @@ extension ProblemCode {
             422
         case .backlogFull, .shareUsedUp: 429
         case .vaultFailed, .internalError: 500
+        case .routeNotSupported: 501
         case .databaseUnavailable, .databaseBusy, .outcomeUnknown, .overloaded, .notReady: 503
         }
     }
@@ -163,6 +165,7 @@ extension ProblemCode {
         case .invalidToken: "The device token is malformed"
         case .kindNotAllowed: "The provider has no tokens of this kind"
         case .notSupported: "This is not offered"
+        case .routeNotSupported: "This route is not served yet"
         case .tooManyTopics: "The app has too many topics"
         case .slugTaken: "The slug is taken"
         case .keyNameTaken: "Another API key has this name"

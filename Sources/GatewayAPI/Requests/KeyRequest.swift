@@ -39,6 +39,11 @@ struct KeyRequest: Equatable, Sendable {
         var scopes: [APIScope] = []
         for (place, word) in words.enumerated() {
             guard let text = word.string else { throw .wrongType(word, "a string", at: pointer / place) }
+            guard text != "webhooks" else {
+                throw Problem(
+                    .notSupported, "This version has no webhooks, and no scope for them. Leave it out.",
+                    at: pointer / place)
+            }
             guard let scope = APIScope(rawValue: text) else {
                 throw Problem(
                     .invalidValue,

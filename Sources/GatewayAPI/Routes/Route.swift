@@ -161,26 +161,33 @@ package enum RouteTable {
         init(_ route: Route) {
             self.route = route
             method = route.method
-            pattern = route.template.split(separator: "/").map { $0.hasPrefix("{") ? nil : String($0) }
+            pattern = RouteTable.pattern(route.template)
         }
 
-        /// nil where it does not fit.
-        func names(in segments: [String]) -> [String]? {
-            guard segments.count == pattern.count else { return nil }
-            var names: [String] = []
-            for (segment, expected) in zip(segments, pattern) {
-                if let expected {
-                    guard segment.hasSameBytes(as: expected) else { return nil }
-                } else {
-                    guard !segment.isEmpty else { return nil }
-                    names.append(segment)
-                }
-            }
-            return names
-        }
+        func names(in segments: [String]) -> [String]? { RouteTable.names(in: segments, pattern) }
     }
 
     private static let rows = Route.allCases.map(Row.init)
+    private static let planned = PlannedRoute.allCases.map { ($0, pattern($0.template)) }
+
+    private static func pattern(_ template: String) -> [String?] {
+        template.split(separator: "/").map { $0.hasPrefix("{") ? nil : String($0) }
+    }
+
+    /// nil where it does not fit.
+    private static func names(in segments: [String], _ pattern: [String?]) -> [String]? {
+        guard segments.count == pattern.count else { return nil }
+        var names: [String] = []
+        for (segment, expected) in zip(segments, pattern) {
+            if let expected {
+                guard segment.hasSameBytes(as: expected) else { return nil }
+            } else {
+                guard !segment.isEmpty else { return nil }
+                names.append(segment)
+            }
+        }
+        return names
+    }
 
     /// HEAD is served where GET is.
     package static func match(_ method: HTTPRequest.Method, _ segments: [String]) throws(Problem) -> RouteMatch {
@@ -191,6 +198,9 @@ package enum RouteTable {
             if row.method == asked { return RouteMatch(route: row.route, names: names) }
             offered.append(row.method.rawValue)
             if row.method == .get { offered.append(HTTPRequest.Method.head.rawValue) }
+        }
+        for (route, pattern) in planned where route.method == asked && names(in: segments, pattern) != nil {
+            throw route.problem
         }
         guard !offered.isEmpty else {
             throw Problem(.notFound, "Nothing is served at this path. /openapi.yaml lists what is.")

@@ -196,7 +196,7 @@ package struct GatewayResponder: HTTPResponder {
         let level: Logger.Level =
             switch problem.code.status {
             case 500: .error
-            case 501...: .warning
+            case 503: .warning
             default: .debug
             }
         services.log.log(

@@ -1,0 +1,63 @@
+import HTTPTypes
+
+/// What the contract of the product has and this version does not serve: whoever asks is told so, and what to do
+/// meanwhile, rather than that there is nothing. A route leaves this list when it comes.
+package enum PlannedRoute: CaseIterable, Sendable {
+    case metrics
+    case followMessage
+    case paceMessage
+    case pauseMessage
+    case resumeMessage
+    case cancelMessage
+    case verifyCredential
+    case rollBackCredential
+    case listWebhooks
+    case createWebhook
+    case deleteWebhook
+    case audit
+
+    package var method: HTTPRequest.Method {
+        switch self {
+        case .metrics, .followMessage, .listWebhooks, .audit: .get
+        case .paceMessage: .patch
+        case .pauseMessage, .resumeMessage, .cancelMessage, .verifyCredential, .rollBackCredential, .createWebhook:
+            .post
+        case .deleteWebhook: .delete
+        }
+    }
+
+    package var template: String {
+        switch self {
+        case .metrics: "/metrics"
+        case .followMessage: "/v1/apps/{app}/messages/{message}/events"
+        case .paceMessage: "/v1/apps/{app}/messages/{message}"
+        case .pauseMessage: "/v1/apps/{app}/messages/{message}/pause"
+        case .resumeMessage: "/v1/apps/{app}/messages/{message}/resume"
+        case .cancelMessage: "/v1/apps/{app}/messages/{message}/cancel"
+        case .verifyCredential: "/v1/apps/{app}/credentials/{credential}/verify"
+        case .rollBackCredential: "/v1/apps/{app}/credentials/{credential}/rollback"
+        case .listWebhooks, .createWebhook: "/v1/apps/{app}/webhooks"
+        case .deleteWebhook: "/v1/apps/{app}/webhooks/{webhook}"
+        case .audit: "/v1/audit"
+        }
+    }
+
+    var problem: Problem { Problem(.routeNotSupported, "This version does not serve this. " + advice) }
+
+    private var advice: String {
+        switch self {
+        case .metrics:
+            "/readyz tells whether requests are carried out, GET .../messages/{id} what became of a message."
+        case .followMessage: "Ask GET .../messages/{id} from time to time, as carillon messages watch does."
+        case .paceMessage, .pauseMessage, .resumeMessage, .cancelMessage:
+            "A message that was accepted goes on to its end. Give options.ttl_seconds to what is soon out of date, and "
+                + "try large ones on a few installations first."
+        case .verifyCredential:
+            "A credential is checked when it is handed in, and proven by what it sends: carillon doctor tells."
+        case .rollBackCredential: "Take the one before it back into use: POST .../credentials/{id}/activate."
+        case .listWebhooks, .createWebhook, .deleteWebhook:
+            "Read the feed instead: GET .../feedback, with the cursor of the page before."
+        case .audit: "GET .../keys and GET .../credentials tell when each was made, and keys when they were last used."
+        }
+    }
+}
