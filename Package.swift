@@ -198,6 +198,8 @@ let package = Package(
                 "FCM", "Gateway", "JSON", "PushModel", "Transport",
                 .product(name: "Logging", package: "swift-log"),
                 "Commands", "FCM", "Gateway", "JSON", "PushModel", "Reactor", "Simulator", "TLS", "Transport",
+                "Commands", "FCM", "Gateway", "JSON", "Postgres", "PushModel", "Reactor", "Simulator", "TLS",
+                "Transport",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),

@@ -22,7 +22,7 @@ struct AccountText {
             }
             lines.append("  \(provider.name): " + (counts.isEmpty ? "nothing yet" : counts.joined(separator: ", ")))
         }
-        return lines
+        return lines + WaitText.lines(of: message)
     }
 
     private func line(_ word: String, _ count: Int64) -> String {

@@ -69,6 +69,12 @@ struct Progress {
         Console.remark("\(subject)  \(done) of \(whole), \(words)")
     }
 
+    /// A line beside the bar, which is drawn again below it.
+    func say(_ line: String) {
+        end()
+        Console.remark(line)
+    }
+
     func end() {
         if isTerminal { Console.draw("") }
     }

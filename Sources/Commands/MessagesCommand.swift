@@ -136,6 +136,7 @@ extension GatewayClient {
     /// The account once the message has ended; shows how far it is until then.
     func watch(_ path: String) async throws -> JSONValue {
         var progress = Progress("Sending")
+        var told = StandstillWords()
         var turn = 0
         while true {
             let message = try await get(path)
@@ -145,9 +146,31 @@ extension GatewayClient {
                 return message
             }
             let ended = message.object?["outcomes"]?.object?.members.reduce(0) { $0 + ($1.value.integer ?? 0) } ?? 0
+            for line in told.lines(message, ended: ended, now: .now) { progress.say(line) }
             progress.show(ended, of: message.object?["audience"]?.integer, Self.words(ofState: state))
             try await Task.sleep(for: Self.watchPauses[min(turn, Self.watchPauses.count - 1)])
             turn += 1
         }
+    }
+}
+
+/// What whoever watches is told while nothing moves: once for each reason.
+struct StandstillWords {
+    private var told: Set<String> = []
+    private var lastEnded: Int64 = -1
+    private var since: ContinuousClock.Instant = .now
+    /// A provider that asks for patience asks for a minute at most, as a rule.
+    private static let patience: Duration = .seconds(90)
+
+    mutating func lines(_ message: JSONValue, ended: Int64, now: ContinuousClock.Instant) -> [String] {
+        if ended != lastEnded { (lastEnded, since) = (ended, now) }
+        var lines = WaitText.lines(of: message)
+        if lines.isEmpty, now - since > Self.patience {
+            lines = [
+                "Nothing has moved for a while: a provider may be out of reach, or ask for patience.",
+                "  -> carillon doctor, run as the gateway is, looks for what is wrong; the gateway's log says what waits",
+            ]
+        }
+        return lines.filter { told.insert($0).inserted }
     }
 }

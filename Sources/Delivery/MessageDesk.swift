@@ -106,6 +106,11 @@ package struct MessageDesk: Sendable {
         try await store.account(app: app, id: id)
     }
 
+    /// What of it nobody sends until somebody does something about a credential.
+    package func waits(_ id: MessageID, app: AppID) async throws(StoreFault) -> [CredentialWait] {
+        try await store.waits(app: app, id: id)
+    }
+
     /// nil: no such message.
     package func failures(
         _ id: MessageID, app: AppID, filter: FailureFilter, from cursor: FailureCursor?, limit: Int

@@ -1,4 +1,6 @@
+import Commands
 import Gateway
+import Postgres
 import PushModel
 import Testing
 
@@ -96,6 +98,26 @@ struct DoctorTests {
         #expect(finding(nil).level == .good && finding(60).level == .good && finding(-60).level == .good)
         #expect(finding(61).level == .bad && finding(-61).level == .bad)
         #expect(finding(3_600).words.contains("3600 s"))
+    }
+
+    @Test("of a provider that can't be reached: bad where something uses it, and what to do by what went wrong")
+    func unreachable() {
+        func finding(_ trouble: NetworkTrouble, hasProxy: Bool = false, isUsed: Bool = true) -> Finding {
+            DoctorRules.unreachable(
+                "FCM", at: "fcm.googleapis.com:443", trouble, port: 443, hasProxy: hasProxy, isUsed: isUsed)
+        }
+        #expect(finding(.nobodyListens).level == .bad && finding(.nobodyListens, isUsed: false).level == .note)
+        #expect(finding(.noConnection).remedy?.contains("TCP 443") == true)
+        #expect(finding(.noConnection, hasProxy: true).remedy?.contains("PROVIDER_PROXY") == false)
+        #expect(finding(.nameUnknown).remedy?.contains("name server") == true)
+        #expect(finding(.certificateUntrusted).remedy?.contains("CARILLON_PROVIDER_CA_FILE") == true)
+    }
+
+    @Test("of the private PostgreSQL: not running is noted, unable to is bad, with PostgreSQL's own remedy")
+    func privateServer() {
+        #expect(DoctorRules.privateServer(fault: nil, in: "data").level == .note)
+        let finding = DoctorRules.privateServer(fault: .programsMissing, in: "data")
+        #expect(finding.level == .bad && finding.remedy?.contains("apt install postgresql") == true)
     }
 
     @Test("for scripts: JSON, and an exit code that notes leave at 0")

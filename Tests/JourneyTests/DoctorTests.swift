@@ -63,6 +63,32 @@ extension Journeys {
             }
         }
 
+        @Test("names what waits for a credential, as the message's account does, until there is one")
+        func waiting() async throws {
+            try await World.within { world in
+                let gateway = try await world.gateway()
+                try await gateway.api.expect(201, "POST", "/v1/apps", #"{"slug": "garden", "name": "Garden"}"#)
+                try await gateway.register([Device](.live, 2), of: .garden)
+                let sent = try await world.command(["send", "--all", "--body", "Noon", "--yes", "--detach"], gateway)
+                let id = sent.printed.trimmingCharacters(in: .whitespacesAndNewlines)
+                try await eventually("words about what waits") {
+                    let shown = try await world.command(["messages", "show", id], gateway).printed
+                    return shown.contains("2 pushes wait: no active credential covers apns production")
+                        && shown.contains("-> carillon credentials add --p8")
+                }
+                let ill = try await world.doctor()
+                #expect(ill.code == 1 && ill.printed.contains("BAD   app garden: pushes wait: no active credential"))
+                #expect(ill.printed.contains("carillon credentials add --p8"))
+
+                try await world.activateToken(for: .garden, through: gateway)
+                #expect(try await world.command(["messages", "watch", id], gateway).printed.contains("2  accepted"))
+                let well = try await world.doctor()
+                #expect(well.code == 0 && !well.printed.contains("pushes wait"), "\(well.printed)")
+                #expect(well.printed.contains("FCM: not asked"))
+                try await gateway.stopGently()
+            }
+        }
+
         @Test("notes that a database is empty yet, which the next start mends")
         func empty() async throws {
             try await World.within { world in

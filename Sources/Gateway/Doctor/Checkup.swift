@@ -17,8 +17,9 @@ struct Checkup {
         }
         var findings = [Finding.good("settings", "all of them can be read"), files()]
         findings += door(settings)
-        findings += await database(settings)
-        findings += await ProviderCheck(settings).run()
+        let looked = await database(settings)
+        findings += looked.findings
+        findings += await ProviderCheck(settings).run(used: looked.used)
         return findings
     }
 
@@ -36,34 +37,45 @@ struct Checkup {
         }
     }
 
-    private func database(_ settings: Settings) async -> [Finding] {
+    /// What was found in the database.
+    struct Look {
+        var findings: [Finding] = []
+        /// What the active credentials are for; nil where they can't be read.
+        var used: Set<ProviderUse>?
+
+        init(_ findings: Finding...) { self.findings = findings }
+    }
+
+    private func database(_ settings: Settings) async -> Look {
         let found: PostgresSettings?
         if let url = settings.databaseURL {
             do { found = try PostgresSettings(parsing: url) } catch {
-                return [
-                    .bad("database", "CARILLON_DATABASE_URL can't be used: \(PostgresWords.of(error))", "correct it")
-                ]
+                return Look(
+                    .bad("database", "CARILLON_DATABASE_URL can't be used: \(PostgresWords.of(error))", "correct it"))
             }
         } else {
             found = PrivateServer.running(in: settings.dataFolder)
         }
         guard let found else {
-            return [
-                .note(
-                    "database",
-                    "the private PostgreSQL in \(settings.dataFolder) is not running, so it was not looked into",
-                    "carillon serve starts it; run the doctor beside it")
-            ]
+            return Look(DoctorRules.privateServer(fault: Self.privateServerFault(settings), in: settings.dataFolder))
         }
         let loop: ReactorLoop
-        do { loop = try ReactorLoop(name: "doctor") } catch { return [.bad("database", "\(error)", "try again")] }
+        do { loop = try ReactorLoop(name: "doctor") } catch { return Look(.bad("database", "\(error)", "try again")) }
         var bounds = PoolSettings()
         bounds.waitMax = .seconds(10)
         let pool = PostgresPool(found, pool: bounds, loop: loop)
-        let findings = await look(into: pool, settings)
+        let look = await look(into: pool, settings)
         await pool.close()
         loop.stop()
-        return findings
+        return look
+    }
+
+    /// What would keep it from starting; nil where nothing would.
+    private static func privateServerFault(_ settings: Settings) -> PrivateServerError? {
+        do throws(PrivateServerError) {
+            try PrivateServer.check(dataFolder: settings.dataFolder)
+            return nil
+        } catch { return error }
     }
 
     private static let hello = Statement(
@@ -73,48 +85,58 @@ struct Checkup {
                 coalesce(current_setting('log_parameter_max_length_on_error', true), '0')
             """)
 
-    private func look(into pool: PostgresPool, _ settings: Settings) async -> [Finding] {
-        var findings: [Finding] = []
+    private func look(into pool: PostgresPool, _ settings: Settings) async -> Look {
+        var look = Look()
         do {
             let asked = Clocks.wallNow()
             let answer = try await pool.read(Query(Self.hello))
-            findings.append(.good("database", "PostgreSQL \(try answer.text(0, 0)) answers"))
-            findings.append(
+            look.findings.append(.good("database", "PostgreSQL \(try answer.text(0, 0)) answers"))
+            look.findings.append(
                 DoctorRules.clock(asked: asked, answered: Clocks.wallNow(), theirs: try answer.instant(0, 1)))
-            findings.append(
+            look.findings.append(
                 DoctorRules.databaseLog(
                     verbosity: try answer.text(0, 2), parameters: try answer.text(0, 3),
                     parametersOnError: try answer.text(0, 4)))
         } catch {
             let words = await pool.census().outage.map(PostgresWords.of) ?? "\(error)"
-            return [.bad("database", "it can't be used: \(words)", "start it, and look at CARILLON_DATABASE_URL")]
+            return Look(
+                .bad("database", "it can't be used: \(words)", "start it, and look at CARILLON_DATABASE_URL"))
         }
         do {
             let missing = try await Migrator(pool: pool).missing()
-            findings.append(DoctorRules.schema(migrationsMissing: missing.count))
-            guard missing.isEmpty else { return findings }
+            look.findings.append(DoctorRules.schema(migrationsMissing: missing.count))
+            guard missing.isEmpty else { return look }
         } catch {
-            return findings + [.bad("schema", "\(error)", "run the program that belongs to it")]
+            look.findings.append(.bad("schema", "\(error)", "run the program that belongs to it"))
+            return look
         }
-        return findings + (await secrets(pool, settings))
+        await secrets(pool, settings, &look)
+        do {
+            look.findings += try await Stores(pool: pool).messages.waits().map(DoctorRules.wait)
+        } catch {
+            look.findings.append(.bad("routes", "they can't be read: \(error)", "look at the database"))
+        }
+        return look
     }
 
-    private func secrets(_ pool: PostgresPool, _ settings: Settings) async -> [Finding] {
+    private func secrets(_ pool: PostgresPool, _ settings: Settings, _ look: inout Look) async {
         let file = settings.masterKeyFile ?? settings.dataFolder + "/master-key"
         let stores = Stores(pool: pool)
         let keeper: CredentialKeeper
         do {
             guard try await stores.credentials.masterKeyProof() != nil else {
-                return [.note("master key", "nothing is sealed yet")]
+                return look.findings.append(.note("master key", "nothing is sealed yet"))
             }
             keeper = CredentialKeeper(
                 store: stores.credentials, vault: try Vault(masterKey: try KeyFiles.masterKey(at: file)),
                 tokenEndpoint: NoEndpoint(), allowsPrivateTargets: settings.allowsPrivateTargets)
             try await keeper.proveMasterKey()
         } catch {
-            return [.bad("master key", "\(error)", "restore the key that sealed this database's secrets to \(file)")]
+            look.findings.append(
+                .bad("master key", "\(error)", "restore the key that sealed this database's secrets to \(file)"))
+            return
         }
-        var findings = [Finding.good("master key", "it opens what is sealed")]
+        look.findings.append(.good("master key", "it opens what is sealed"))
         do {
             var apps: [AppRecord] = []
             var page: [AppRecord] = []
@@ -123,26 +145,29 @@ struct Checkup {
                 apps += page
             } while page.count == Self.appsAtOnce
             let blocks = try await stores.credentials.blocks()
-            for app in apps { findings += try await credentials(of: app, keeper, blocks) }
+            look.used = []
+            for app in apps { try await credentials(of: app, keeper, blocks, &look) }
         } catch {
-            findings.append(.bad("credentials", "they can't be read: \(error)", "look at the database"))
+            look.used = nil
+            look.findings.append(.bad("credentials", "they can't be read: \(error)", "look at the database"))
         }
-        return findings
     }
 
     private func credentials(
-        of app: AppRecord, _ keeper: CredentialKeeper, _ blocks: [LaneBlock]
-    ) async throws -> [Finding] {
+        of app: AppRecord, _ keeper: CredentialKeeper, _ blocks: [LaneBlock], _ look: inout Look
+    ) async throws {
         let subject = "app \(app.slug)"
         let active = try await keeper.list(app: app.id).filter { $0.state == .active }
         guard !active.isEmpty else {
-            return [
+            return look.findings.append(
                 .note(
                     subject, "no active credential: its pushes wait",
-                    "carillon credentials add --app \(app.slug) --help")
-            ]
+                    "carillon credentials add --app \(app.slug) --help"))
         }
-        return active.map { credential in
+        for credential in active {
+            look.used?.insert(ProviderUse(provider: credential.provider, environment: credential.environment))
+        }
+        look.findings += active.map { credential in
             let name =
                 "\(credential.provider.name) \(credential.environment.name) \(credential.kind.rawValue) \(credential.id.value)"
             do { _ = try keeper.material(of: credential) } catch {

@@ -1,6 +1,8 @@
 import Commands
 import JSON
+import Postgres
 import PushModel
+import Store
 
 /// What a check found.
 package struct Finding: Equatable, Sendable {
@@ -129,11 +131,12 @@ package enum DoctorRules {
     }
 
     package static func unreachable(
-        _ name: String, at place: String, _ trouble: NetworkTrouble, port: UInt16, hasProxy: Bool
+        _ name: String, at place: String, _ trouble: NetworkTrouble, port: UInt16, hasProxy: Bool, isUsed: Bool
     ) -> Finding {
         let remedy =
             switch trouble {
-            case .nameUnknown: hasProxy ? "look at the proxy's name server" : "look at the name server (/etc/resolv.conf)"
+            case .nameUnknown:
+                hasProxy ? "look at the proxy's name server" : "look at the name server (/etc/resolv.conf)"
             case .certificateUntrusted:
                 "a proxy or firewall that opens TLS answers in its place: let the provider through, or name their "
                     + "authority in CARILLON_PROVIDER_CA_FILE"
@@ -146,6 +149,32 @@ package enum DoctorRules {
                 "look at the firewall (outgoing TCP \(port)), and at "
                     + (hasProxy ? "the proxy" : "CARILLON_PROVIDER_PROXY where there is a proxy")
             }
-        return .bad(name, "\(place) can't be reached: \(trouble.sentence)", remedy)
+        let words = "\(place) can't be reached: \(trouble.sentence)"
+        // Who sends to APNs only may well be behind a firewall that lets nobody through to Google.
+        return isUsed ? .bad(name, words, remedy) : .note(name, words, remedy)
+    }
+
+    /// The private PostgreSQL does not run.
+    ///
+    /// - Parameter fault: what would keep it from starting.
+    package static func privateServer(fault: PrivateServerError?, in folder: String) -> Finding {
+        if let fault {
+            return .bad("database", "the private PostgreSQL in \(folder) can't be started", fault.description)
+        }
+        return .note(
+            "database", "the private PostgreSQL in \(folder) is not running, so it was not looked into",
+            "carillon serve starts it; run the doctor beside it")
+    }
+
+    package static func wait(_ wait: CredentialWait) -> Finding {
+        let place =
+            "\(wait.provider.name) \(wait.environment.name)" + (wait.topic.isEmpty ? "" : ", topic \(wait.topic)")
+        let remedy = WaitText.remedy(
+            provider: wait.provider.name, environment: wait.environment.name, topic: wait.topic,
+            isRefused: wait.refusal != nil)
+        return .bad(
+            "app \(wait.app)",
+            wait.refusal.map { "pushes wait: \(place) refuses the credential (\($0))" }
+                ?? "pushes wait: no active credential covers \(place)", remedy)
     }
 }

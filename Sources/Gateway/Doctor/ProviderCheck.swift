@@ -15,17 +15,24 @@ struct ProviderCheck {
 
     init(_ settings: Settings) { self.settings = settings }
 
-    func run() async -> [Finding] {
+    /// - Parameter used: nil where nobody knows: whoever can't be reached is noted then.
+    func run(used: Set<ProviderUse>?) async -> [Finding] {
         var findings: [Finding] = []
-        for (name, endpoint) in [
-            ("APNs", settings.apnsProduction), ("APNs sandbox", settings.apnsSandbox), ("FCM", settings.fcm),
+        for (name, endpoint, provider, environment) in [
+            ("APNs", settings.apnsProduction, Provider.apns, PushEnvironment.production),
+            ("APNs sandbox", settings.apnsSandbox, .apns, .sandbox), ("FCM", settings.fcm, .fcm, .production),
         ] {
-            findings.append(await look(name, endpoint))
+            let isUsed = used.map { $0.contains(ProviderUse(provider: provider, environment: environment)) }
+            if isUsed == false {
+                findings.append(.good(name, "not asked: no active credential is for it"))
+            } else {
+                findings.append(await look(name, endpoint, isUsed: isUsed ?? false))
+            }
         }
         return findings
     }
 
-    private func look(_ name: String, _ endpoint: Endpoint) async -> Finding {
+    private func look(_ name: String, _ endpoint: Endpoint, isUsed: Bool) async -> Finding {
         let place = "\(endpoint.host):\(endpoint.port)"
         let client: HTTPClient
         do { client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: try configuration()) } catch {
@@ -59,7 +66,7 @@ struct ProviderCheck {
                 trouble = await CertificateLook.explain(trouble, host: endpoint.host, port: Int(endpoint.port))
             }
             return DoctorRules.unreachable(
-                name, at: place, trouble, port: endpoint.port, hasProxy: settings.providerProxy != nil)
+                name, at: place, trouble, port: endpoint.port, hasProxy: settings.providerProxy != nil, isUsed: isUsed)
         }
     }
 
@@ -76,4 +83,10 @@ struct ProviderCheck {
         configuration.proxy = settings.providerProxy?.forHTTPClient
         return configuration
     }
+}
+
+/// What an active credential is for.
+struct ProviderUse: Hashable, Sendable {
+    let provider: Provider
+    let environment: PushEnvironment
 }

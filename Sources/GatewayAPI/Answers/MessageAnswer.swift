@@ -1,6 +1,7 @@
 import Encodings
 import JSON
 import PushModel
+import Store
 
 /// Messages as the API shows them.
 package enum MessageAnswer {
@@ -30,9 +31,9 @@ package enum MessageAnswer {
         (try? JSONReader.read(body))?.object?["id"]?.string
     }
 
-    package static func body(_ account: MessageAccount) -> [UInt8] {
+    package static func body(_ account: MessageAccount, waits: [CredentialWait] = []) -> [UInt8] {
         var writer = JSONWriter(capacity: 512)
-        write(account, isWhole: true, to: &writer)
+        write(account, isWhole: true, waits, to: &writer)
         return writer.bytes
     }
 
@@ -43,7 +44,9 @@ package enum MessageAnswer {
         return writer.bytes
     }
 
-    private static func write(_ account: MessageAccount, isWhole: Bool, to writer: inout JSONWriter) {
+    private static func write(
+        _ account: MessageAccount, isWhole: Bool, _ waits: [CredentialWait] = [], to writer: inout JSONWriter
+    ) {
         writer.beginObject()
         writer.member("id", account.id.value.text)
         writer.member("state", account.state.name)
@@ -58,6 +61,7 @@ package enum MessageAnswer {
         if isWhole {
             writeReasons(account.reasons, to: &writer)
             writeProviders(account, to: &writer)
+            if !waits.isEmpty { write(waits, to: &writer) }
         }
         writer.endObject()
     }
@@ -90,6 +94,22 @@ package enum MessageAnswer {
             writer.endObject()
         }
         writer.endObject()
+    }
+
+    private static func write(_ waits: [CredentialWait], to writer: inout JSONWriter) {
+        writer.name("waiting")
+        writer.beginArray()
+        for wait in waits {
+            writer.beginObject()
+            writer.member("provider", wait.provider.name)
+            writer.member("environment", wait.environment.name)
+            writer.member("topic", wait.topic)
+            writer.member("pushes", wait.pushes ?? 0)
+            writer.member("for", wait.refusal == nil ? "credential" : "provider")
+            writer.optional("reason", wait.refusal)
+            writer.endObject()
+        }
+        writer.endArray()
     }
 
     private static func writeReasons(_ reasons: [EndingTotal], to writer: inout JSONWriter) {

@@ -68,9 +68,13 @@ struct MessageHandlers: Sendable {
         let id = try messageID(call)
         let app = try await apps.app(of: call)
         let account: MessageAccount?
-        do { account = try await desk.account(id, app: app.id) } catch { throw Problem(error, .reads) }
+        let waits: [CredentialWait]
+        do throws(StoreFault) {
+            account = try await desk.account(id, app: app.id)
+            waits = account.map { $0.pending > 0 } ?? false ? try await desk.waits(id, app: app.id) : []
+        } catch { throw Problem(error, .reads) }
         guard let account else { throw .unknownMessage }
-        return Answer(.ok, MessageAnswer.body(account))
+        return Answer(.ok, MessageAnswer.body(account, waits: waits))
     }
 
     func messageID(_ call: Call) throws(Problem) -> MessageID {

@@ -18,6 +18,12 @@ package actor PrivateServer {
         return PostgresSettings(socketFolder: file.socketFolder, user: "carillon", database: "carillon")
     }
 
+    /// Throws where there would be no programs to start one with. Starts nothing.
+    package static func check(dataFolder: String) throws(PrivateServerError) {
+        let madeBy = Files.readText(dataFolder + "/postgres/PG_VERSION").flatMap { Int($0.prefix { $0.isNumber }) }
+        _ = try ServerPrograms.find(version: madeBy)
+    }
+
     /// Makes the server's folder once, and starts the server, or adopts one that runs there. May take seconds, and
     /// minutes after a crash of the machine. A second call finds the server running, or starts it again.
     package func start() async throws(PrivateServerError) -> PostgresSettings {

@@ -1,0 +1,40 @@
+import JSON
+
+/// What of a message waits for somebody to act, for people.
+package enum WaitText {
+    /// - Parameter message: its account, as the gateway tells it.
+    package static func lines(of message: JSONValue) -> [String] {
+        let waits = message.object?["waiting"]?.array ?? []
+        return waits.flatMap { wait in
+            let pushes = wait.count("pushes")
+            let what = "\(pushes) \(pushes == 1 ? "push waits" : "pushes wait")"
+            let why =
+                wait.shown("for") == "credential"
+                ? "no active credential covers \(place(wait))"
+                : "\(place(wait)) refuses the credential (\(wait.shown("reason"))); a push a minute tries again"
+            return ["\(what): \(why)", "  -> " + remedy(wait)]
+        }
+    }
+
+    /// What to do, in a line.
+    package static func remedy(provider: String, environment: String, topic: String, isRefused: Bool) -> String {
+        let add =
+            provider == "fcm"
+            ? "carillon credentials add --service-account firebase.json --activate"
+            : "carillon credentials add --p8 AuthKey_....p8 --team-id ..."
+                + (topic.isEmpty ? "" : " --topic \(topic)") + " --environment \(environment) --activate"
+        return isRefused ? "hand in a good one: \(add)" : "\(add), or carillon credentials activate ID"
+    }
+
+    private static func remedy(_ wait: JSONValue) -> String {
+        let topic = wait.object?["topic"]?.string.map { TerminalText.clean($0) } ?? ""
+        return remedy(
+            provider: wait.shown("provider"), environment: wait.shown("environment"), topic: topic,
+            isRefused: wait.shown("for") != "credential")
+    }
+
+    private static func place(_ wait: JSONValue) -> String {
+        let topic = wait.object?["topic"]?.string.map { TerminalText.clean($0) } ?? ""
+        return "\(wait.shown("provider")) \(wait.shown("environment"))" + (topic.isEmpty ? "" : ", topic \(topic)")
+    }
+}
