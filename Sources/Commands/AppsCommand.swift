@@ -5,16 +5,17 @@ import JSON
 package struct AppsCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "apps", abstract: "Lists, makes and deletes apps.",
-        discussion: """
-            carillon apps create garden --name "The Garden"
-            carillon apps list
-            """,
+        discussion: HelpText.of(examples: [#"carillon apps create garden --name "The Garden""#, "carillon apps list"]),
         subcommands: [List.self, Create.self, Delete.self], defaultSubcommand: List.self)
 
     package init() {}
 
     struct List: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Lists the apps.")
+        static let configuration = CommandConfiguration(
+            abstract: "Lists the apps.",
+            discussion: HelpText.of(examples: [
+                "carillon apps list", "carillon apps list --json | jq -r '.items[].slug'",
+            ]))
         @OptionGroup(title: "Gateway") var gateway: GatewayOptions
 
         func run() async throws {
@@ -31,7 +32,9 @@ package struct AppsCommand: AsyncParsableCommand {
     }
 
     struct Create: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Makes an app. Again does no harm.")
+        static let configuration = CommandConfiguration(
+            abstract: "Makes an app. Again does no harm.",
+            discussion: HelpText.of(examples: [#"carillon apps create garden --name "The Garden""#]))
         @OptionGroup(title: "Gateway") var gateway: GatewayOptions
         @Argument(help: "Its name in URLs: a-z, 0-9, - and _.") var slug: String
         @Option(help: "Its name for people (else the slug).") var name: String?
@@ -49,7 +52,10 @@ package struct AppsCommand: AsyncParsableCommand {
 
     struct Delete: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Deletes an app with its devices, messages and credentials. There is no way back.")
+            abstract: "Deletes an app with its devices, messages and credentials. There is no way back.",
+            discussion: HelpText.of(examples: [
+                "carillon apps delete garden", "carillon apps delete garden --yes --json",
+            ]))
         @OptionGroup(title: "Gateway") var gateway: GatewayOptions
         @Argument(help: "The app.") var slug: String
         @Flag(help: "Does not ask.") var yes = false

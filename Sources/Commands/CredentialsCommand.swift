@@ -7,22 +7,17 @@ import JSON
 package struct CredentialsCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "credentials", abstract: "Hands in, lists, activates and retires credentials.",
-        discussion: """
-            APNs with a signing key (one for production and sandbox), with a certificate, and FCM:
-
-            carillon credentials add --app garden --p8 AuthKey_ABCDE12345.p8 --team-id TEAMID1234 \\
-                --topic com.example.garden --environment both --activate
-            carillon credentials add --app garden --certificate push.p12 --password-file push.password --activate
-            carillon credentials add --app garden --service-account firebase.json --activate
-
-            Secrets are sealed when they arrive, and never come out again.
-            """,
+        discussion: HelpText.of(
+            "Secrets are sealed when they arrive, and never come out again.",
+            examples: Add.examples + ["carillon credentials list --app garden"]),
         subcommands: [List.self, Add.self, Activate.self, Retire.self, Delete.self], defaultSubcommand: List.self)
 
     package init() {}
 
     struct List: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Lists the app's credentials, without their secrets.")
+        static let configuration = CommandConfiguration(
+            abstract: "Lists the app's credentials, without their secrets.",
+            discussion: HelpText.of(examples: ["carillon credentials list --app garden"]))
         @OptionGroup var app: AppOptions
 
         func run() async throws {
@@ -37,9 +32,21 @@ package struct CredentialsCommand: AsyncParsableCommand {
     struct Add: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Hands a credential in.",
-            discussion: "Exactly one of --p8, --certificate and --service-account says what it is.")
+            discussion: HelpText.of(
+                "Exactly one of --p8, --certificate and --service-account says what it is: a signing key of Apple's (one for "
+                    + "production and sandbox), a push certificate, or Firebase's account.", examples: examples))
+
+        static let examples = [
+            "carillon credentials add --app garden --p8 AuthKey_ABCDE12345.p8 --team-id TEAMID1234 "
+                + "--topic com.example.garden --environment both --activate",
+            "carillon credentials add --app garden --certificate push.p12 --password-file push.password --activate",
+            "carillon credentials add --app garden --service-account firebase.json --activate",
+        ]
+
         @OptionGroup var app: AppOptions
-        @Option(help: ArgumentHelp("Apple's signing key; its id is read from AuthKey_<id>.p8.", valueName: "path"))
+        @Option(
+            help: ArgumentHelp("Apple's signing key; its id is read from AuthKey_<id>.p8.", valueName: "path"),
+            completion: .file(extensions: ["p8"]))
         var p8: String?
         @Option(help: ArgumentHelp("The key id, where the file's name does not say it.", valueName: "id"))
         var keyID: String?
@@ -47,13 +54,21 @@ package struct CredentialsCommand: AsyncParsableCommand {
         var teamID: String?
         @Option(help: ArgumentHelp("A topic that it is for, the app's bundle id; again for each.", valueName: "topic"))
         var topic: [String] = []
-        @Option(help: ArgumentHelp("A push certificate with its key, as .pem or .p12.", valueName: "path"))
+        @Option(
+            help: ArgumentHelp("A push certificate with its key, as .pem or .p12.", valueName: "path"),
+            completion: .file(extensions: ["pem", "p12"]))
         var certificate: String?
-        @Option(help: ArgumentHelp("A file whose first line opens the .p12 or the key.", valueName: "path"))
+        @Option(
+            help: ArgumentHelp("A file whose first line opens the .p12 or the key.", valueName: "path"),
+            completion: .file())
         var passwordFile: String?
-        @Option(help: ArgumentHelp("Firebase's service account, as it was downloaded.", valueName: "path"))
+        @Option(
+            help: ArgumentHelp("Firebase's service account, as it was downloaded.", valueName: "path"),
+            completion: .file(extensions: ["json"]))
         var serviceAccount: String?
-        @Option(help: ArgumentHelp("production, sandbox or both (APNs).", valueName: "name"))
+        @Option(
+            help: ArgumentHelp("production, sandbox or both (APNs).", valueName: "name"),
+            completion: .list(["production", "sandbox", "both"]))
         var environment = "production"
         @Flag(help: "Takes it into use at once; the one before is kept, and can be activated again.")
         var activate = false
@@ -143,7 +158,8 @@ package struct CredentialsCommand: AsyncParsableCommand {
 
     struct Activate: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Takes a credential into use in place of the one before, without a failed push.")
+            abstract: "Takes a credential into use in place of the one before, without a failed push.",
+            discussion: HelpText.of(examples: ["carillon credentials activate 7 --app garden"]))
         @OptionGroup var one: One
 
         func run() async throws {
@@ -155,7 +171,8 @@ package struct CredentialsCommand: AsyncParsableCommand {
 
     struct Retire: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Takes a credential out of use; activating it again takes it back.")
+            abstract: "Takes a credential out of use; activating it again takes it back.",
+            discussion: HelpText.of(examples: ["carillon credentials retire 7 --app garden"]))
         @OptionGroup var one: One
 
         func run() async throws {
@@ -167,7 +184,8 @@ package struct CredentialsCommand: AsyncParsableCommand {
 
     struct Delete: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Deletes a credential for good; asks where it is in use.")
+            abstract: "Deletes a credential for good; asks where it is in use.",
+            discussion: HelpText.of(examples: ["carillon credentials delete 7 --app garden --yes"]))
         @OptionGroup var one: One
         @Flag(help: "Does not ask.") var yes = false
 

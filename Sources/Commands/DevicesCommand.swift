@@ -6,27 +6,34 @@ import JSON
 package struct DevicesCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "devices", abstract: "Lists, shows, registers, imports and removes devices.",
-        discussion: """
-            carillon devices list --app garden --tag news --limit 20
-            carillon devices list --app garden --stale --json
-            carillon devices register my-phone --app garden --provider fcm --token-file token.txt
-            carillon devices import devices.ndjson --app garden
-            """,
+        discussion: HelpText.of(
+            examples: [
+                "carillon devices list --app garden --tag news --limit 20",
+                "carillon devices register my-phone --app garden --provider fcm --token-file token.txt",
+                "carillon devices import devices.ndjson --app garden",
+            ]),
         subcommands: [List.self, Show.self, Register.self, Import.self, Remove.self, EraseUser.self],
         defaultSubcommand: List.self)
 
     package init() {}
 
     struct List: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Lists registrations; all filters hold together.")
+        static let configuration = CommandConfiguration(
+            abstract: "Lists registrations; all filters hold together.",
+            discussion: HelpText.of(
+                examples: [
+                    "carillon devices list --app garden --tag news --limit 20",
+                    "carillon devices list --app garden --stale --json | jq -r '.items[].installation'",
+                ]))
         @OptionGroup var app: AppOptions
         @Option(help: "Of this user.") var user: String?
         @Option(help: "With this tag.") var tag: String?
-        @Option(help: "apns or fcm.") var provider: String?
-        @Option(help: "active, suspected or retired.") var state: String?
-        @Option(help: "alert, voip, live-activity, ...") var kind: String?
+        @Option(help: "At apns or fcm.", completion: FixedWords.providers) var provider: String?
+        @Option(help: "active, suspected or retired.", completion: FixedWords.registrationStates) var state: String?
+        @Option(help: "With tokens of this kind: alert, voip, live-activity, ...", completion: FixedWords.kinds)
+        var kind: String?
         @Flag(help: "Silent for longer than the app's settings allow.") var stale = false
-        @Option(help: "At most so many.") var limit = 100
+        @Option(help: ArgumentHelp("Shows at most so many.", valueName: "count")) var limit = 100
         @Option(help: ArgumentHelp("Goes on where a list ended.", valueName: "next")) var cursor: String?
 
         func run() async throws {
@@ -45,7 +52,9 @@ package struct DevicesCommand: AsyncParsableCommand {
     }
 
     struct Show: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Shows an installation with all its tokens, masked.")
+        static let configuration = CommandConfiguration(
+            abstract: "Shows an installation with all its tokens, masked.",
+            discussion: HelpText.of(examples: ["carillon devices show my-phone --app garden"]))
         @OptionGroup var app: AppOptions
         @Argument(help: "The installation.") var installation: String
 
@@ -67,14 +76,22 @@ package struct DevicesCommand: AsyncParsableCommand {
     struct Register: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Registers a device's token. Twice has the effect of once.",
-            discussion: "The token is read from a file, or from standard input: arguments are read by everybody.")
+            discussion: HelpText.of(
+                "The token is read from a file, or from standard input: arguments are read by everybody.",
+                examples: [
+                    "carillon devices register my-phone --app garden --provider fcm --token-file token.txt",
+                    "carillon devices register my-phone --app garden --provider apns --environment sandbox "
+                        + "--topic com.example.garden --locale fr-CA --tag news <token.txt",
+                ]))
         @OptionGroup var app: AppOptions
         @Argument(help: "The installation: the app's own name for one copy of it.") var installation: String
-        @Option(help: "apns or fcm.") var provider: String
-        @Option(help: ArgumentHelp("A file with the token; - is standard input.", valueName: "path"))
+        @Option(help: "apns or fcm: who gave out the token.", completion: FixedWords.providers) var provider: String
+        @Option(
+            help: ArgumentHelp("A file with the token; - is standard input.", valueName: "path"), completion: .file())
         var tokenFile = "-"
-        @Option(help: "alert (the default), voip, live-activity, ...") var kind: String?
-        @Option(help: "production (the default) or sandbox.") var environment: String?
+        @Option(help: "alert (the default), voip, live-activity, ...", completion: FixedWords.kinds) var kind: String?
+        @Option(help: "production (the default) or sandbox.", completion: FixedWords.environments)
+        var environment: String?
         @Option(help: "The app's bundle id.") var topic: String?
         @Option(help: "Whose it is.") var user: String?
         @Option(help: "Such as fr-CA.") var locale: String?
@@ -101,13 +118,17 @@ package struct DevicesCommand: AsyncParsableCommand {
     struct Import: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Imports registrations, one JSON object a line; refused lines hurt no neighbour.",
-            discussion: """
-                {"installation": "phone-1", "provider": "fcm", "token": "...", "locale": "fr-CA", "tags": ["news"]}
-
-                An import that was cut off is simply sent again: what is there already is left as it is.
-                """)
+            discussion: HelpText.of(
+                """
+                A line is {"installation": "phone-1", "provider": "fcm", "token": "...", "tags": ["news"]}, with what else a \
+                registration has. An import that was cut off is simply sent again: what is there already is left as it is.
+                """,
+                examples: [
+                    "carillon devices import devices.ndjson --app garden",
+                    "zcat devices.ndjson.gz | carillon devices import - --app garden --json",
+                ]))
         @OptionGroup var app: AppOptions
-        @Argument(help: "The file; - is standard input.") var file: String
+        @Argument(help: "The file; - is standard input.", completion: .file()) var file: String
 
         func run() async throws {
             try await orComplain(asJSON: app.gateway.json) {
@@ -122,7 +143,9 @@ package struct DevicesCommand: AsyncParsableCommand {
     }
 
     struct Remove: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Unregisters an installation, all kinds.")
+        static let configuration = CommandConfiguration(
+            abstract: "Unregisters an installation, all kinds.",
+            discussion: HelpText.of(examples: ["carillon devices remove my-phone --app garden"]))
         @OptionGroup var app: AppOptions
         @Argument(help: "The installation.") var installation: String
 
@@ -139,7 +162,8 @@ package struct DevicesCommand: AsyncParsableCommand {
 
     struct EraseUser: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Erases a person: their devices, and their names in the feed. There is no way back.")
+            abstract: "Erases a person: their devices, and their names in the feed. There is no way back.",
+            discussion: HelpText.of(examples: ["carillon devices erase-user frida --app garden --yes"]))
         @OptionGroup var app: AppOptions
         @Argument(help: "The user.") var user: String
         @Flag(help: "Does not ask.") var yes = false

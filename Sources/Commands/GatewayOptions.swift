@@ -12,16 +12,16 @@ struct GatewayOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "A file whose first line is the API key (else CARILLON_KEY holds it, else data/admin-key).",
-            valueName: "path"))
+            valueName: "path"), completion: .file())
     var keyFile: String?
 
     @Option(
         help: ArgumentHelp(
             "PEM file of authorities to trust as well, where the gateway speaks TLS (else CARILLON_CA_FILE).",
-            valueName: "path"))
+            valueName: "path"), completion: .file())
     var caFile: String?
 
-    @Flag(help: "Prints the gateway's answer as JSON, for scripts.")
+    @Flag(help: "Prints the answer as one JSON document, for scripts.")
     var json = false
 
     func client() throws(CommandFault) -> GatewayClient {

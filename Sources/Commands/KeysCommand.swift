@@ -6,14 +6,9 @@ import PushModel
 package struct KeysCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "keys", abstract: "Makes, lists and revokes API keys.",
-        discussion: """
-            A key opens one app, or all of them, and there what its scopes say: \(scopeWords).
-
-            carillon keys create backend --app garden --scopes devices,messages,feedback
-            carillon keys create newsroom --app garden --scopes broadcast,messages
-            carillon keys list --app garden
-            carillon keys revoke 3 --app garden
-            """,
+        discussion: HelpText.of(
+            "A key opens one app, or all of them, and there what its scopes say: \(scopeWords).",
+            examples: Create.examples + ["carillon keys list --app garden", "carillon keys revoke 3 --app garden"]),
         subcommands: [List.self, Create.self, Revoke.self], defaultSubcommand: List.self)
 
     static let scopeWords = APIScope.allCases.map(\.rawValue).joined(separator: ", ")
@@ -36,7 +31,9 @@ package struct KeysCommand: AsyncParsableCommand {
     }
 
     struct List: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Lists the keys, without themselves.")
+        static let configuration = CommandConfiguration(
+            abstract: "Lists the keys, without themselves.",
+            discussion: HelpText.of(examples: ["carillon keys list --app garden", "carillon keys list"]))
         @OptionGroup var owner: Owner
 
         func run() async throws {
@@ -55,10 +52,17 @@ package struct KeysCommand: AsyncParsableCommand {
     }
 
     struct Create: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Makes a key, and prints it: this once.")
+        static let configuration = CommandConfiguration(
+            abstract: "Makes a key, and prints it: this once.", discussion: HelpText.of(examples: examples))
+        static let examples = [
+            "carillon keys create backend --app garden --scopes devices,messages,feedback",
+            "carillon keys create newsroom --app garden --scopes broadcast,messages",
+        ]
         @OptionGroup var owner: Owner
         @Argument(help: "What it is for, for people.") var name: String
-        @Option(help: ArgumentHelp("What it opens: \(KeysCommand.scopeWords).", valueName: "a,b"))
+        @Option(
+            help: ArgumentHelp("What it opens: \(KeysCommand.scopeWords).", valueName: "a,b"),
+            completion: FixedWords.scopes)
         var scopes: String
         @Option(help: ArgumentHelp("When it ends, such as 2027-01-31T12:00:00Z.", valueName: "time"))
         var expires: String?
@@ -79,7 +83,9 @@ package struct KeysCommand: AsyncParsableCommand {
     }
 
     struct Revoke: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Revokes a key, everywhere within five seconds.")
+        static let configuration = CommandConfiguration(
+            abstract: "Revokes a key, everywhere within five seconds.",
+            discussion: HelpText.of(examples: ["carillon keys revoke 3 --app garden"]))
         @OptionGroup var owner: Owner
         @Argument(help: "Its id, as keys list shows it.") var id: String
 

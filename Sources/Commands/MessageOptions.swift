@@ -3,17 +3,20 @@ import JSON
 
 /// What it says.
 struct MessageOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("The whole message as JSON; the options below override it.", valueName: "path"))
+    @Option(
+        help: ArgumentHelp("The whole message as JSON; the options below override it.", valueName: "path"),
+        completion: .file(extensions: ["json"]))
     var file: String?
     @Option(help: "The title.") var title: String?
     @Option(help: "The subtitle (iPhones).") var subtitle: String?
     @Option(help: "The text.") var body: String?
-    @Option(help: "increment, or a number.") var badge: String?
-    @Option(help: "A sound's file name, or default.") var sound: String?
+    @Option(help: "increment, or a number.", completion: .list(["increment"])) var badge: String?
+    @Option(help: "A sound's file name, or default.", completion: .list(["default"])) var sound: String?
     @Option(help: ArgumentHelp("A member of data, as text; again for each.", valueName: "name=text"))
     var data: [String] = []
-    @Option(help: "high or normal.") var priority: String?
-    @Option(help: "alert, background, voip, ...") var pushType: String?
+    @Option(help: "high or normal.", completion: .list(["high", "normal"])) var priority: String?
+    @Option(help: ArgumentHelp("alert, background, voip, ...", valueName: "type"), completion: FixedWords.pushTypes)
+    var pushType: String?
     @Option(help: ArgumentHelp("How long it is worth something.", valueName: "seconds")) var ttl: Int?
     @Option(help: ArgumentHelp("A later push with the same one takes its place.", valueName: "id"))
     var collapseID: String?

@@ -5,21 +5,25 @@ import JSON
 package struct MessagesCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "messages", abstract: "Lists, shows and follows messages, their failures and single pushes.",
-        discussion: """
-            carillon messages list --app garden
-            carillon messages watch 0192f0c1-... --app garden
-            carillon messages failures 0192f0c1-... --app garden --reason Unregistered
-            carillon messages push 0192f0c1-... my-phone --app garden
-            """,
+        discussion: HelpText.of(
+            examples: [
+                "carillon messages list --app garden", "carillon messages watch \(exampleID) --app garden",
+                "carillon messages push \(exampleID) my-phone --app garden",
+            ]),
         subcommands: [List.self, Show.self, Watch.self, Failures.self, Push.self], defaultSubcommand: List.self)
+
+    private static let exampleID = "0192f0c1-7a3e-7d41-9c55-0a1b2c3d4e5f"
 
     package init() {}
 
     struct List: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Lists the app's messages, the latest first.")
+        static let configuration = CommandConfiguration(
+            abstract: "Lists the app's messages, the latest first.",
+            discussion: HelpText.of(examples: ["carillon messages list --app garden --state sending"]))
         @OptionGroup var app: AppOptions
-        @Option(help: "accepted, planning, sending or finished.") var state: String?
-        @Option(help: "At most so many.") var limit = 20
+        @Option(help: "accepted, planning, sending or finished.", completion: FixedWords.messageStates)
+        var state: String?
+        @Option(help: ArgumentHelp("Shows at most so many.", valueName: "count")) var limit = 20
         @Option(help: ArgumentHelp("Goes on where a list ended.", valueName: "next")) var cursor: String?
 
         func run() async throws {
@@ -43,11 +47,13 @@ package struct MessagesCommand: AsyncParsableCommand {
     /// One message.
     struct One: ParsableArguments {
         @OptionGroup var app: AppOptions
-        @Argument(help: "Its id.") var id: String
+        @Argument(help: "The message's id, as send and messages list show it.") var id: String
     }
 
     struct Show: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Shows a message's account.")
+        static let configuration = CommandConfiguration(
+            abstract: "Shows a message's account, and what of it waits for whom.",
+            discussion: HelpText.of(examples: ["carillon messages show \(exampleID) --app garden"]))
         @OptionGroup var one: One
 
         func run() async throws {
@@ -61,7 +67,10 @@ package struct MessagesCommand: AsyncParsableCommand {
 
     struct Watch: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Follows a message until it has finished, and shows its account.")
+            abstract: "Follows a message until it has finished, and shows its account.",
+            discussion: HelpText.of(
+                "Ends with 1 where nobody got it.",
+                examples: ["carillon messages watch \(exampleID) --app garden"]))
         @OptionGroup var one: One
 
         func run() async throws {
@@ -75,11 +84,16 @@ package struct MessagesCommand: AsyncParsableCommand {
     }
 
     struct Failures: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Lists every push that was not accepted, and why.")
+        static let configuration = CommandConfiguration(
+            abstract: "Lists every push that was not accepted, and why.",
+            discussion: HelpText.of(
+                examples: ["carillon messages failures \(exampleID) --app garden --reason Unregistered"]))
         @OptionGroup var one: One
-        @Option(help: "rejected, unregistered, expired, suppressed, cancelled or gave_up.") var state: String?
+        @Option(
+            help: "rejected, unregistered, expired, suppressed, cancelled or gave_up.", completion: FixedWords.outcomes)
+        var state: String?
         @Option(help: "The provider's word, or ours.") var reason: String?
-        @Option(help: "At most so many.") var limit = 100
+        @Option(help: ArgumentHelp("Shows at most so many.", valueName: "count")) var limit = 100
         @Option(help: ArgumentHelp("Goes on where a list ended.", valueName: "next")) var cursor: String?
 
         func run() async throws {
@@ -104,7 +118,9 @@ package struct MessagesCommand: AsyncParsableCommand {
     }
 
     struct Push: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Tells what happened to one push, step by step.")
+        static let configuration = CommandConfiguration(
+            abstract: "Tells what happened to one push, step by step.",
+            discussion: HelpText.of(examples: ["carillon messages push \(exampleID) my-phone --app garden"]))
         @OptionGroup var one: One
         @Argument(help: "The installation.") var installation: String
 

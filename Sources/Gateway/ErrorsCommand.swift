@@ -6,7 +6,7 @@ import GatewayAPI
 struct ErrorsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "errors", abstract: "Prints docs/errors.md: every code with its cause and remedy.",
-        shouldDisplay: false)
+        discussion: HelpText.of(examples: ["carillon errors >docs/errors.md"]), shouldDisplay: false)
 
     func run() { Console.write(ErrorPage.bytes) }
 }

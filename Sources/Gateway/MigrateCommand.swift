@@ -6,7 +6,10 @@ import JSON
 struct MigrateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "migrate",
-        abstract: "Brings the database's schema up to this program's, as serve does at its start.")
+        abstract: "Brings the database's schema up to this program's, as serve does at its start.",
+        discussion: HelpText.of(
+            "Harmless beside a running gateway, also an older one. The private PostgreSQL is started for it and ended again.",
+            examples: ["carillon migrate", "carillon migrate --json"]))
 
     @Flag(help: "Prints what was applied as JSON, for scripts.") var json = false
 

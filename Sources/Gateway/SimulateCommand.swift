@@ -15,19 +15,20 @@ struct SimulateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "simulate",
         abstract: "Runs stand-ins of APNs and FCM on this machine.",
-        discussion: """
+        discussion: HelpText.of(
+            """
             They speak TLS, judge requests as Apple and Google do, and keep what each token received. Clients trust \
             them by <identity-dir>/ca.pem; beside it lie a provider token key and a certificate for APNs, a service \
             account for FCM, and, once all of them listen, ready.json, which says all addresses and files.
 
-              carillon simulate --identity-dir stand-in &
-              until [ -s stand-in/ready.json ]; do sleep 0.1; done
-              curl --cacert stand-in/ca.pem "$(jq -r .fcm_url stand-in/ready.json)/simulator/summary"
-
             A gateway uses them by CARILLON_PROVIDER_CA_FILE and CARILLON_APNS_PRODUCTION_URL. Tokens choose their \
             fate: APNs tokens that begin with dead0100 are answered 410, FCM tokens that begin with UNREGISTERED- \
             404. docs/simulator.md has all fates, the scripts, and what can be asked under /simulator/.
-            """)
+            """,
+            examples: [
+                "carillon simulate --identity-dir stand-in",
+                "carillon simulate --identity-dir stand-in --port 9443 --fcm-port 9444 --record pushes.ndjson",
+            ]))
 
     @Option(
         help: ArgumentHelp(
@@ -74,10 +75,14 @@ struct SimulateCommand: AsyncParsableCommand {
     @Flag(help: "Answers 200 to every push, unread and unrecorded: for measuring a sender.")
     var sink = false
 
-    @Option(help: "Appends a line of JSON for every push to this file.")
+    @Option(
+        help: ArgumentHelp("Appends a line of JSON for every push to this file.", valueName: "path"),
+        completion: .file())
     var record: String?
 
-    @Option(help: "Where the files are put that clients need, and ready.json.")
+    @Option(
+        help: ArgumentHelp("Where the files are put that clients need, and ready.json.", valueName: "path"),
+        completion: .directory)
     var identityDir = "stand-in"
 
     @Flag(help: "Prints what is in ready.json, on one line, instead of sentences.")

@@ -6,16 +6,17 @@ import JSON
 struct BroadcastBench: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "broadcast", abstract: "One message to many devices, beside nghttp2's load generator.",
-        discussion: """
-            carillon bench broadcast
-            carillon bench broadcast --devices 1000000 --rounds 5 --json
-
+        discussion: HelpText.of(
+            """
             Devices are imported once, and used again by the next run. Each round sends a message with a badge to all of \
             them, from its acceptance to the last settled push, with PostgreSQL's default durability; then h2load sends as \
             many requests of that size to the same sink. What holds on another machine are the ratios.
-            """)
+            """,
+            examples: ["carillon bench broadcast", "carillon bench broadcast --devices 1000000 --rounds 5 --json"]))
 
-    @Option(help: ArgumentHelp("Where everything lies that it makes.", valueName: "path")) var folder = "data/bench"
+    @Option(
+        help: ArgumentHelp("Where everything lies that it makes.", valueName: "path"), completion: .directory)
+    var folder = "data/bench"
     @Option(help: ArgumentHelp("How many devices.", valueName: "count")) var devices = 100_000
     @Option(help: ArgumentHelp("How many times both are run, in turn.", valueName: "count")) var rounds = 5
     @Flag(help: "Prints the figures as JSON, for scripts.") var json = false

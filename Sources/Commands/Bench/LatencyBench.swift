@@ -8,15 +8,16 @@ import PushModel
 struct LatencyBench: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "latency", abstract: "From the HTTP request to the stand-in's receipt, one push at a time.",
-        discussion: """
-            carillon bench latency --pushes 500
-
+        discussion: HelpText.of(
+            """
             Each push is a POST of a message to one installation, durably accepted by PostgreSQL as in production, and \
             sent over TLS and HTTP/2. The next one waits until its message has finished, and a little longer. Both clocks \
             are this machine's.
-            """)
+            """, examples: ["carillon bench latency --pushes 500", "carillon bench latency --json"]))
 
-    @Option(help: ArgumentHelp("Where everything lies that it makes.", valueName: "path")) var folder = "data/bench"
+    @Option(
+        help: ArgumentHelp("Where everything lies that it makes.", valueName: "path"), completion: .directory)
+    var folder = "data/bench"
     @Option(help: ArgumentHelp("How many pushes to each provider.", valueName: "count")) var pushes = 300
     @Flag(help: "Prints the figures as JSON, for scripts.") var json = false
 

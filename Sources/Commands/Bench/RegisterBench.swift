@@ -7,16 +7,17 @@ import NIOCore
 struct RegisterBench: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "register", abstract: "Registrations over HTTP, beside an empty route of the same server.",
-        discussion: """
-            carillon bench register
-            carillon bench register --devices 300000 --connections 64 --json
-
+        discussion: HelpText.of(
+            """
             Every registration is a PUT of its own, answered after its commit with PostgreSQL's default durability. Then \
             the same devices register again, as they do at each start of the app. The load generator is in this program, \
             on the same processors: what holds on another machine are the ratios.
-            """)
+            """,
+            examples: ["carillon bench register", "carillon bench register --devices 300000 --connections 64 --json"]))
 
-    @Option(help: ArgumentHelp("Where everything lies that it makes.", valueName: "path")) var folder = "data/bench"
+    @Option(
+        help: ArgumentHelp("Where everything lies that it makes.", valueName: "path"), completion: .directory)
+    var folder = "data/bench"
     @Option(help: ArgumentHelp("How many devices register in a round.", valueName: "count")) var devices = 100_000
     @Option(help: ArgumentHelp("How many requests are on their way at once.", valueName: "count")) var connections = 64
     @Option(help: ArgumentHelp("How many times each is run, in turn.", valueName: "count")) var rounds = 3

@@ -6,15 +6,18 @@ import JSON
 package struct DemoCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "demo", abstract: "Shows the whole thing at work on this machine.",
-        discussion: """
+        discussion: HelpText.of(
+            """
             Starts a gateway with a PostgreSQL of its own, and stand-ins of APNs and FCM; registers installations (APNs \
             production and sandbox, FCM; three languages, some dead); broadcasts to them in their languages, with a badge; \
             and shows the account, and what two phones received. It stays up for trying things out, until Ctrl-C.
 
             What it makes lies in --folder, and is used again by the next run.
-            """)
+            """, examples: ["carillon demo", "carillon demo --once --installations 10000 --folder /tmp/garden"]))
 
-    @Option(help: ArgumentHelp("Where everything lies that it makes.", valueName: "path")) var folder = "data/demo"
+    @Option(
+        help: ArgumentHelp("Where everything lies that it makes.", valueName: "path"), completion: .directory)
+    var folder = "data/demo"
     @Option(help: ArgumentHelp("How many installations.", valueName: "count")) var installations = 1_000
     @Option(help: ArgumentHelp("The gateway's port; another one where it is taken.", valueName: "port"))
     var port: UInt16 = 8_080

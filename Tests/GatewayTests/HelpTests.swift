@@ -1,0 +1,74 @@
+import ArgumentParser
+import Foundation
+import Gateway
+import Testing
+
+@Suite("The help of every command")
+struct HelpTests {
+    /// Those that do something.
+    private static let leaves = leaves(of: CarillonCommand.self)
+
+    private static func leaves(of command: any ParsableCommand.Type) -> [any ParsableCommand.Type] {
+        let subcommands = command.configuration.subcommands
+        return subcommands.isEmpty ? [command] : subcommands.flatMap { leaves(of: $0) }
+    }
+
+    /// The examples as a terminal of the usual width shows them, a line each where one goes on over several.
+    private func examples(_ help: String) -> [String] {
+        let lines = help.split(separator: "\n", omittingEmptySubsequences: false)
+        let section = lines.drop { $0 != "EXAMPLES:" }.dropFirst().prefix { $0.hasPrefix("  ") }
+        return section.joined(separator: "\n").replacing(/\\\n */, with: "").split(separator: "\n").map {
+            $0.trimmingCharacters(in: .whitespaces)
+        }
+    }
+
+    /// What the program is given by a shell, from the program's name up to a pipe or a redirection.
+    private func arguments(_ example: String) -> [String]? {
+        var words: [String] = []
+        for match in example.matches(of: /"([^"]*)"|'([^']*)'|(\S+)/) {
+            words.append(String(match.1 ?? match.2 ?? match.3 ?? ""))
+        }
+        guard let name = words.firstIndex(of: "carillon") else { return nil }
+        return Array(words[(name + 1)...].prefix { $0 != "|" && !$0.hasPrefix("<") && !$0.hasPrefix(">") })
+    }
+
+    @Test("has examples that this program understands, as that command")
+    func examplesParse() throws {
+        #expect(Self.leaves.count > 20)
+        for leaf in Self.leaves {
+            let examples = examples(CarillonCommand.helpMessage(for: leaf, columns: 80))
+            #expect(!examples.isEmpty, "\(leaf) has no example")
+            for example in examples {
+                let words = try #require(arguments(example), "\(example)")
+                let parsed = try? CarillonCommand.parseAsRoot(words)
+                #expect(parsed.map { type(of: $0) == leaf } ?? false, "\(leaf): \(example)")
+            }
+        }
+    }
+
+    @Test("breaks no example, also of what only leads to others")
+    func unbroken() {
+        func all(_ command: any ParsableCommand.Type) -> [any ParsableCommand.Type] {
+            [command] + command.configuration.subcommands.flatMap { all($0) }
+        }
+        for command in all(CarillonCommand.self) {
+            let shown = examples(CarillonCommand.helpMessage(for: command, columns: 80))
+            #expect(!shown.isEmpty, "\(command)")
+            #expect(shown == examples(CarillonCommand.helpMessage(for: command, columns: 1_000)), "\(command)")
+            for example in shown { #expect(example.contains("carillon "), "\(command): \(example)") }
+        }
+    }
+}
+
+@Suite("The program's version")
+struct VersionTests {
+    @Test("is the one on top of the changelog")
+    func changelog() throws {
+        let root = URL(filePath: #filePath).resolvingSymlinksInPath().deletingLastPathComponent()
+            .deletingLastPathComponent().deletingLastPathComponent()
+        let changelog = try String(contentsOf: root.appending(path: "CHANGELOG.md"), encoding: .utf8)
+        let top = try #require(changelog.split(separator: "\n").first { $0.hasPrefix("## ") })
+        #expect(top.split(separator: " ").dropFirst().first.map(String.init) == ProgramVersion.current)
+        #expect(CarillonCommand.configuration.version == "carillon \(ProgramVersion.current)")
+    }
+}
