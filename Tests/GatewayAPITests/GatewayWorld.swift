@@ -34,6 +34,11 @@ struct GatewayWorld: Sendable {
         let wire = try Wire(port: port)
         try await wire.send(Self.request(method, path, body, key: key, headers: headers))
         let reply = try await wire.reply(hasBody: method != "HEAD")
+        if path.hasSuffix("/keys"), let answer = try? JSONReader.read(reply.body),
+            let made = answer.object?["key"]?.string
+        {
+            RunEvidence.secrets([made])
+        }
         Contract.current.check(method, path, reply, sourceLocation)
         return reply
     }
@@ -188,6 +193,7 @@ enum GatewayDatabase {
         removeAtExit(folder)
         let settings = try await PrivateServer(dataFolder: folder).start()
         log.withLock { $0 = ServersLog(path: folder + "/postgres.log") }
+        RunEvidence.secrets([GatewayWorld.key, String(GatewayWorld.token(0).prefix(40))])
         try await withPool(settings) { pool in
             for setting in operatorsSettings { try await pool.script("ALTER SYSTEM SET \(setting)") }
             try await pool.script("SELECT pg_reload_conf()")
@@ -255,6 +261,7 @@ enum GatewayDatabase {
             let lines = GatewayDatabase.postmasterLines(folder)
             if let process = lines.first.flatMap({ Int32($0) }) { kill(process, SIGKILL) }
             let socketFolder = lines.count > 4 ? lines[4] : ""
+            RunEvidence.keep(logsBelow: folder)
             _ = unsafe system("rm -rf '\(folder)' '\(socketFolder)'")
         }
     }

@@ -28,6 +28,46 @@ def folder(name):
     return path
 
 
+class RunEvidence:
+    """What scripts/test looks through at its end: logs, and the secrets that may stand in none of them."""
+
+    RUN = os.environ.get("CARILLON_RUN_FOLDER")
+    # Whose strings are tokens, keys or payloads; what can be guessed from a few letters is looked for by nobody.
+    MEMBERS = {"token", "p8", "pem", "pkcs12", "password", "private_key", "title", "body"}
+
+    @classmethod
+    def secrets(cls, *texts):
+        lines = [line for text in texts for line in text.split("\n") if line and not line.startswith("---")]
+        if cls.RUN and lines:
+            place = pathlib.Path(cls.RUN) / "secrets"
+            place.mkdir(exist_ok=True)
+            with open(place / "Interop", "a", encoding="utf-8") as out:
+                out.writelines(line + "\n" for line in lines)
+
+    @classmethod
+    def of_request(cls, value):
+        """Whatever a request holds of them."""
+        if isinstance(value, list):
+            for element in value:
+                cls.of_request(element)
+        elif isinstance(value, dict):
+            cls.secrets(*(text for name, text in value.items() if name in cls.MEMBERS and isinstance(text, str)))
+            cls.of_request(list(value.values()))
+
+    @classmethod
+    def keep(cls, place):
+        """Takes logs and keys out of a folder that is about to be removed."""
+        if not cls.RUN:
+            return
+        told = pathlib.Path(cls.RUN) / "told"
+        told.mkdir(exist_ok=True)
+        for path in [*place.glob("*"), *place.glob("*/*")]:
+            if path.suffix == ".p8" or path.name == "admin-key":
+                cls.secrets(path.read_text())
+            elif path.suffix == ".log":
+                shutil.move(path, told / f"Interop-{place.name}-{path.name}")
+
+
 class Program:
     """A child of ours. Little is inherited: a variable of whoever runs the tests decides nothing."""
 
@@ -102,6 +142,7 @@ class Caller:
         if self.key:
             headers["authorization"] = f"Bearer {self.key}"
         if body is not None and not isinstance(body, (bytes, str)):
+            RunEvidence.of_request(body)
             body = json.dumps(body)
             headers.setdefault("content-type", "application/json")
         if isinstance(body, str):
@@ -173,6 +214,8 @@ class StandIn(Program):
         self.apns.close()
         self.fcm.close()
         code = super().stop()
+        RunEvidence.secrets(json.loads(pathlib.Path(self.account_file).read_text())["private_key"])
+        RunEvidence.keep(self.identity)
         shutil.rmtree(self.identity, ignore_errors=True)
         return code
 
@@ -215,6 +258,8 @@ class Gateway(Program):
     def stop(self):
         self.api.close()
         code = super().stop()
+        RunEvidence.secrets(self.KEY)
+        RunEvidence.keep(self.home)
         shutil.rmtree(self.home, ignore_errors=True)
         return code
 

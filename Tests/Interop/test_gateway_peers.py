@@ -7,7 +7,7 @@ import socket
 
 import pytest
 from identities import account_key, private_pem, public_pem, server_identity, signing_key
-from support import INTEROP, Gateway, Program, folder, free_port
+from support import INTEROP, Gateway, Program, RunEvidence, folder, free_port
 
 TOPIC = "com.example.garden"
 PROJECT = "garden-1234"
@@ -82,6 +82,7 @@ class House:
     def stop(self):
         for program in reversed(self.programs):
             program.stop()
+        RunEvidence.keep(self.place)
         shutil.rmtree(self.place, ignore_errors=True)
 
     def app(self, slug, *environments):

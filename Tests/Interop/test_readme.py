@@ -13,7 +13,7 @@ import signal
 import subprocess
 
 import pytest
-from support import PROGRAM, SEARCH_PATH, folder, free_port
+from support import PROGRAM, SEARCH_PATH, RunEvidence, folder, free_port
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MARK = "--- carillon has printed this ---"
@@ -81,6 +81,7 @@ def shell():
 def place():
     path = folder("readme")
     yield path
+    RunEvidence.keep(path)
     shutil.rmtree(path)
 
 

@@ -40,6 +40,7 @@ final class DatabaseServer: Sendable {
             await server.administration.close()
             await server.server.stop()
             server.loop.stop()
+            RunEvidence.keep(logsBelow: folder.path(percentEncoded: false))
             try outcome.get()
         }
     }
@@ -68,6 +69,7 @@ final class DatabaseServer: Sendable {
     func startAgain() async throws {
         // A start begins the log anew.
         checkLog()
+        RunEvidence.keep(logsBelow: log.deletingLastPathComponent().path(percentEncoded: false))
         _ = try await server.start()
     }
 

@@ -16,7 +16,7 @@ extension Journeys {
                 #expect(account.outcomes["accepted"] == 1 && account.outcomes["unregistered"] == 1)
                 let received = try await world.google.messages(to: "live-0000000000000000")
                 try #require(received.count == 1)
-                #expect(received[0]["notification"]?.object?["body"] == "Twelve o'clock")
+                #expect(received[0]["notification"]?.object?["body"]?.string == World.text)
                 let android = received[0]["android"]?.object
                 #expect(android?["notification"]?.object?["notification_count"] == 1)
                 #expect(android?["notification"]?.object?["tag"]?.string?.isEmpty == false)

@@ -43,8 +43,19 @@ struct GatewayAPI: Sendable {
         }
         let (data, response) = try await Self.session.data(for: request)
         guard let response = response as? HTTPURLResponse else { throw UnexpectedAnswer(description: "no answer") }
-        return Reply(
+        let reply = Reply(
             status: response.statusCode, retryAfter: response.value(forHTTPHeaderField: "Retry-After"), body: data)
+        if let body { RunEvidence.secrets(Self.tokens(in: body)) }
+        if path.hasSuffix("/keys"), let made = try? reply.decoded(MadeKey.self) { RunEvidence.secrets([made.key]) }
+        return reply
+    }
+
+    private struct MadeKey: Decodable { let key: String }
+
+    /// Their beginnings, which few share who are no tokens of these tests, and many who are.
+    private static func tokens(in body: String) -> [String] {
+        let parts = body.replacing("\"token\":\"", with: "\"token\": \"").components(separatedBy: "\"token\": \"")
+        return parts.dropFirst().map { String($0.prefix { $0 != "\"" }.prefix(24)) }
     }
 
     @discardableResult

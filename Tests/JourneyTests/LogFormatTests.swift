@@ -33,7 +33,7 @@ extension Journeys {
                     lines.contains { $0["message"]?.string == "Migration applied" && $0["room"]?.string == "Gateway" })
                 let waiting = lines.first { $0["message"]?.string?.hasPrefix("Pushes wait") == true }
                 #expect(waiting?["app"]?.string == "garden", "an app is called by its slug")
-                let lane = lines.first { $0["message"]?.string == "A lane can send" }
+                let lane = lines.first { $0["credential"] != nil }
                 #expect(lane?["app"]?.string == "garden")
                 let refusal = lines.first { $0["code"]?.string == "unknown_app" }
                 #expect(refusal?["message"]?.string == "A request was refused")

@@ -151,7 +151,7 @@ extension Traffic {
                 client + step, "POST", "/v1/apps/forest/messages",
                 """
                 {"audience": {"installations": ["\(installation)"]}, "badge": "increment",
-                 "notification": {"title": "Carillon", "body": "Twelve o'clock"}}
+                 "notification": {"title": "Carillon", "body": "\(World.text)"}}
                 """, idempotencyKey: "\(client)-\(step)")
             struct Accepted: Decodable { let id: String }
             let id = try reply.decoded(Accepted.self).id

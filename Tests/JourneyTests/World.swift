@@ -23,6 +23,8 @@ final class World: Sendable {
     private let database: Database
     private let signingKey: ES256Key
     private let adminKey = String(repeating: "admin-key-of-a-test-", count: 2)
+    /// What the body of a push says.
+    static let text = "Twelve o'clock, and not for the log"
     private static let masterKey = (0..<32).map { UInt8($0) }
     let settings: [String: String]
 
@@ -49,6 +51,7 @@ final class World: Sendable {
             await world.sandbox.simulator.stop()
             await world.google.simulator.stop()
             await world.stopGatewaysServer()
+            defer { RunEvidence.keep(logsBelow: folder.path(percentEncoded: false)) }
             try outcome.get()
             let secrets = try world.toldSecrets()
             #expect(secrets == [], "the gateways' logs tell nobody's secrets")
@@ -91,6 +94,7 @@ final class World: Sendable {
         }
         all.merge(settings) { _, new in new }
         self.settings = all
+        RunEvidence.secrets(try secrets + [Self.text])
     }
 
     /// Starts a gateway.
@@ -165,10 +169,7 @@ final class World: Sendable {
 
     /// P9: whatever of tokens (which have long rows of zeros), payloads and keys stands in a log. Empty.
     private func toldSecrets() throws -> [String] {
-        let key = String(decoding: try signingKey.privatePEM(), as: UTF8.self)
-        let secrets =
-            key.split(separator: "\n").filter { !$0.hasPrefix("---") }.map(String.init)
-            + google.secrets + [adminKey, "Twelve o'clock", "0000000000000000"]
+        let secrets = try secrets + ["Twelve o'clock", "0000000000000000"]
         let files = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
         return try files.flatMap { file in
             // What a command prints of a message is what it was asked for.
@@ -178,6 +179,18 @@ final class World: Sendable {
             return told.filter { text.contains($0) }
         }
     }
+
+    /// Nothing of them is said anywhere, not even by the tests themselves.
+    private var secrets: [String] {
+        get throws {
+            let key = String(decoding: try signingKey.privatePEM(), as: UTF8.self)
+            return key.split(separator: "\n").filter { !$0.hasPrefix("---") }.map(String.init) + google.secrets
+                + [adminKey] + Self.beginningsOfTokens
+        }
+    }
+
+    /// Of provider tokens (`{"alg":"ES256"`), of assertions (`{"alg":"RS256"`), and of the stand-in's access tokens.
+    private static let beginningsOfTokens = ["eyJhbGciOiJFUzI1NiI", "eyJhbGciOiJSUzI1NiI", "ya29.c.stand-in-"]
 
     /// A gateway that was killed leaves its server behind, for the next one to adopt.
     private func stopGatewaysServer() async {
@@ -276,7 +289,7 @@ struct Gateway: Sendable {
             app,
             """
             {"audience": \(audience), "badge": "increment", "options": {"ttl_seconds": \(ttlSeconds)},
-             "notification": {"title": "Carillon", "body": "Twelve o'clock"}}
+             "notification": {"title": "Carillon", "body": "\(World.text)"}}
             """)[0]
     }
 

@@ -11,12 +11,23 @@ enum StoreServer {
         let folder = try makeFolder()
         removeAtExit(folder)
         let settings = try await PrivateServer(dataFolder: folder).start()
-        try await withPool(settings) { pool in try await pool.script("CREATE DATABASE carillon_template") }
+        RunEvidence.secrets([StoreWorld.endOfTokens])
+        try await withPool(settings) { pool in
+            for setting in operatorsSettings { try await pool.script("ALTER SYSTEM SET \(setting)") }
+            try await pool.script("SELECT pg_reload_conf()")
+            try await pool.script("CREATE DATABASE carillon_template")
+        }
         try await withPool(settings.withDatabase("carillon_template")) { pool in
             _ = try await Migrator(pool: pool).migrate()
         }
         return settings
     }
+
+    /// As much as docs/operations.md allows an operator to log: scripts/test looks for tokens in it.
+    private static let operatorsSettings = [
+        "log_min_messages = 'warning'", "log_error_verbosity = 'terse'", "log_min_error_statement = 'error'",
+        "log_statement = 'all'", "log_parameter_max_length = 0", "log_parameter_max_length_on_error = 0",
+    ]
 
     static func settings() async throws -> PostgresSettings { try await starting.value }
 
@@ -51,6 +62,7 @@ enum StoreServer {
             let lines = StoreServer.postmasterLines(folder)
             if let process = lines.first.flatMap({ Int32($0) }) { kill(process, SIGKILL) }
             let socketFolder = lines.count > 4 ? lines[4] : ""
+            RunEvidence.keep(logsBelow: folder)
             _ = unsafe system("rm -rf '\(folder)' '\(socketFolder)'")
         }
     }

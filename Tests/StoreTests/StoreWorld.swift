@@ -25,8 +25,13 @@ struct StoreWorld {
         MessageID(UniversalID(high: 0x0192_0000_0000_7000 | number, low: 0x8000_0000_0000_0000))
     }
 
+    /// The half of a token that all have, so that it is found in a log.
+    private static let sharedBytes: [UInt8] = (16..<32).map { UInt8(truncatingIfNeeded: $0 &* 37) }
+    static let endOfTokens = Hexadecimal.text(sharedBytes)
+
     static func token(_ seed: Int) -> DeviceToken {
-        DeviceToken(bytes: (0..<32).map { UInt8(truncatingIfNeeded: ($0 &* 37) ^ (seed >> (($0 & 3) * 8))) })
+        let own = (0..<16).map { UInt8(truncatingIfNeeded: ($0 &* 37) ^ (seed >> (($0 & 3) * 8))) }
+        return DeviceToken(bytes: own + sharedBytes)
     }
 
     static func registration(

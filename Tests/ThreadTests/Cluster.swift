@@ -26,9 +26,17 @@ final class Cluster: Sendable {
         socketFolder = String(lines[4])
         administration = PostgresPool(settings, loop: loop)
         // Processes die here, the machine doesn't: waiting for the disk would prove nothing, and take minutes.
-        try await administration.script("ALTER SYSTEM SET fsync = off")
+        for setting in ["fsync = off"] + Self.operatorsSettings {
+            try await administration.script("ALTER SYSTEM SET \(setting)")
+        }
         try await administration.script("SELECT pg_reload_conf()")
     }
+
+    /// As much as docs/operations.md allows an operator to log: scripts/test looks for secrets in it.
+    private static let operatorsSettings = [
+        "log_min_messages = 'warning'", "log_error_verbosity = 'terse'", "log_min_error_statement = 'error'",
+        "log_statement = 'all'", "log_parameter_max_length = 0", "log_parameter_max_length_on_error = 0",
+    ]
 
     static func within(_ body: (Cluster) async throws -> Void) async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "c\(UUID().uuidString.prefix(6))")
@@ -38,6 +46,7 @@ final class Cluster: Sendable {
         await cluster.administration.close()
         await cluster.server.stop()
         cluster.loop.stop()
+        RunEvidence.keep(logsBelow: folder.path(percentEncoded: false))
         try? FileManager.default.removeItem(at: folder)
         try outcome.get()
     }

@@ -8,7 +8,10 @@ struct EmbeddedDefaultTests {
     func survivesKill() async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "e\(UUID().uuidString.prefix(6))")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }
+        defer {
+            RunEvidence.keep(logsBelow: folder.path(percentEncoded: false))
+            try? FileManager.default.removeItem(at: folder)
+        }
         let data = folder.appending(path: "data")
         var environment = Programs.environment
         environment["CARILLON_DATA_DIR"] = data.path(percentEncoded: false)
@@ -35,6 +38,7 @@ struct EmbeddedDefaultTests {
 
         let (second, after) = try await start()
         #expect(try serverProcess() == server, "the server is adopted, not started anew")
+        RunEvidence.secrets([before.key])
         #expect(after.key == before.key)
         #expect(try await after.expect(200, "GET", "/v1/apps").text.contains("garden"))
         second.kill(SIGTERM)

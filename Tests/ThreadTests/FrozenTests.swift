@@ -6,7 +6,7 @@ import Testing
 struct FrozenTests {
     private static let devices = Device.some(live: 36, dead: 3, bad: 1)
     private static let body = """
-        {"audience": {"all": true}, "notification": {"title": "Carillon", "body": "Twelve o'clock"}, "badge": "increment"}
+        {"audience": {"all": true}, "notification": {"title": "Carillon", "body": "\(World.text)"}, "badge": "increment"}
         """
 
     @Test("count nothing twice", arguments: Step.allCases)

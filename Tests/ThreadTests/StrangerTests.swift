@@ -5,7 +5,7 @@ import Testing
 @Suite("A gateway whose provider, written by others, misbehaves", .onCluster)
 struct StrangerTests {
     private static let body = """
-        {"audience": {"all": true}, "notification": {"title": "Carillon", "body": "Twelve o'clock"}, "badge": "increment"}
+        {"audience": {"all": true}, "notification": {"title": "Carillon", "body": "\(World.text)"}, "badge": "increment"}
         """
     /// Streams that the peer resets, drops, or answers with nonsense, one at a time.
     private static let repeatsExcused = 6

@@ -10,7 +10,7 @@ struct ThreadOfKills {
     /// Sent with every try, so that tries are one request.
     private static let key = "the-only-message-of-this-test"
     private static let body = """
-        {"audience": {"all": true}, "notification": {"title": "Carillon", "body": "Twelve o'clock"},
+        {"audience": {"all": true}, "notification": {"title": "Carillon", "body": "\(World.text)"},
          "badge": "increment", "options": {"ttl_seconds": 3600}}
         """
 

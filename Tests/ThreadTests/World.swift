@@ -9,6 +9,8 @@ import Testing
 /// Everything around one message: a database, an APNs written by others, gateways that come and go, and a client.
 final class World: Sendable {
     static let app = "garden"
+    /// What the body of a push says.
+    static let text = "Twelve o'clock, and not for the log"
     /// Three at a time: each has a gateway and a Node of its own.
     private static let turnstile = Turnstile(places: 3)
 
@@ -34,6 +36,7 @@ final class World: Sendable {
             let cluster = try #require(Cluster.current, "the suite has the trait .onCluster")
             let world = try await World(cluster, devices, options, settings)
             do {
+                defer { RunEvidence.keep(logsBelow: world.folder.path(percentEncoded: false)) }
                 try await body(world)
                 let secrets = try world.toldSecrets()
                 #expect(secrets == [], "the gateways' logs tell nobody's secrets")
@@ -89,6 +92,8 @@ final class World: Sendable {
         ]
         all.merge(settings) { _, new in new }
         self.settings = all
+        // Of tokens what many share.
+        RunEvidence.secrets(try secrets + [Self.text] + devices.map { String($0.token.prefix(24)) })
     }
 
     /// Starts a gateway on this world's database, and waits until it says that it is ready.
@@ -143,16 +148,20 @@ final class World: Sendable {
     /// P9: whatever of tokens (which have long rows of zeros), payloads and keys stands in a log, at the level `debug`.
     /// Empty.
     private func toldSecrets() throws -> [String] {
-        let key = String(decoding: try signingKey.privatePEM(), as: UTF8.self)
-        let secrets =
-            key.split(separator: "\n").filter { !$0.hasPrefix("---") }.map(String.init)
-            + [adminKey, "Twelve o'clock", "0000000000000000"]
+        let secrets = try secrets + ["Twelve o'clock", "0000000000000000"]
         let logs = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
             .filter { $0.pathExtension == "log" && $0.lastPathComponent.hasPrefix("carillon") }
         try #require(!logs.isEmpty)
         return try logs.flatMap { log in
             let text = try String(contentsOf: log, encoding: .utf8)
             return secrets.filter { text.contains($0) }
+        }
+    }
+
+    private var secrets: [String] {
+        get throws {
+            let key = String(decoding: try signingKey.privatePEM(), as: UTF8.self)
+            return key.split(separator: "\n").filter { !$0.hasPrefix("---") }.map(String.init) + [adminKey]
         }
     }
 

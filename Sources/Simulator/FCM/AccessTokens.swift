@@ -120,9 +120,9 @@ struct AccessTokens {
     }
 
     private mutating func issue(_ grant: Grant) -> String {
-        // Real ones may end in a run of dots, and are nobody's to trim.
+        // Real ones may end in a run of dots, and are nobody's to trim. By their beginning they are found in a log.
         let token =
-            "ya29.c." + String(decoding: Base64.urlEncode(Entropy.bytes(48)), as: UTF8.self)
+            "ya29.c.stand-in-" + String(decoding: Base64.urlEncode(Entropy.bytes(48)), as: UTF8.self)
             + String(repeating: ".", count: 8)
         if order.count >= AccessTokens.issuedMax {
             for old in order.prefix(AccessTokens.issuedMax / 2) { issued.removeValue(forKey: old) }

@@ -1,0 +1,46 @@
+import Foundation
+import Synchronization
+
+/// What scripts/test looks through when all tests have run: the logs of what they started, and the secrets that may stand
+/// in none of them. Without a folder of such a run nothing is kept.
+///
+/// One file, which other suites link to.
+enum RunEvidence {
+    private static let folder = ProcessInfo.processInfo.environment["CARILLON_RUN_FOLDER"].map { URL(filePath: $0) }
+    private static let suite = #fileID.split(separator: "/")[0]
+    private static let known = Mutex<Set<String>>([])
+
+    /// Tokens, keys and payloads that a test uses; of a crowd that begins or ends alike, what they share.
+    static func secrets(_ secrets: [String]) {
+        guard let folder else { return }
+        known.withLock { known in
+            let new = secrets.filter { known.insert($0).inserted && !$0.isEmpty }
+            guard !new.isEmpty else { return }
+            let place = folder.appending(path: "secrets")
+            try? FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
+            let file = place.appending(path: "\(suite)-\(ProcessInfo.processInfo.processIdentifier)")
+            // All of them: a process has few enough.
+            try? Data(known.sorted().map { $0 + "\n" }.joined().utf8).write(to: file)
+        }
+    }
+
+    /// Takes the logs out of a folder that is about to be removed, PostgreSQL's as well, which may lie one folder deeper.
+    static func keep(logsBelow path: String) {
+        guard let folder else { return }
+        let place = URL(filePath: path)
+        let told = folder.appending(path: "told")
+        try? FileManager.default.createDirectory(at: told, withIntermediateDirectories: true)
+        for name in names(in: place) {
+            let inside = place.appending(path: name)
+            for log in [inside] + (name == "postgres" ? [] : names(in: inside).map { inside.appending(path: $0) })
+            where log.pathExtension == "log" {
+                let kept = "\(suite)-\(UUID().uuidString.prefix(8))-\(log.lastPathComponent)"
+                try? FileManager.default.moveItem(at: log, to: told.appending(path: kept))
+            }
+        }
+    }
+
+    private static func names(in place: URL) -> [String] {
+        (try? FileManager.default.contentsOfDirectory(atPath: place.path(percentEncoded: false))) ?? []
+    }
+}

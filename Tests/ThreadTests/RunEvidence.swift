@@ -1,0 +1,1 @@
+../StoreTests/RunEvidence.swift
