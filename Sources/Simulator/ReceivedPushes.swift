@@ -18,6 +18,8 @@ package struct ReceivedPush: Equatable, Sendable {
     package var isDryRun = false
     /// Tells provider tokens apart, and gives none away. nil: none was shown, or at Google's.
     package var providerToken: String?
+    /// The SHA-256 of the certificate that its connection showed, in hexadecimal; nil: none.
+    package var certificate: String?
 
     /// A topic call has no id, and a dry run no id of its own.
     var isProcessed: Bool { reason == nil && !isDryRun && !apnsID.isEmpty }
@@ -85,7 +87,7 @@ struct ReceivedPushes {
         let stored = ReceivedPush(
             apnsID: push.apnsID, path: push.path, headers: lastHeaders, body: push.body, arrivedAt: push.arrivedAt,
             status: push.status, reason: push.reason, connection: push.connection, isDryRun: push.isDryRun,
-            providerToken: push.providerToken)
+            providerToken: push.providerToken, certificate: push.certificate)
         let headerBytes = isShared ? 0 : lastHeaders.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + 64 }
         let bytes = push.body.count + headerBytes + ReceivedPushes.overheadBytes
         entries[place].pushes.append(firstOrdinal + kept.count)

@@ -12,6 +12,7 @@ extension ReceivedPush {
         writer.member("apns_id", apnsID)
         writer.member("connection", connection)
         if let providerToken { writer.member("provider_token", providerToken) }
+        if let certificate { writer.member("certificate", certificate) }
         writer.member("status", status)
         if let reason { writer.member("reason", reason) }
         if isDryRun { writer.member("dry_run", true) }
@@ -31,6 +32,7 @@ extension ReceivedPush {
         writer.member("at", RFC3339.format(arrivedAt))
         writer.member("connection", connection)
         if let providerToken { writer.member("provider_token", providerToken) }
+        if let certificate { writer.member("certificate", certificate) }
         writer.member("token", token)
         writer.member("path", path)
         appendHeaders(to: &writer)

@@ -1,3 +1,4 @@
+import Encodings
 import PushModel
 import Reactor
 import Signing
@@ -105,14 +106,19 @@ struct ProviderTokenTests {
 
 @Suite("A certificate shown to the stand-in", .serialized)
 struct CertificateTests {
-    @Test("gives all streams at once, and its one topic by default")
+    @Test("gives all streams at once, and its one topic by default; each push tells whose connection it came by")
     func oneTopic() async throws {
         let standIn = try await StandIn()
-        let provider = try standIn.connect(identity: standIn.certificate())
+        let identity = try standIn.certificate()
+        let provider = try standIn.connect(identity: identity)
         #expect(provider.streamLimits == [1_000])
         var push = Push()
         push.set("apns-topic", "")
         #expect(try provider.ask(push).status == 200)
+        let name = Hexadecimal.text(identity.certificate.sha256)
+        let token = try #require(push.path.split(separator: "/").last)
+        let device = DeviceToken(bytes: try #require(Hexadecimal.decode(token.utf8)))
+        #expect(await standIn.simulator.received(device).map(\.certificate) == [name])
         push.set("apns-topic", "com.example.other")
         #expect(try provider.ask(push).body == #"{"reason":"TopicDisallowed"}"#)
     }

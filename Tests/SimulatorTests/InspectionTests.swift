@@ -46,6 +46,7 @@ struct InspectionTests {
         #expect(first["headers"]?.object?["authorization"] == nil, "a secret")
         let shown = Hashes.sha256(Array(authorization.utf8)).prefix(8)
         #expect(first["provider_token"]?.string == Hexadecimal.text(Array(shown)))
+        #expect(first["certificate"] == nil)
         #expect(first["answer"]?.object?["status"] == 200)
         #expect(first["answer"]?.object?["id"] == .string(id))
         let second = all["requests"]?.array?[1].object

@@ -223,7 +223,7 @@ extension APNsVisit {
         let received = ReceivedPush(
             apnsID: push.apnsID, path: push.path, headers: headers, body: push.body, arrivedAt: world.now,
             status: status, reason: reason, connection: connection.number,
-            providerToken: push.value("authorization").map { name(of: $0) })
+            providerToken: push.value("authorization").map { name(of: $0) }, certificate: credentials.certificateName)
         world.keep(received, token: token ?? .nobody)
     }
 

@@ -1,4 +1,5 @@
 import APNs
+import Encodings
 import PushModel
 import TLS
 
@@ -8,6 +9,8 @@ import TLS
 /// connection for good.
 struct ConnectionCredentials {
     let certificate: TLSCertificate?
+    /// What its SHA-256 is in hexadecimal: said with every push.
+    let certificateName: String?
     private(set) var current: Accepted?
     private var first: Accepted?
     /// Practice: after `ExpiredProviderToken` not even a fresh token helps.
@@ -19,7 +22,10 @@ struct ConnectionCredentials {
         let key: RegisteredKey?
     }
 
-    init(certificate: TLSCertificate?) { self.certificate = certificate }
+    init(certificate: TLSCertificate?) {
+        self.certificate = certificate
+        certificateName = certificate.map { Hexadecimal.text($0.sha256) }
+    }
 
     mutating func spoil() { isSpoiled = true }
 
