@@ -106,28 +106,44 @@ package enum CredentialMaterial: Sendable {
 }
 
 extension CredentialMaterial {
-    /// The apps that it can serve, by their bundle ids, checked against what was asked for.
+    /// The topics of its slot, checked against what was asked for: the bundle ids of the apps that it can serve.
     ///
     /// Apple's topic list, where a certificate has one, is complete; without one its UID is the only topic. A universal
     /// certificate lists its app several times (`.voip`, `.complication`): registrations name the app, and the suffix is
     /// derived when sending. Where none is asked for, the slot is the app of the UID, if that is listed.
     ///
-    /// A certificate for one kind alone (VoIP) is refused: in the app's slot it would take the place of the one that its
-    /// alerts need, and refuse them.
-    /// - Parameter asked: bundle ids.
+    /// A certificate for other services alone (VoIP) has a slot of its own, of its whole topics: in the app's it would
+    /// take the place of the one that alerts need.
+    /// - Parameter asked: bundle ids or whole topics.
     package func topics(asked: [String]) throws(CredentialFault) -> [String] {
-        guard case .certificate(let identity) = self else { return asked.sorted() }
+        guard case .certificate(let identity) = self else { return APNsTopicList.bundleIDs(usable: asked).sorted() }
         let certificate = identity.certificate
         let usable = APNsTopicList.usableTopics(
             extension: certificate.appleTopicList, subjectUID: certificate.userID)
         let listed = usable.map(APNsTopicList.bundleIDs(usable:)) ?? []
         let apps = listed.filter { usable?.contains($0) ?? false }
-        if apps.isEmpty, let kindOnly = listed.first { throw .topicNotCovered(kindOnly) }
         let own = certificate.userID.map { APNsPushTypes.bundleID(ofTopic: $0) }
+        if apps.isEmpty, let other = listed.first {
+            let base = own.flatMap { listed.contains($0) ? $0 : nil } ?? other
+            return try Self.wholeTopics(usable ?? [], of: base, asked: asked)
+        }
         guard let base = apps.first(where: { $0 == own }) ?? apps.first else { throw .certificateNamesNoTopic }
+        let asked = APNsTopicList.bundleIDs(usable: asked)
         guard !asked.isEmpty else { return [base] }
         for topic in asked where !apps.contains(topic) { throw .topicNotCovered(topic) }
         return asked.sorted()
+    }
+
+    /// Of a certificate that does not cover the app itself.
+    private static func wholeTopics(
+        _ usable: [String], of base: String, asked: [String]
+    ) throws(CredentialFault) -> [String] {
+        let own = usable.filter { APNsPushTypes.isOfOwnService(topic: $0) }
+        for topic in asked where !own.contains(topic) { throw .topicNotCovered(topic) }
+        let slot = asked.isEmpty ? own.filter { APNsPushTypes.bundleID(ofTopic: $0) == base } : asked
+        // Topics that no certificate is for alone: nothing would ever choose it.
+        guard !slot.isEmpty else { throw .topicNotCovered(base) }
+        return slot.sorted()
     }
 
     /// A certificate that names environments must name these; and it must be valid now.

@@ -27,7 +27,7 @@ extension DeliveryEngine {
         }
         guard !unresolved.isEmpty else { return }
         // One at a time: a poll's routes may take longer to look up than the next poll takes to come.
-        for route in unresolved where routesQueued.insert(route.route).inserted { routesToResolve.append(route) }
+        for route in unresolved where routesQueued.insert(route.line).inserted { routesToResolve.append(route) }
         guard !isResolving else { return }
         isResolving = true
         Task { await resolve() }
@@ -72,14 +72,14 @@ extension DeliveryEngine {
     private func resolve(_ routes: [ReadyRoute]) async {
         for route in routes {
             let lane = await lanes.lane(for: route)
-            take(.resolved(route.route, lane, canSend: lane.flatMap(lanes.canSend)))
+            take(.resolved(route.line, lane, canSend: lane.flatMap(lanes.canSend)))
         }
     }
 
     private func lease(_ request: LeaseRequest) async {
         let order = LeaseOrder(
-            route: request.route, owner: process, leaseFor: settings.dispatcher.leaseLength,
-            knownFormats: StoredContent.knownFormats, scope: request.scope)
+            route: request.line.route, service: request.line.service, owner: process,
+            leaseFor: settings.dispatcher.leaseLength, knownFormats: StoredContent.knownFormats, scope: request.scope)
         do {
             guard let parcel = try await stores.parcels.lease(order) else {
                 take(.leasedNothing(request))
@@ -89,7 +89,8 @@ extension DeliveryEngine {
             let message = await content(of: parcel)
             let name = LeaseName(parcel: parcel.id, epoch: parcel.epoch)
             if let lane = request.lane, let message {
-                parcelsOut[name] = ParcelOut(parcel: parcel, message: message, lane: lane, answersOutstanding: 0)
+                parcelsOut[name] = ParcelOut(
+                    parcel: parcel, line: request.line, message: message, lane: lane, answersOutstanding: 0)
             }
             take(.leased(parcel, asked: request, message.map(\.reading) ?? .unread))
         } catch .damaged(let place) {

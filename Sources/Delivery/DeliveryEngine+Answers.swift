@@ -12,7 +12,7 @@ extension DeliveryEngine {
         parcelsOut[name]?.answersOutstanding = positions.count
         guard let message = out.message.compiled else { return refuse(name, positions, Self.unreadable) }
         Task {
-            guard let target = await lanes.target(of: out.parcel.route) else {
+            guard let target = await lanes.target(of: out.line) else {
                 return handBack(name, positions)
             }
             guard let encoder = ParcelEncoder(out.parcel, message, target) else {
@@ -77,7 +77,7 @@ extension DeliveryEngine {
             topicHasSuffix: type.map { !APNsPushTypes.row(for: $0).topicSuffix.isEmpty } ?? false)
         reading.read(delivery.batch, &reasonWords)
         proofs.note(out.lane, accepted: reading.accepted.count, notFound: reading.notFoundCount, now: now)
-        for consequence in reading.consequences { lanes.heed(consequence, on: out.lane, out.parcel.route) }
+        for consequence in reading.consequences { lanes.heed(consequence, on: out.lane, out.line) }
         take(.answers(delivery.name, accepted: reading.accepted, others: reading.others))
     }
 }

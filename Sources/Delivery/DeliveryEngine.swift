@@ -21,7 +21,7 @@ package actor DeliveryEngine {
     /// Where the next poll begins; nil: at the first route.
     var pollFrom: RouteID?
     var routesToResolve: [ReadyRoute] = []
-    var routesQueued: Set<RouteID> = []
+    var routesQueued: Set<RouteLine> = []
     var reasonWords = ReasonWords()
     var proofs = LaneProofs()
     var isResolving = false
@@ -108,6 +108,7 @@ package actor DeliveryEngine {
 /// What is kept for a lease while its pushes are out.
 struct ParcelOut: Sendable {
     let parcel: LeasedParcel
+    let line: RouteLine
     let message: ShelvedMessage
     let lane: LaneKey
     /// Whose words its answers are in.

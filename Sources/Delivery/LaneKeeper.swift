@@ -53,13 +53,13 @@ package actor LaneKeeper {
     private let loops: [ReactorLoop]
     private let log: Logger
     private let credentialBlock: Duration
-    private var targets: [RouteID: PushTarget] = [:]
+    private var targets: [RouteLine: PushTarget] = [:]
     /// Routes that nothing can be sent for at present, so that it is said once.
-    private var waitingRoutes: Set<RouteID> = []
+    private var waitingRoutes: Set<RouteLine> = []
     private static let waitingRoutesMax = 16_384
     /// Routes whose topic the provider refused, or that need one and name none: until when nothing is leased for them.
     /// Another credential ends it.
-    private var pausedRoutes: [RouteID: (key: LaneKey, until: MonotonicInstant)] = [:]
+    private var pausedRoutes: [RouteLine: (key: LaneKey, until: MonotonicInstant)] = [:]
     /// Looked up from any thread; changed on this actor only.
     private let open = Mutex<[LaneKey: OpenLane]>([:])
     private var laneChanged: (@Sendable (LaneKey, Bool) async -> Void)?
@@ -108,18 +108,18 @@ package actor LaneKeeper {
             await noteWaiting(route)
             return nil
         }
-        waitingRoutes.remove(route.route)
+        waitingRoutes.remove(route.line)
         let key = LaneKey(credential.id)
-        if let pause = pausedRoutes[route.route] {
+        if let pause = pausedRoutes[route.line] {
             guard pause.key != key || pause.until <= Clocks.monotonicNow() else { return nil }
-            pausedRoutes[route.route] = nil
+            pausedRoutes[route.line] = nil
         }
         guard let target = credential.reach.target(topic: route.topic) else {
             pause(
-                route.route, key, of: credential.app, "the registrations name no topic, and the credential has several")
+                route.line, key, of: credential.app, "the registrations name no topic, and the credential has several")
             return nil
         }
-        targets[route.route] = target
+        targets[route.line] = target
         if let lane = opened(key) {
             if lane.watch.reopen() { lane.lane.retry() }
         } else {
@@ -129,7 +129,7 @@ package actor LaneKeeper {
     }
 
     /// Where a route's pushes go, as it was last resolved; nil: never yet.
-    func target(of route: RouteID) -> PushTarget? { targets[route] }
+    func target(of line: RouteLine) -> PushTarget? { targets[line] }
 
     nonisolated func submit(_ batch: PushBatch, _ name: LeaseName, on key: LaneKey, sink: any AnswerSink) {
         guard let lane = opened(key)?.lane else {
@@ -149,8 +149,8 @@ package actor LaneKeeper {
         opened(key)?.lane.withdraw(name.ticket)
     }
 
-    nonisolated func heed(_ consequence: LaneConsequence, on key: LaneKey, _ route: RouteID) {
-        Task { await act(on: consequence, key, route) }
+    nonisolated func heed(_ consequence: LaneConsequence, on key: LaneKey, _ line: RouteLine) {
+        Task { await act(on: consequence, key, line) }
     }
 
     func drain() async {
@@ -168,7 +168,7 @@ package actor LaneKeeper {
         lane.warmUp()
     }
 
-    private func act(on consequence: LaneConsequence, _ key: LaneKey, _ route: RouteID) async {
+    private func act(on consequence: LaneConsequence, _ key: LaneKey, _ line: RouteLine) async {
         switch consequence {
         case .providerTokenExpired(let generation):
             await credentials.providerTokenExpired(key.credential, generation: generation)
@@ -185,8 +185,8 @@ package actor LaneKeeper {
             // The lane knows whether that is news, hands back what it has not sent, and says so like of a GOAWAY.
             opened(key)?.lane.refuseCredential(reason: reason, heardOn: connection)
         case .topicRefused:
-            guard pausedRoutes[route] == nil else { return }
-            pause(route, key, "the provider refuses its topic with this credential")
+            guard pausedRoutes[line] == nil else { return }
+            pause(line, key, "the provider refuses its topic with this credential")
             await routesChanged?()
         case .alarm(let alarm):
             log.error(
@@ -208,21 +208,23 @@ package actor LaneKeeper {
 
     private func noteWaiting(_ route: ReadyRoute) async {
         if waitingRoutes.count >= Self.waitingRoutesMax { waitingRoutes = [] }
-        guard waitingRoutes.insert(route.route).inserted else { return }
+        guard waitingRoutes.insert(route.line).inserted else { return }
         let app = await credentials.slug(of: route.app)
         log.warning(
             "Pushes wait: no usable credential covers their route",
             metadata: [
                 "app": "\(app)", "provider": "\(route.provider)",
-                "environment": "\(route.environment)", "topic": "\(route.topic)",
+                "environment": "\(route.environment)", "topic": "\(route.topic)", "service": "\(route.service)",
             ])
     }
 
-    private func pause(_ route: RouteID, _ key: LaneKey, of app: String? = nil, _ reason: String) {
-        pausedRoutes[route] = (key, Clocks.monotonicNow() + credentialBlock)
+    private func pause(_ line: RouteLine, _ key: LaneKey, of app: String? = nil, _ reason: String) {
+        pausedRoutes[line] = (key, Clocks.monotonicNow() + credentialBlock)
         log.error(
             "A route's pushes wait",
-            metadata: told(of: key, app: app, ["route": "\(route.value)", "reason": "\(reason)"]))
+            metadata: told(
+                of: key, app: app,
+                ["route": "\(line.route.value)", "service": "\(line.service)", "reason": "\(reason)"]))
     }
 
     /// One refusal shuts the lane for everybody; after the pause the route resolves again, and one dial tries.

@@ -3,7 +3,7 @@ import PushModel
 extension Dispatcher {
     func placeOfRun(_ name: LeaseName) -> Int? { runs.firstIndex { $0.name == name } }
 
-    func placeOfRoute(_ route: RouteID) -> Int? { routes.firstIndex { $0.ready.route == route } }
+    func placeOfRoute(_ line: RouteLine) -> Int? { routes.firstIndex { $0.ready.line == line } }
 
     /// Lanes are few; a new one can send until it says otherwise.
     mutating func placeOfLane(_ key: LaneKey) -> Int {
@@ -16,17 +16,17 @@ extension Dispatcher {
         isPolling = false
         pollAt = pollAgain ? now : now + settings.pollEvery
         pollAgain = false
-        var places: [RouteID: Int] = [:]  // lookup only
-        for (place, state) in routes.enumerated() { places[state.ready.route] = place }
+        var places: [RouteLine: Int] = [:]  // lookup only
+        for (place, state) in routes.enumerated() { places[state.ready.line] = place }
         let known = routes.count
         for route in ready {
-            if let place = places[route.route] {
+            if let place = places[route.line] {
                 routes[place].ready = route
             } else {
-                places[route.route] = routes.count
+                places[route.line] = routes.count
                 routes.append(RouteState(ready: route, hasWork: false, hasLapsed: false))
             }
-            guard let place = places[route.route] else { continue }
+            guard let place = places[route.line] else { continue }
             routes[place].hasWork = route.hasOrdinary
             if route.hasOrdinary { routes[place].workSeenAt = now }
             routes[place].hasLapsed = route.hasLapsed
@@ -34,13 +34,13 @@ extension Dispatcher {
             actions.append(.resolve(route))
         }
         if routes.count > known { routes.sort { Self.isBefore($0.ready, $1.ready) } }
-        forgetTheIdle(Set(ready.map(\.route)))  // lookup only
+        forgetTheIdle(Set(ready.map(\.line)))  // lookup only
     }
 
     /// Routes without work, and lanes that no route and no parcel uses, so that both lists are bounded by what is due.
-    private mutating func forgetTheIdle(_ ready: Set<RouteID>) {  // lookup only
+    private mutating func forgetTheIdle(_ ready: Set<RouteLine>) {  // lookup only
         routes.removeAll { state in
-            !state.hasWork && !state.hasLapsed && state.leasesOut == 0 && !ready.contains(state.ready.route)
+            !state.hasWork && !state.hasLapsed && state.leasesOut == 0 && !ready.contains(state.ready.line)
         }
         var used = Set(routes.compactMap(\.lane))  // lookup only
         for run in runs { if let lane = run.lane { used.insert(lane) } }
@@ -48,11 +48,11 @@ extension Dispatcher {
     }
 
     private static func isBefore(_ left: ReadyRoute, _ right: ReadyRoute) -> Bool {
-        left.app == right.app ? left.route < right.route : left.app < right.app
+        left.app == right.app ? left.line < right.line : left.app < right.app
     }
 
-    mutating func noteResolved(_ route: RouteID, _ lane: LaneKey?, _ canSend: Bool?) {
-        guard let place = placeOfRoute(route) else { return }
+    mutating func noteResolved(_ line: RouteLine, _ lane: LaneKey?, _ canSend: Bool?) {
+        guard let place = placeOfRoute(line) else { return }
         routes[place].lane = lane
         routes[place].isResolved = true
         guard let lane else { return }
@@ -62,7 +62,7 @@ extension Dispatcher {
 
     mutating func noteLeaseEnded(_ request: LeaseRequest, hasWork: Bool) {
         leasesOutstanding -= 1
-        guard let place = placeOfRoute(request.route) else { return }
+        guard let place = placeOfRoute(request.line) else { return }
         routes[place].leasesOut -= 1
         switch request.scope {
         case .ordinary:
@@ -102,7 +102,7 @@ extension Dispatcher {
 
     /// Messages to single devices come one by one: their way to the disk and back is walked side by side.
     private mutating func noteSize(of parcel: LeasedParcel, _ request: LeaseRequest) {
-        guard let place = placeOfRoute(request.route) else { return }
+        guard let place = placeOfRoute(request.line) else { return }
         let isSmall = parcel.memberCount <= settings.smallParcelMembersMax
         routes[place].smallInARow = isSmall ? min(routes[place].smallInARow + 1, settings.leasesPerRouteMax) : 0
     }
@@ -122,7 +122,7 @@ extension Dispatcher {
         }
     }
 
-    /// Asks for parcels, one call a route at a time, going round the apps.
+    /// Asks for parcels, one call a line at a time, going round the apps.
     mutating func leaseWhatCanBeSent(_ now: MonotonicInstant, _ actions: inout [DispatchAction]) {
         guard !isDraining, !routes.isEmpty else { return }
         switch company {
@@ -160,7 +160,7 @@ extension Dispatcher {
         lastServed = routes[place].ready.app
         let lane = scope == .expired ? nil : routes[place].lane
         actions.append(
-            .lease(LeaseRequest(route: routes[place].ready.route, lane: lane, startedAt: now, scope: scope)))
+            .lease(LeaseRequest(line: routes[place].ready.line, lane: lane, startedAt: now, scope: scope)))
     }
 
     func mayLeaseLapsed(_ route: RouteState) -> Bool {

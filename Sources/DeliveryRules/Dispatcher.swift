@@ -6,7 +6,7 @@ import PushModel
 /// PostgreSQL and the lanes, the simulation against a model of both.
 package struct Dispatcher: Sendable {
     package let settings: DispatcherSettings
-    /// Ordered by app, then route, so that going round serves every app in turn.
+    /// Ordered by app, then line, so that going round serves every app in turn.
     var routes: [RouteState] = []
     var lanes: [LaneState] = []
     var runs: [RunState] = []
@@ -36,8 +36,8 @@ package struct Dispatcher: Sendable {
         case .pollFailed:
             isPolling = false
             pollAt = now + settings.storePause
-        case .resolved(let route, let lane, let canSend):
-            noteResolved(route, lane, canSend)
+        case .resolved(let line, let lane, let canSend):
+            noteResolved(line, lane, canSend)
         case .credentialsChanged:
             for place in routes.indices { actions.append(.resolve(routes[place].ready)) }
         case .lane(let key, let canSend):

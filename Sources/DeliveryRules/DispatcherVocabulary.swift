@@ -80,9 +80,9 @@ package enum DispatchEvent: Equatable, Sendable {
     case hint
     case polled([ReadyRoute])
     case pollFailed
-    /// Which lane a route leaves from; nil where no credential covers it. `canSend`: what the lane says of itself now;
+    /// Which lane a line leaves from; nil where no credential covers it. `canSend`: what the lane says of itself now;
     /// nil: as it said last.
-    case resolved(RouteID, LaneKey?, canSend: Bool? = nil)
+    case resolved(RouteLine, LaneKey?, canSend: Bool? = nil)
     /// Credentials changed: every route is resolved anew.
     case credentialsChanged
     case lane(LaneKey, canSend: Bool)
@@ -120,12 +120,12 @@ package enum MessageReading: Equatable, Sendable {
 
 /// One call for a parcel. Lease time is counted from `startedAt`, before the statement leaves.
 package struct LeaseRequest: Equatable, Sendable {
-    package let route: RouteID
+    package let line: RouteLine
     package let lane: LaneKey?
     package let startedAt: MonotonicInstant
     package let scope: LeaseScope
-    package init(route: RouteID, lane: LaneKey?, startedAt: MonotonicInstant, scope: LeaseScope) {
-        self.route = route
+    package init(line: RouteLine, lane: LaneKey?, startedAt: MonotonicInstant, scope: LeaseScope) {
+        self.line = line
         self.lane = lane
         self.startedAt = startedAt
         self.scope = scope

@@ -282,9 +282,10 @@ package enum LeaseScope: Equatable, Sendable {
     case expired
 }
 
-/// A route with work that is due, as the poll saw it.
+/// A route with work that is due for one of its topic's services, as the poll saw it.
 package struct ReadyRoute: Equatable, Sendable {
     package let route: RouteID
+    package let service: TopicService
     package let app: AppID
     package let provider: Provider
     package let environment: PushEnvironment
@@ -292,10 +293,11 @@ package struct ReadyRoute: Equatable, Sendable {
     package let hasOrdinary: Bool
     package let hasLapsed: Bool
     package init(
-        route: RouteID, app: AppID, provider: Provider, environment: PushEnvironment, topic: String,
-        hasOrdinary: Bool = true, hasLapsed: Bool = false
+        route: RouteID, service: TopicService = .app, app: AppID, provider: Provider, environment: PushEnvironment,
+        topic: String, hasOrdinary: Bool = true, hasLapsed: Bool = false
     ) {
         self.route = route
+        self.service = service
         self.app = app
         self.provider = provider
         self.environment = environment
@@ -303,4 +305,6 @@ package struct ReadyRoute: Equatable, Sendable {
         self.hasOrdinary = hasOrdinary
         self.hasLapsed = hasLapsed
     }
+
+    package var line: RouteLine { RouteLine(route, service) }
 }

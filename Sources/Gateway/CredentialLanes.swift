@@ -167,11 +167,12 @@ package actor CredentialLanes: LaneCredentials {
 
     private func activeRecord(for route: ReadyRoute) async throws(StoreFault) -> CredentialRecord? {
         let now = Clocks.monotonicNow()
-        if let known = memory.record(of: route.route, now: now) { return known }
+        if let known = memory.record(of: route.line, now: now) { return known }
         let ticket = memory.ticket(now: now)
         let record = try await store.active(
-            app: route.app, provider: route.provider, environment: route.environment, topic: route.topic)
-        memory.keep(record, of: route.route, ticket)
+            app: route.app, provider: route.provider, environment: route.environment, topic: route.topic,
+            service: route.service)
+        memory.keep(record, of: route.line, ticket)
         return record
     }
 
@@ -186,7 +187,8 @@ package actor CredentialLanes: LaneCredentials {
 
     private func open(_ record: CredentialRecord) throws(CredentialFault) -> OpenedCredential {
         let endpoint = record.environment == .production ? template.production : template.sandbox
-        let onlyTopic = record.topics.count == 1 ? record.topics[0] : nil
+        let bundleIDs = APNsTopicList.bundleIDs(usable: record.topics)
+        let onlyTopic = bundleIDs.count == 1 ? bundleIDs[0] : nil
         switch try keeper.material(of: record) {
         case .token(let keyID, let teamID, let key):
             guard let providerToken = keeper.providerToken(keyID: keyID, teamID: teamID, key: key, log: log) else {

@@ -1,7 +1,7 @@
 import PushModel
 import Reactor
 
-/// Which credential each route was last seen to have.
+/// Which credential each route's line was last seen to have.
 ///
 /// A read that was under way when credentials changed may have seen the old ones: it is used, and not remembered.
 package struct RouteMemory<Record: Sendable>: Sendable {
@@ -20,7 +20,7 @@ package struct RouteMemory<Record: Sendable>: Sendable {
         let readAt: MonotonicInstant
     }
 
-    private var seen: [RouteID: Seen] = [:]
+    private var seen: [RouteLine: Seen] = [:]
     private var changes: UInt64 = 0
 
     package init() {}
@@ -31,8 +31,8 @@ package struct RouteMemory<Record: Sendable>: Sendable {
     }
 
     /// nil: not seen lately. Some nil: seen, and there was none.
-    package func record(of route: RouteID, now: MonotonicInstant) -> Record?? {
-        seen[route].flatMap { now - $0.readAt < Self.lasts ? .some($0.record) : nil }
+    package func record(of line: RouteLine, now: MonotonicInstant) -> Record?? {
+        seen[line].flatMap { now - $0.readAt < Self.lasts ? .some($0.record) : nil }
     }
 
     /// Whether any route was seen with such a one lately.
@@ -42,12 +42,12 @@ package struct RouteMemory<Record: Sendable>: Sendable {
 
     package func ticket(now: MonotonicInstant) -> Ticket { Ticket(changes: changes, readAt: now) }
 
-    package mutating func keep(_ record: Record?, of route: RouteID, _ ticket: Ticket) {
+    package mutating func keep(_ record: Record?, of line: RouteLine, _ ticket: Ticket) {
         guard ticket.changes == changes else { return }
         if seen.count >= Self.routesMax {
             seen = seen.filter { ticket.readAt - $0.value.readAt < Self.lasts }
             if seen.count >= Self.routesMax { seen = [:] }
         }
-        seen[route] = Seen(record: record, readAt: ticket.readAt)
+        seen[line] = Seen(record: record, readAt: ticket.readAt)
     }
 }

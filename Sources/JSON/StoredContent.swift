@@ -5,7 +5,7 @@ import PushModel
 /// A process works only on messages whose format it knows, so that version N-1 runs beside N. A member added here
 /// that N-1 may not overlook asks for a new format; one that it may overlook does not.
 package enum StoredContent {
-    /// What `decode` reads. Rising. 2: localizations, an `fcm` object, dry runs, push types beside alert
+    /// What `decode` reads, each for every `TopicService`. Rising. 2: localizations, an `fcm` object, dry runs, push types beside alert
     /// and background.
     package static let knownFormats: [Int16] = [1, 2]
 
@@ -15,7 +15,7 @@ package enum StoredContent {
         let isPlain = content.localizations.isEmpty && content.fcm == nil && !content.options.isDryRun
         // Format 1 has a place for every push type, but its program sends these two only.
         let isFirstType = content.options.pushType == .alert || content.options.pushType == .background
-        return isPlain && isFirstType ? 1 : 2
+        return content.options.pushType.service.format(ofContent: isPlain && isFirstType ? 1 : 2)
     }
 
     package static func encode(_ content: MessageContent) -> [UInt8] {
@@ -76,7 +76,7 @@ package enum StoredContent {
 
     /// Throws on a format that is not known, and on bytes that `encode` did not write.
     package static func decode(_ bytes: [UInt8], format: Int16) throws(StoredContentFault) -> MessageContent {
-        guard knownFormats.contains(format) else { throw .unknownFormat(format) }
+        guard knownFormats.contains(TopicService.contentFormat(of: format)) else { throw .unknownFormat(format) }
         let value: JSONValue
         do throws(JSONError) { value = try JSONReader.read(bytes, limits: .trusted) } catch { throw .damaged }
         guard let stored = value.object, let number = stored["push_type"]?.integer.flatMap(Int16.init(exactly:)),

@@ -113,15 +113,16 @@ package struct CredentialStore: Sendable {
         try await change(CredentialSQL.delete, id, app)
     }
 
-    /// The credential that a route sends with; nil: none is active for it.
+    /// The credential that a route sends a service's pushes with; nil: none is active for it.
     package func active(
-        app: AppID, provider: Provider, environment: PushEnvironment, topic: String
+        app: AppID, provider: Provider, environment: PushEnvironment, topic: String, service: TopicService = .app
     ) async throws(StoreFault) -> CredentialRecord? {
         let query = Query(CredentialSQL.active) {
             $0.int64(app.value)
             $0.int16(provider.rawValue)
             $0.int16(environment.rawValue)
             $0.text(topic)
+            $0.text(service.suffix)
         }
         return try await translating { () throws(PostgresError) in
             let rows = try await pool.read(query)

@@ -45,7 +45,7 @@ extension MessageStore {
                 try await pool.retryingConflicts { () throws(PostgresError) in
                     try await pool.transaction { transaction throws(PostgresError) -> PlannedSlice? in
                         let claim = Query(PlanSQL.claim) {
-                            $0.int16Array(knownFormats)
+                            $0.int16Array(TopicService.allFormats(ofContents: knownFormats))
                             $0.instant(now)
                         }
                         let row = try await transaction.run([Query(PlannerSQL.throughKeys), claim])[1]

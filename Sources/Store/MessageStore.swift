@@ -61,7 +61,7 @@ package struct MessageStore: Sendable {
         var parameters = Parameters()
         parameters.uuid(message.id.value)
         parameters.int64(message.app.value)
-        parameters.int16(max(message.format, AudienceText.formatOfParcels(of: message.audience)))
+        parameters.int16(TopicService.raise(message.format, to: AudienceText.formatOfParcels(of: message.audience)))
         parameters.int16(message.urgency.rawValue)
         parameters.int16(message.kind.rawValue)
         parameters.int16(message.badge.column)
@@ -71,8 +71,8 @@ package struct MessageStore: Sendable {
         parameters.bytes(AudienceText.encode(message.audience))
         parameters.instant(now)
         parameters.bool(message.readsLocale)
-        let format = max(message.format, AudienceText.format(of: message.audience))
-        parameters.int16(after == nil ? format : max(format, Self.formatOfFollowers))
+        let format = TopicService.raise(message.format, to: AudienceText.format(of: message.audience))
+        parameters.int16(after == nil ? format : TopicService.raise(format, to: Self.formatOfFollowers))
         parameters.bool(message.audience.isInline)
         parameters.int16(message.pushType.rawValue)
         parameters.bool(message.isDryRun)
@@ -98,7 +98,7 @@ package struct NewMessage: Equatable, Sendable {
     /// Version 7: rising with time.
     package var id: MessageID
     package var app: AppID
-    /// Of `content`: a process works only on formats that it knows.
+    /// Of `content` and its service: a process works only on formats that it knows.
     package var format: Int16
     package var urgency: MessageUrgency
     /// Which tokens the push type asks for.

@@ -6,16 +6,19 @@ import PushModel
 /// What a process asks for when it wants a parcel.
 package struct LeaseOrder: Equatable, Sendable {
     package let route: RouteID
+    package let service: TopicService
     package let owner: ProcessID
     package let leaseFor: Duration
-    /// Of the messages that this process can encode; their parcels away from home are known with them.
+    /// Of the contents that this process can encode; their parcels away from home are known with them.
     package let knownFormats: [Int16]
     package let scope: LeaseScope
 
     package init(
-        route: RouteID, owner: ProcessID, leaseFor: Duration, knownFormats: [Int16], scope: LeaseScope = .ordinary
+        route: RouteID, service: TopicService = .app, owner: ProcessID, leaseFor: Duration, knownFormats: [Int16],
+        scope: LeaseScope = .ordinary
     ) {
         self.route = route
+        self.service = service
         self.owner = owner
         self.leaseFor = leaseFor
         self.knownFormats = knownFormats
@@ -69,8 +72,9 @@ extension Parameters {
         int64(order.route.value)
         uuid(order.owner.value)
         int64(order.leaseFor.wholeMicroseconds)
-        int16Array(AwayFormat.leased(by: order.knownFormats))
+        int16Array(AwayFormat.leased(by: order.service.formats(ofContents: order.knownFormats)))
         instant(now)
+        text(order.service.suffix)
     }
 }
 

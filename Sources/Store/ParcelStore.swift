@@ -27,8 +27,8 @@ package struct ParcelStore: Sendable {
         self.steps = steps
     }
 
-    /// Routes that have a due parcel of a message's format that is known, by rising id; pass the last one that was looked
-    /// at to go on.
+    /// Routes that have a due parcel of a content's format that is known, by rising id, each once for every service that
+    /// has one; pass the last route that was looked at to go on.
     package func readyRoutes(
         knownFormats: [Int16], after: RouteID? = nil, limit: Int = 256, now: WallInstant? = nil
     ) async throws(StoreFault) -> ReadyRoutePage {
@@ -36,22 +36,26 @@ package struct ParcelStore: Sendable {
             $0.int64(after?.value ?? 0)
             $0.int64(Int64(limit))
             $0.instant(now)
-            $0.int16Array(AwayFormat.leased(by: knownFormats))
+            $0.int16Array(AwayFormat.leased(by: TopicService.allFormats(ofContents: knownFormats)))
         }
         let rows = try await translating { () throws(PostgresError) in try await pool.read(query) }
         do throws(PostgresError) {
             var routes: [ReadyRoute] = []
             var last: RouteID?
             for row in 0..<rows.rowCount {
-                last = RouteID(try rows.int64(row, 0))
+                let route = RouteID(try rows.int64(row, 0))
+                last = route
                 guard let provider = Provider(rawValue: try rows.int16(row, 2)),
                     let environment = PushEnvironment(rawValue: try rows.int16(row, 3))
                 else { continue }
-                routes.append(
-                    ReadyRoute(
-                        route: RouteID(try rows.int64(row, 0)), app: AppID(try rows.int64(row, 1)), provider: provider,
-                        environment: environment, topic: try rows.text(row, 4), hasOrdinary: try rows.bool(row, 5),
-                        hasLapsed: try rows.bool(row, 6)))
+                let (ordinary, lapsed) = (try rows.int32(row, 5), try rows.int32(row, 6))
+                for service in TopicService.allCases where service.isIn(ordinary | lapsed) {
+                    routes.append(
+                        ReadyRoute(
+                            route: route, service: service, app: AppID(try rows.int64(row, 1)), provider: provider,
+                            environment: environment, topic: try rows.text(row, 4),
+                            hasOrdinary: service.isIn(ordinary), hasLapsed: service.isIn(lapsed)))
+                }
             }
             return ReadyRoutePage(routes: routes, last: last, isFull: rows.rowCount == limit)
         } catch { throw StoreFault(error) }
@@ -81,4 +85,9 @@ package struct ParcelStore: Sendable {
         }
         return try await translating { () throws(PostgresError) in try await pool.run(query).affectedRows == 1 }
     }
+}
+
+extension TopicService {
+    /// One bit for each service, by its number.
+    fileprivate func isIn(_ services: Int32) -> Bool { services & 1 << Int32(rawValue) != 0 }
 }

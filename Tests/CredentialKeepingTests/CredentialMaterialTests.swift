@@ -64,18 +64,38 @@ struct CredentialMaterialTests {
         }
     }
 
-    @Test("for one kind of an app's tokens alone is refused: it would take the place of the one for its alerts")
-    func oneKindAlone() throws {
-        for list in [["com.example.app.voip"], ["com.example.app.voip", "com.example.app.complication"]] {
-            let material = try certificate(userID: list[0], apple: AppleExtensions(topics: list))
-            for asked in [[], ["com.example.app"]] {
-                #expect(throws: CredentialFault.topicNotCovered("com.example.app")) {
-                    try material.topics(asked: asked)
-                }
+    @Test("for other services of an app alone has a slot of its own, beside the one for its alerts")
+    func servicesAlone() throws {
+        let (voip, complication) = ("com.example.app.voip", "com.example.app.complication")
+        for list in [[voip], [complication, voip]] {
+            let material = try certificate(userID: voip, apple: AppleExtensions(topics: list))
+            #expect(try material.topics(asked: []) == list)
+            #expect(try material.topics(asked: [voip]) == [voip])
+            for topic in ["com.example.app", "com.example.other.voip", "com.example.app.pushkit.fileprovider"] {
+                #expect(throws: CredentialFault.topicNotCovered(topic)) { try material.topics(asked: [topic]) }
             }
         }
-        let older = try certificate(userID: "com.example.app.voip")
-        #expect(throws: CredentialFault.topicNotCovered("com.example.app")) { try older.topics(asked: []) }
+        #expect(try certificate(userID: voip).topics(asked: []) == [voip])
+        let twoApps = AppleExtensions(topics: ["com.example.other.voip", voip])
+        #expect(try certificate(userID: voip, apple: twoApps).topics(asked: []) == [voip])
+    }
+
+    @Test("for topics that Apple gives no certificates of their own for is refused")
+    func strangeServicesAlone() throws {
+        let material = try certificate(
+            userID: nil, apple: AppleExtensions(topics: ["com.example.app.push-type.liveactivity"]))
+        #expect(throws: CredentialFault.topicNotCovered("com.example.app")) { try material.topics(asked: []) }
+    }
+
+    @Test("for an app and more is the app's, by whatever of its topics it is asked for")
+    func universal() throws {
+        let material = try certificate(apple: AppleExtensions(topics: ["com.example.app", "com.example.app.voip"]))
+        for asked in [["com.example.app.voip"], ["com.example.app", "com.example.app.voip"]] {
+            #expect(try material.topics(asked: asked) == ["com.example.app"])
+        }
+        let key = try CredentialMaterial.read(
+            .token(keyID: "ABCDE12345", teamID: "TEAMID1234", p8: ES256Key.generate().privatePEM()))
+        #expect(try key.topics(asked: ["com.example.app.voip", "com.example.app"]) == ["com.example.app"])
     }
 
     @Test("never has its UID added to the topics that Apple listed")

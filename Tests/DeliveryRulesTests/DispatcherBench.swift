@@ -37,7 +37,7 @@ struct DispatcherBench {
         tell(.timer)
         var actions = tell(.polled(routes))
         for route in routes {
-            actions += tell(.resolved(route.route, lane, canSend: lane.map { !blocked.contains($0) }))
+            actions += tell(.resolved(route.line, lane, canSend: lane.map { !blocked.contains($0) }))
         }
         return actions
     }
@@ -59,7 +59,7 @@ struct DispatcherBench {
     }
 
     func request(_ route: Int64, lane: LaneKey? = lane, _ scope: LeaseScope = .ordinary) -> LeaseRequest {
-        LeaseRequest(route: RouteID(route), lane: lane, startedAt: now, scope: scope)
+        LeaseRequest(line: RouteLine(RouteID(route)), lane: lane, startedAt: now, scope: scope)
     }
 
     static let name = LeaseName(parcel: ParcelID(1), epoch: 1)

@@ -4,6 +4,28 @@ import Testing
 
 @Suite("A dispatcher that looks for work")
 struct DispatcherPollingTests {
+    @Test("goes on with a route whose calls have no lane, and with its calls where the rest has none")
+    func services() {
+        for waiting in [TopicService.app, .voip] {
+            var bench = DispatcherBench()
+            let ready = [TopicService.app, .voip].map { service in
+                ReadyRoute(
+                    route: RouteID(3), service: service, app: AppID(1), provider: .apns, environment: .production,
+                    topic: "")
+            }
+            bench.tell(.timer)
+            bench.tell(.polled(ready))
+            var actions: [DispatchAction] = []
+            for route in ready {
+                let lane = route.service == waiting ? nil : DispatcherBench.lane
+                actions += bench.tell(.resolved(route.line, lane))
+            }
+            let asked = actions.leaseRequests.filter { $0.scope == .ordinary }
+            #expect(asked.map(\.line) == ready.map(\.line).filter { $0.service != waiting })
+            #expect(asked.map(\.lane) == [DispatcherBench.lane])
+        }
+    }
+
     @Test("polls as it starts, and again after the pause")
     func polls() {
         var bench = DispatcherBench()
@@ -43,7 +65,7 @@ struct DispatcherPollingTests {
         var bench = DispatcherBench()
         bench.tell(.timer)
         #expect(bench.tell(.polled([DispatcherBench.route(3)])) == [.resolve(DispatcherBench.route(3))])
-        let actions = bench.tell(.resolved(RouteID(3), DispatcherBench.lane))
+        let actions = bench.tell(.resolved(RouteLine(RouteID(3)), DispatcherBench.lane))
         #expect(actions == [.lease(bench.request(3))])
     }
 
@@ -80,7 +102,7 @@ struct DispatcherPollingTests {
         bench.now = bench.now + .seconds(5)
         #expect(bench.find([DispatcherBench.route(7), DispatcherBench.route(2, app: 9)]).leaseRequests.isEmpty)
         bench.accept([0, 1, 2, 3, 4])
-        let next = bench.tell(.settled(DispatcherBench.name, .settled)).leaseRequests.map(\.route)
+        let next = bench.tell(.settled(DispatcherBench.name, .settled)).leaseRequests.map(\.line.route)
         #expect(next == [RouteID(2), RouteID(7)])
     }
 }

@@ -82,7 +82,7 @@ struct CredentialRequestTests {
              "activate": true}
             """#)
         #expect(read.environments == [.production, .sandbox])
-        #expect(read.topics == ["com.example.app"])
+        #expect(read.topics == ["com.example.app", "com.example.app.voip"])
         #expect(read.activate)
         guard case .token(keyID: "ABCDE12345", teamID: "TEAMID1234", let p8) = read.form else {
             return #expect(Bool(false), "not a token")

@@ -5,17 +5,17 @@ import Testing
 @Suite("What is remembered of routes' credentials")
 struct RouteMemoryTests {
     private static let now = MonotonicInstant(nanoseconds: 1_000_000_000_000)
-    private static let route = RouteID(7)
+    private static let route = RouteLine(RouteID(7))
 
     @Test("is used for a few seconds, one that there is none included")
     func remembered() {
         var memory = RouteMemory<Int>()
         memory.keep(4, of: Self.route, memory.ticket(now: Self.now))
-        memory.keep(nil, of: RouteID(8), memory.ticket(now: Self.now))
+        memory.keep(nil, of: RouteLine(RouteID(8)), memory.ticket(now: Self.now))
         let soon = Self.now + .seconds(4)
         #expect(memory.record(of: Self.route, now: soon) == .some(4))
-        #expect(memory.record(of: RouteID(8), now: soon) == .some(nil))
-        #expect(memory.record(of: RouteID(9), now: soon) == nil)
+        #expect(memory.record(of: RouteLine(RouteID(8)), now: soon) == .some(nil))
+        #expect(memory.record(of: RouteLine(RouteID(7), .voip), now: soon) == nil)
         #expect(memory.record(of: Self.route, now: Self.now + .seconds(5)) == nil)
     }
 

@@ -1,5 +1,6 @@
 import Encodings
 import Foundation
+import PushModel
 import Reactor
 import Simulator
 import TLS
@@ -58,21 +59,94 @@ extension Journeys {
                 try await gateway.stopGently()
             }
         }
+
+        @Test("for the app and for its calls sends each push by the one that covers its topic")
+        func callsByTheirOwn() async throws {
+            try await World.within { world in
+                let gateway = try await world.gateway()
+                let (app, calls) = (try world.certificate(), try world.certificate(topic: App.garden.topic + ".voip"))
+                try await gateway.api.expect(201, "POST", "/v1/apps", #"{"slug": "garden", "name": "Garden"}"#)
+                try await gateway.submit(calls, as: .pem, in: world.folder)
+                try await gateway.submit(app, as: .pem, in: world.folder)
+                let phone = try await Phone(at: gateway)
+                for type in [PushType.alert, .voip, .alert] {
+                    #expect(try await phone.get(type, through: gateway) == ["accepted": 1], "\(type)")
+                }
+                #expect(try await phone.senders(.alert, at: world.production) == [app.name, app.name])
+                #expect(try await phone.senders(.voip, at: world.production) == [calls.name])
+
+                // Without its own, a call leaves by the app's, which does not cover it: its sender is told so. The
+                // gateway hears of the change a moment later.
+                try await gateway.retireCredential(calls.name)
+                try await eventually("a call to be refused") {
+                    try await phone.get(.voip, through: gateway) == ["rejected": 1]
+                }
+                #expect(try await phone.senders(.voip, at: world.production).last == app.name)
+                #expect(try await phone.get(.alert, through: gateway) == ["accepted": 1])
+
+                let next = try world.certificate(topic: App.garden.topic + ".voip")
+                try await gateway.submit(next, as: .pem, in: world.folder)
+                try await eventually("a call to be taken") {
+                    try await phone.get(.voip, through: gateway) == ["accepted": 1]
+                }
+                #expect(try await phone.senders(.voip, at: world.production).last == next.name)
+                try await gateway.stopGently()
+            }
+        }
     }
 }
 
-extension World {
-    fileprivate func certificate() throws -> TLSIdentity { try Self.certificate(of: authority) }
+/// An installation with a token for alerts and one for calls.
+private struct Phone {
+    private let alert = [Device](.live, 1)[0]
+    private let voip = [Device](.live, 1, family: 1)[0]
 
-    /// As Apple writes one for the app in the garden.
+    init(at gateway: Gateway) async throws {
+        for (kind, device) in [("alert", alert), ("voip", voip)] {
+            try await gateway.api.expect(
+                201, "PUT", "/v1/apps/garden/devices/phone",
+                #"{"provider": "apns", "kind": "\#(kind)", "topic": "\#(App.garden.topic)", "token": "\#(device.token)"}"#
+            )
+        }
+    }
+
+    /// A message to it alone; answers how it ended.
+    func get(_ type: PushType, through gateway: Gateway) async throws -> [String: Int] {
+        let content = type == .voip ? #""data": {"call": "1"}"# : #""notification": {"body": "Twelve o'clock"}"#
+        let message = try await gateway.send(
+            .garden,
+            #"{"audience": {"installations": ["phone"]}, "options": {"push_type": "\#(type.name)"}, \#(content)}"#)
+        let account = try await gateway.finished(message[0], of: .garden)
+        #expect(account.addsUp)
+        return account.endings
+    }
+
+    /// By which certificates its pushes came.
+    func senders(_ type: PushType, at standIn: StandIn) async throws -> [String] {
+        let pushes = await standIn.simulator.received((type == .voip ? voip : alert).deviceToken)
+        #expect(pushes.allSatisfy { $0.header("apns-topic") == App.garden.topic + type.service.suffix })
+        return pushes.map { $0.certificate ?? "none" }
+    }
+}
+
+extension TLSIdentity {
+    /// As the API and the stand-in call its certificate.
+    fileprivate var name: String { Hexadecimal.text(certificate.sha256) }
+}
+
+extension World {
+    fileprivate func certificate(topic: String = App.garden.topic) throws -> TLSIdentity {
+        try Self.certificate(of: authority, topic: topic)
+    }
+
+    /// As Apple writes one for the app in the garden, or one of its services.
     static func certificate(
-        of authority: CertificateAuthority, isDevelopment: Bool = true, isProduction: Bool = true
+        of authority: CertificateAuthority, topic: String = App.garden.topic, isDevelopment: Bool = true,
+        isProduction: Bool = true
     ) throws -> TLSIdentity {
         let subject = CertificateSubject(
-            commonName: "Apple Push Services: \(App.garden.topic)", userID: App.garden.topic,
-            organizationalUnit: "TEAMID1234")
-        let apple = AppleExtensions(
-            isDevelopment: isDevelopment, isProduction: isProduction, topics: [App.garden.topic])
+            commonName: "Apple Push Services: \(topic)", userID: topic, organizationalUnit: "TEAMID1234")
+        let apple = AppleExtensions(isDevelopment: isDevelopment, isProduction: isProduction, topics: [topic])
         return try authority.issue(subject, validity: .days(2, from: Clocks.wallNow()), apple: apple)
     }
 }
@@ -99,6 +173,20 @@ extension Gateway {
             {"provider": "apns", "kind": "certificate", "environment": "\(environment)", "activate": true,
              \(secret)}
             """)
+    }
+
+    /// - Parameter sha256: of its certificate, in hexadecimal.
+    func retireCredential(_ sha256: String) async throws {
+        struct Listed: Decodable {
+            struct Item: Decodable {
+                let id: String
+                let sha256: String
+            }
+            let items: [Item]
+        }
+        let listed = try await api.expect(200, "GET", "/v1/apps/garden/credentials").decoded(Listed.self)
+        let id = try #require(listed.items.first { $0.sha256 == sha256 }).id
+        try await api.expect(204, "POST", "/v1/apps/garden/credentials/\(id)/retire")
     }
 
     /// As a keychain exports it.

@@ -18,12 +18,15 @@ extension ConformanceRun {
         let fitting: LeaseScope = wanted?.travelsAlone == true ? .lapsed : .ordinary
         let scope = random.happens(perMille: 800) ? fitting : random.pick([.ordinary, .lapsed, .expired])
         let formats: [Int16] = random.happens(perMille: 200) ? [1] : [1, 2]
-        story.append("lease route \(route.value), \(scope), formats \(formats)")
+        let own = TopicService(rawValue: (wanted?.format ?? 0) / 100) ?? .app
+        let service = random.happens(perMille: 900) ? own : random.pick(TopicService.allCases)
+        story.append("lease route \(route.value) \(service), \(scope), formats \(formats)")
         let order = LeaseOrder(
-            route: route, owner: owner, leaseFor: Self.leaseFor, knownFormats: formats, scope: scope)
+            route: route, service: service, owner: owner, leaseFor: Self.leaseFor, knownFormats: formats, scope: scope)
         let real = try await stores.parcels.lease(order, now: now)
         let parcel = simulated.lease(
-            route: route, owner: owner, leaseFor: Self.leaseFor, knownFormats: formats, scope: scope, now: now)
+            route: route, service: service, owner: owner, leaseFor: Self.leaseFor, knownFormats: formats, scope: scope,
+            now: now)
         if let parcel {
             let isRepeatable = random.happens(perMille: 800)
             let run = ParcelRun(parcel: parcel, leasedAt: mono, policy: RetryPolicy(), isRepeatable: isRepeatable)
@@ -126,19 +129,25 @@ extension ConformanceRun {
         return twin?.id ?? id
     }
 
-    /// An app gets a credential for one environment, loses it, or the provider refuses it for a while.
+    /// An app gets a credential for one environment, for all or for calls alone, loses it, or the provider refuses it for
+    /// a while.
     mutating func changeSender() async throws -> String? {
         let place = random.below(apps.count)
         let (app, environment) = (apps[place], random.pick(PushEnvironment.allCases))
-        let known = simulated.senders.firstIndex { $0.app == app && $0.environment == environment }
-        guard let known, let credential = credentials[SenderName(app: app, environment: environment)] else {
-            story.append("credential for app \(app.value), \(environment)")
+        let service: TopicService? = random.happens(perMille: 300) ? .voip : nil
+        let name = SenderName(app: app, environment: environment, service: service)
+        let known = simulated.senders.firstIndex {
+            $0.app == app && $0.environment == environment && $0.service == service
+        }
+        guard let known, let credential = credentials[name] else {
+            story.append("credential for app \(app.value), \(environment), \(service.map { "\($0)" } ?? "all")")
             let new = NewCredential(
                 id: try await stores.credentials.nextIDs(1)[0], app: app, provider: .apns, environment: environment,
-                kind: .token, topics: [], facts: Array("{}".utf8), sealed: [1])
+                kind: .token, topics: service == nil ? [] : ["com.example.app.voip"], facts: Array("{}".utf8),
+                sealed: [1])
             _ = try await stores.credentials.insert([new], app: app, activate: true, once: nil) { _ in [] }
-            credentials[SenderName(app: app, environment: environment)] = new.id
-            simulated.senders.append(SenderRow(app: app, environment: environment))
+            credentials[name] = new.id
+            simulated.senders.append(SenderRow(app: app, environment: environment, service: service))
             return nil
         }
         guard random.happens(perMille: 700) else {

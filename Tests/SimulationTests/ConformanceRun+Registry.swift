@@ -110,7 +110,7 @@ extension ConformanceRun {
     mutating func accept() async throws -> String? {
         let id = MessageID(UniversalID(high: 0x0192_0000_0000_7000 + UInt64(messages.count), low: seed | 1 << 63))
         let message = SimulatedMessage(
-            id: id, app: random.pick(apps), format: random.pick([1, 1, 1, 2]),
+            id: id, app: random.pick(apps), format: random.pick([1, 1, 1, 2, 101, 102, 202]),
             urgency: random.pick([.bulk, .transactional]), kind: random.pick([.alert, .alert, .voip]),
             badge: random.pick([.none, .increment, .value(4)]), lifetime: .seconds(random.pick([1, 90, 86_400])),
             audience: drawAudience())

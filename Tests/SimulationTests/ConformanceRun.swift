@@ -31,6 +31,7 @@ struct ConformanceRun {
     struct SenderName: Hashable, Sendable {
         let app: AppID
         let environment: PushEnvironment
+        let service: TopicService?
     }
 
     static let stepsPerRun = 60

@@ -15,6 +15,25 @@ struct KindTests {
         #expect(world.providers.log.map(\.push.registration).sorted() == owed)
     }
 
+    @Test(
+        "are called by the certificate for calls where their app has one, in either environment", arguments: [0, 500])
+    func ownCalls(mistaken: Int) {
+        for content in [SimulatedContent.voip, .alert] {
+            var plan = WorldPlan.calm(seed: 6)
+            plan.apps = 1
+            plan.messages = 1
+            plan.manyKinds = 1_000
+            plan.mistaken = mistaken
+            plan.hasOwnCalls = true
+            var world = SimulatedWorld(plan: plan)
+            world.replaceMessage(0, content, .all)
+            #expect(world.run() == nil)
+            let lanes = world.providers.log.filter { $0.push.provider == .apns }.map { world.place(of: $0.push.lane) }
+            #expect(!lanes.isEmpty && lanes.allSatisfy { $0.isForCalls == (content == .voip) })
+            #expect(world.providers.log.contains { $0.push.isElsewhere } == (mistaken > 0))
+        }
+    }
+
     @Test("and without the one that a message is for, are accounted so", arguments: SimulatedContent.allCases)
     func unknownKind(content: SimulatedContent) {
         let names = (0..<40).map { "phone-1-\($0)" }

@@ -26,6 +26,16 @@ enum SimulatedContent: CaseIterable, Sendable {
     /// Somebody would notice a repetition (P4, by hand).
     var isSeenTwice: Bool { self == .voip || self == .pushToTalk || self == .activityStart }
 
+    /// Whose topic it goes to, by hand.
+    var service: TopicService {
+        switch self {
+        case .voip: .voip
+        case .complication: .complication
+        case .fileProvider: .fileProvider
+        default: .app
+        }
+    }
+
     var isForFCM: Bool { self == .alert || self == .background }
 
     var mayHaveBadge: Bool { self == .alert }

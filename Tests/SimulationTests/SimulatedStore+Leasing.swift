@@ -3,13 +3,16 @@ import PushModel
 
 extension SimulatedStore {
     func readyRoutes(knownFormats: [Int16], now: WallInstant) -> [ReadyRoute] {
-        routes.compactMap { route in
-            let due = parcels.filter {
-                $0.route == route.id && $0.lease == nil && $0.dueAt <= now && knownFormats.contains($0.format)
+        routes.flatMap { route in
+            TopicService.allCases.compactMap { service in
+                let formats = service.formats(ofContents: knownFormats)
+                let due = parcels.filter {
+                    $0.route == route.id && $0.lease == nil && $0.dueAt <= now && formats.contains($0.format)
+                }
+                guard !due.isEmpty else { return nil }
+                return route.ready(
+                    service, ordinary: due.contains { !$0.travelsAlone }, lapsed: due.contains(where: \.travelsAlone))
             }
-            return due.isEmpty
-                ? nil
-                : route.ready(ordinary: due.contains { !$0.travelsAlone }, lapsed: due.contains(where: \.travelsAlone))
         }
     }
 
@@ -26,15 +29,16 @@ extension SimulatedStore {
         return count
     }
 
-    /// The next parcel of the route whose time has come. The first lease raises the badges, under the mark (P3).
+    /// The next parcel of the route and service whose time has come. The first lease raises the badges, under the mark (P3).
     mutating func lease(
-        route: RouteID, owner: ProcessID, leaseFor: Duration, knownFormats: [Int16], scope: LeaseScope = .ordinary,
-        now: WallInstant
+        route: RouteID, service: TopicService = .app, owner: ProcessID, leaseFor: Duration, knownFormats: [Int16],
+        scope: LeaseScope = .ordinary, now: WallInstant
     ) -> LeasedParcel? {
+        let formats = service.formats(ofContents: knownFormats)
         let due = parcels.indices.filter {
             let parcel = parcels[$0]
             return parcel.route == route && parcel.lease == nil && parcel.dueAt <= now
-                && knownFormats.contains(parcel.format) && parcel.isWanted(scope, now)
+                && formats.contains(parcel.format) && parcel.isWanted(scope, now)
         }
         let next = due.min { left, right in
             let (one, other) = (parcels[left], parcels[right])
@@ -45,7 +49,7 @@ extension SimulatedStore {
         if !parcels[next].isBadgeMarked, now < parcels[next].expiresAt { raiseBadges(next) }
         parcels[next].epoch += 1
         parcels[next].lease = LeaseRow(owner: owner, until: now + leaseFor)
-        return handOut(parcels[next], now)
+        return handOut(parcels[next], service, now)
     }
 
     /// For every row that is there, whatever its state and route: the mark speaks for the whole parcel, and a member
@@ -64,7 +68,7 @@ extension SimulatedStore {
         }
     }
 
-    private func handOut(_ parcel: ParcelRow, _ now: WallInstant) -> LeasedParcel {
+    private func handOut(_ parcel: ParcelRow, _ service: TopicService, _ now: WallInstant) -> LeasedParcel {
         let hasBadge = message(parcel.message)?.badge ?? .none != .none
         var members: [LeasedMember] = []
         var tokens: [UInt8] = []
@@ -92,7 +96,7 @@ extension SimulatedStore {
             id: parcel.id, message: parcel.message, app: parcel.app, route: parcel.route, epoch: parcel.epoch,
             settles: parcel.settles, attempt: parcel.attempt, lapses: parcel.lapses, retrySpent: parcel.retrySpent,
             answerLost: parcel.answerLost, home: parcel.home,
-            otherEnvironment: parcel.home == nil ? otherEnvironment(of: parcel.route, now) : nil,
+            otherEnvironment: parcel.home == nil ? otherEnvironment(of: parcel.route, service, now) : nil,
             expiresAt: parcel.expiresAt, leasedAt: now, memberCount: parcel.members.count, members: members,
             tokens: tokens, settledBits: parcel.bitmap)
     }
@@ -109,15 +113,17 @@ extension SimulatedStore {
         return isPresent ? .present : .moved(to: row.stored.route)
     }
 
-    /// The twin of an APNs route, where a credential that is not refused speaks for the app there.
-    private func otherEnvironment(of id: RouteID, _ now: WallInstant) -> RouteID? {
+    /// The twin of an APNs route, where a credential that is not refused speaks for the service there: its own before the
+    /// app's.
+    private func otherEnvironment(of id: RouteID, _ service: TopicService, _ now: WallInstant) -> RouteID? {
         guard let own = route(id), own.provider == .apns else { return nil }
         let twin = routes.first {
             $0.app == own.app && $0.provider == own.provider && $0.environment != own.environment
                 && $0.topic == own.topic
         }
+        let there = senders.filter { $0.app == twin?.app && $0.environment == twin?.environment }
         guard let twin,
-            let sender = senders.first(where: { $0.app == twin.app && $0.environment == twin.environment })
+            let sender = there.first(where: { $0.service == service }) ?? there.first(where: { $0.service == nil })
         else { return nil }
         return sender.blockedUntil.map { now < $0 } ?? false ? nil : twin.id
     }

@@ -33,14 +33,15 @@ extension SimulatedStore {
         let horizon = registrations.last?.id ?? RegistrationID(0)
         messages.append(
             MessageRow(
-                id: message.id, app: message.app, format: max(message.format, message.audience.parcelFormat),
+                id: message.id, app: message.app,
+                format: TopicService.raise(message.format, to: message.audience.parcelFormat),
                 state: .accepted, urgency: message.urgency,
                 kind: message.kind, badge: message.badge, audienceWanted: message.audience.sorted, horizon: horizon,
                 acceptedAt: now, expiresAt: now + message.lifetime))
         plans.append(
             PlanRow(
-                message: message.id, format: max(message.format, message.audience.planFormat), urgency: message.urgency)
-        )
+                message: message.id, format: TopicService.raise(message.format, to: message.audience.planFormat),
+                urgency: message.urgency))
     }
 
     /// Cuts the next slice of the message whose turn it is. Members are frozen here, over all routes at once
@@ -92,7 +93,8 @@ extension SimulatedStore {
     }
 
     private func nextPlan(_ knownFormats: [Int16]) -> Int? {
-        let known = plans.indices.filter { knownFormats.contains(plans[$0].format) }
+        let formats = TopicService.allFormats(ofContents: knownFormats)
+        let known = plans.indices.filter { formats.contains(plans[$0].format) }
         return known.min { left, right in
             let (one, other) = (plans[left], plans[right])
             if one.urgency != other.urgency { return one.urgency.rawValue < other.urgency.rawValue }

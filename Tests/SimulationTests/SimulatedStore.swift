@@ -32,17 +32,20 @@ struct RouteRow: Equatable, Sendable {
     let environment: PushEnvironment
     let topic: String
 
-    func ready(ordinary: Bool, lapsed: Bool) -> ReadyRoute {
+    func ready(_ service: TopicService, ordinary: Bool, lapsed: Bool) -> ReadyRoute {
         ReadyRoute(
-            route: id, app: app, provider: provider, environment: environment, topic: topic, hasOrdinary: ordinary,
+            route: id, service: service, app: app, provider: provider, environment: environment, topic: topic,
+            hasOrdinary: ordinary,
             hasLapsed: lapsed)
     }
 }
 
-/// An app's active credential for APNs in one environment, good for every topic.
+/// An app's active credential for APNs in one environment.
 struct SenderRow: Equatable, Sendable {
     let app: AppID
     let environment: PushEnvironment
+    /// The one topic service that it is for; nil: good for every topic.
+    var service: TopicService?
     /// The provider refuses it until then.
     var blockedUntil: WallInstant?
 }

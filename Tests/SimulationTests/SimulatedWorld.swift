@@ -114,10 +114,10 @@ struct SimulatedWorld {
         case .housekeeping: keepHouse(process)
         case .flush: flush(process)
         case .notified: tell(.hint, to: process)
-        case .resolved(_, let route, let lane):
+        case .resolved(_, let line, let lane):
             // What the lane says of itself at this moment, whatever words of it are still on their way.
             let canSend = lane.map { key in !processes[process].lanes.contains { $0.key == key && $0.isBlocked } }
-            tell(.resolved(route, lane, canSend: canSend), to: process)
+            tell(.resolved(line, lane, canSend: canSend), to: process)
         case .credentialsChanged: tell(.credentialsChanged, to: process)
         case .laneCloses(_, let lane): tell(.lane(lane, canSend: false), to: process)
         case .laneOpens(_, let lane): openLane(lane, process)
@@ -159,14 +159,23 @@ struct Weather: Sendable {
 enum LanePlace: Int64, CaseIterable, Sendable {
     case production = 1
     case sandbox = 2
+    /// By certificates for calls alone.
+    case calls = 3
+    case sandboxCalls = 4
     case google = 5
 
-    init(_ provider: Provider, _ environment: PushEnvironment) {
-        self = provider == .fcm ? .google : environment == .sandbox ? .sandbox : .production
+    init(_ provider: Provider, _ environment: PushEnvironment, ownCalls: Bool) {
+        self =
+            switch (provider, environment) {
+            case (.fcm, _): .google
+            case (_, .sandbox): ownCalls ? .sandboxCalls : .sandbox
+            case (_, .production): ownCalls ? .calls : .production
+            }
     }
 
     var provider: Provider { self == .google ? .fcm : .apns }
-    var environment: PushEnvironment { self == .sandbox ? .sandbox : .production }
+    var environment: PushEnvironment { self == .sandbox || self == .sandboxCalls ? .sandbox : .production }
+    var isForCalls: Bool { self == .calls || self == .sandboxCalls }
 }
 
 /// The last things that happened, for the report of a run that failed.

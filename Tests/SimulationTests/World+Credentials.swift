@@ -2,7 +2,7 @@ import DeliveryRules
 import FCM
 import PushModel
 
-// Credentials: one for each app and place; rotation gives the slot another. What is wrong with them.
+// Credentials: one for each app and place, some for calls alone; rotation gives the slot another. What is wrong with them.
 extension SimulatedWorld {
     func slot(_ app: AppID, _ place: LanePlace) -> Int64 { app.value * 10 + place.rawValue }
 
@@ -17,25 +17,40 @@ extension SimulatedWorld {
 
     /// Where a route's pushes leave from; nil: its credential is missing, or has no access token yet.
     mutating func lane(of route: ReadyRoute, _ index: Int) -> LaneKey? {
-        let place = LanePlace(route.provider, route.environment)
+        let isCall = plan.hasOwnCalls && route.service == .voip
+        var place = LanePlace(route.provider, route.environment, ownCalls: isCall)
+        if place.environment == .sandbox && !plan.hasSandbox { return nil }
+        // Where a service's own credential is gone, the app's may be good for it too.
+        if isCall, isMissing(credential(inSlot: slot(route.app, place))) {
+            place = LanePlace(route.provider, route.environment, ownCalls: false)
+        }
         let credential = credential(inSlot: slot(route.app, place))
-        if place == .sandbox && !plan.hasSandbox { return nil }
-        if weather.missing.contains(where: { $0.credential == credential && now < $0.until }) { return nil }
+        if isMissing(credential) { return nil }
         if place == .google, !freshen(credential, index) { return nil }
         return LaneKey(credential)
+    }
+
+    private func isMissing(_ credential: CredentialID) -> Bool {
+        weather.missing.contains { $0.credential == credential && now < $0.until }
+    }
+
+    private var sendingPlaces: [LanePlace] {
+        let calls: [LanePlace] = plan.hasOwnCalls ? [.calls, .sandboxCalls] : []
+        return ([.production, .sandbox] + calls).filter { plan.hasSandbox || $0.environment == .production }
     }
 
     /// Who may send for an app to which environment, as the database knows it.
     var senders: [SenderRow] {
         var senders: [SenderRow] = []
         for app in 1...plan.apps {
-            for place in [LanePlace.production, .sandbox] where place == .production || plan.hasSandbox {
+            for place in sendingPlaces {
                 let credential = credential(inSlot: slot(AppID(Int64(app)), place))
-                if weather.missing.contains(where: { $0.credential == credential && now < $0.until }) { continue }
+                if isMissing(credential) { continue }
                 let refusal = weather.refused.first { $0.credential == credential && now < $0.until }
                 senders.append(
                     SenderRow(
                         app: AppID(Int64(app)), environment: place.environment,
+                        service: place.isForCalls ? .voip : nil,
                         blockedUntil: refusal.map { Self.wall(at: $0.until) }))
             }
         }

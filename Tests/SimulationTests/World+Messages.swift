@@ -21,7 +21,8 @@ extension SimulatedWorld {
         let form = MessageForm(content, badge: .none, drawn.id)
         forms[drawn.id] = form
         messages[number] = SimulatedMessage(
-            id: drawn.id, app: drawn.app, urgency: drawn.urgency, kind: form.kind, badge: .none,
+            id: drawn.id, app: drawn.app, format: content.service.format(ofContent: 1), urgency: drawn.urgency,
+            kind: form.kind, badge: .none,
             lifetime: drawn.lifetime, audience: audience)
     }
 
@@ -34,7 +35,8 @@ extension SimulatedWorld {
         if form.kind != content.kind { fail("P2", "\(content) is for \(content.kind), not for \(form.kind)") }
         forms[id] = form
         return SimulatedMessage(
-            id: id, app: app, urgency: isNamed ? .transactional : .bulk, kind: form.kind,
+            id: id, app: app, format: content.service.format(ofContent: 1), urgency: isNamed ? .transactional : .bulk,
+            kind: form.kind,
             badge: content.mayHaveBadge ? badge : .none, lifetime: lifetime,
             audience: isNamed ? drawNamed(number, app, form.kind) : drawBroadcast())
     }

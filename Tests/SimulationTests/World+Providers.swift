@@ -87,6 +87,9 @@ extension SimulatedWorld {
 
     /// The message's own kind of token, where the sender did not name tokens.
     private mutating func checkTarget(_ push: WirePush) {
+        if place(of: push.lane).isForCalls, forms[push.message]?.content != .voip {
+            fail("P7", "a push leaves by another service's certificate")
+        }
         if case .tokens = store.message(push.message)?.audienceWanted.selection { return }
         if providers[push.provider, push.token].kind != push.kind {
             fail("P2", "a push of kind \(push.kind) went to an installation's token of another kind")

@@ -65,7 +65,7 @@ extension SimulatedWorld {
         case .resolve(let ready):
             let lane = lane(of: ready, index)
             queue.put(
-                .resolved(processes[index].addressee, ready.route, lane), at: after(.zero ... .milliseconds(20)))
+                .resolved(processes[index].addressee, ready.line, lane), at: after(.zero ... .milliseconds(20)))
         case .lease(let request):
             processes[index].leaseCalls += 1
             call(.lease(request), index)

@@ -67,8 +67,8 @@ extension SimulatedWorld {
     private mutating func applyLease(_ request: LeaseRequest, _ owner: ProcessID) -> StoreReply {
         store.senders = senders
         let parcel = store.lease(
-            route: request.route, owner: owner, leaseFor: plan.settings.leaseLength, knownFormats: Self.formats,
-            scope: request.scope, now: wall)
+            route: request.line.route, service: request.line.service, owner: owner,
+            leaseFor: plan.settings.leaseLength, knownFormats: Self.formats, scope: request.scope, now: wall)
         let number = ledger.noteLease()
         if let parcel {
             book(parcel)

@@ -14,7 +14,7 @@ enum WorldEvent: Sendable {
     case housekeeping(Addressee)
     case flush(Addressee)
     case notified(Addressee)
-    case resolved(Addressee, RouteID, LaneKey?)
+    case resolved(Addressee, RouteLine, LaneKey?)
     case credentialsChanged(Addressee)
     case laneCloses(Addressee, LaneKey)
     case laneOpens(Addressee, LaneKey)

@@ -20,6 +20,8 @@ struct WorldPlan: Sendable {
     var mistaken = 0
     /// The apps have credentials for APNs' sandbox too. Without, everything is registered for production.
     var hasSandbox = true
+    /// The apps have certificates of their own for calls.
+    var hasOwnCalls = false
     /// In a thousand of Apple's installations: they have tokens of other kinds too.
     var manyKinds = 0
     /// How fast a project of FCM may be sent to by a process; nil: as it likes.
@@ -168,6 +170,7 @@ struct WorldPlan: Sendable {
         mistaken = random.pick([0, 0, 100, 500])
         hasSandbox = !random.happens(perMille: 150)
         isOneProject = random.happens(perMille: 300)
+        hasOwnCalls = random.happens(perMille: 400)
     }
 
     /// A world in which nothing goes wrong: for stories about one thing that does.

@@ -15,9 +15,15 @@ extension StoreWorld {
             facts: Array(#"{"key_id":"ABCDE12345"}"#.utf8), sealed: sealed)
     }
 
-    fileprivate func active(_ topic: String, _ environment: PushEnvironment = .production) async throws -> CredentialID?
-    {
-        try await stores.credentials.active(app: app, provider: .apns, environment: environment, topic: topic)?.id
+    fileprivate func active(
+        _ topic: String, _ environment: PushEnvironment = .production, _ service: TopicService = .app
+    ) async throws -> CredentialID? {
+        try await stores.credentials.active(
+            app: app, provider: .apns, environment: environment, topic: topic, service: service)?.id
+    }
+
+    fileprivate func activated(_ topics: [String]) async throws -> CredentialID {
+        try await stores.credentials.insert(credential(topics), activate: true).id
     }
 }
 
@@ -77,6 +83,52 @@ struct CredentialSlotTests {
             #expect(try await world.active("com.example.other") == any)
             #expect(try await world.active("") != nil)
             #expect(try await world.active("com.example.app", .sandbox) == nil)
+        }
+    }
+
+    @Test("of one service alone stands beside the app's: the service is spoken for by its own, everything else never")
+    func services() async throws {
+        try await withStores { world in
+            let topic = "com.example.app"
+            let calls = try await world.activated(["com.example.app.voip"])
+            for unnamed in ["", topic] {
+                #expect(try await world.active(unnamed, .production, .voip) == calls)
+                for service in [TopicService.app, .complication, .fileProvider] {
+                    #expect(try await world.active(unnamed, .production, service) == nil)
+                }
+            }
+            #expect(try await world.active("com.example.other", .production, .voip) == nil)
+            let any = try await world.activated([])
+            #expect(try await world.active(topic, .production, .voip) == calls)
+            #expect(try await world.active(topic) == any)
+            let app = try await world.activated([topic])
+            for unnamed in ["", topic] {
+                #expect(try await world.active(unnamed, .production, .voip) == calls)
+                #expect(try await world.active(unnamed, .production, .complication) == app)
+                #expect(try await world.active(unnamed) == app)
+            }
+            #expect(try await world.active("com.example.other", .production, .voip) == any)
+            _ = try await world.stores.credentials.retire(calls, app: world.app)
+            #expect(try await world.active(topic, .production, .voip) == app)
+        }
+    }
+
+    @Test("of an app whose name is a service's word is the app's")
+    func commonWords() async throws {
+        try await withStores { world in
+            let app = try await world.activated(["com.example.voip"])
+            for topic in ["", "com.example.voip"] {
+                #expect(try await world.active(topic) == app)
+                #expect(try await world.active(topic, .production, .complication) == app)
+            }
+            let calls = try await world.activated(["com.example.voip.voip"])
+            for topic in ["", "com.example.voip"] {
+                #expect(try await world.active(topic) == app)
+                #expect(try await world.active(topic, .production, .voip) == calls)
+            }
+            let files = try await world.activated(["app.pushkit.fileprovider"])
+            #expect(try await world.active("app", .production, .fileProvider) == files)
+            #expect(try await world.active("") == app)
         }
     }
 

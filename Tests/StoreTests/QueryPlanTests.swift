@@ -206,7 +206,10 @@ struct QueryPlanTests {
             let expected = [
                 ("parcel_claim", "Index Scan using parcels_claim on parcels"),
                 ("parcel_ready_routes", "Index Only Scan using parcels_ready on parcels"),
-                ("parcel_ready_routes", "Index Cond: ((route_id = hop.route_id) AND (format = ANY ($4)) AND (priority"),
+                (
+                    "parcel_ready_routes",
+                    "Index Cond: ((route_id = hop.route_id) AND (format = ANY (services.formats)) AND (pri"
+                ),
                 ("parcel_ready_routes", "using parcels_lapsed on parcels"),
                 ("parcel_rescue", "using parcels_leases on parcels"),
                 ("plan_live", "Index Only Scan using registrations_planning"),

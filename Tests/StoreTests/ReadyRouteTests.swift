@@ -51,6 +51,32 @@ struct ReadyRouteTests {
         }
     }
 
+    @Test("are told for each service of their topic that has a parcel, and leased from by service")
+    func services() async throws {
+        try await withStores { world in
+            try await world.register(1...1)
+            let route = try await world.route()
+            for (number, format) in zip(UInt64(1)..., [Int16(1), 101, 201]) {
+                try await world.send(world.newMessage(number, format: format))
+            }
+            let parcels = world.stores.parcels
+            let ready = try await parcels.readyRoutes(knownFormats: [1, 2], now: dawn).routes
+            #expect(ready.map(\.line) == [.app, .voip, .complication].map { RouteLine(route, $0) })
+            let order = LeaseOrder(
+                route: route, service: .voip, owner: StoreWorld.ann, leaseFor: .seconds(60), knownFormats: [1, 2])
+            #expect(try await parcels.lease(order, now: dawn)?.message == StoreWorld.message(2))
+            #expect(try await parcels.lease(order, now: dawn) == nil)
+            try await world.pool.script(
+                """
+                UPDATE parcels SET format = 1201, lapses = 2, home_route_id = route_id, home_generation = 1,
+                    home_reason = 'BadDeviceToken', home_until = expires_at WHERE format = 201
+                """)
+            let rest = try await parcels.readyRoutes(knownFormats: [1, 2], now: dawn).routes
+            #expect(rest.map(\.service) == [.app, .complication])
+            #expect(rest.map(\.hasOrdinary) == [true, false] && rest.map(\.hasLapsed) == [false, true])
+        }
+    }
+
     @Test("of a provider that this program does not know hide nothing that comes behind them")
     func unknownProvider() async throws {
         try await withStores { world in

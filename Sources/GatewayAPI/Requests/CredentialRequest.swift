@@ -77,7 +77,7 @@ package enum CredentialRequest {
                 throw Problem(
                     .invalidValue, "A topic is a bundle id such as com.example.app, without blanks.", at: pointer)
             }
-            topics.add(APNsPushTypes.bundleID(ofTopic: topic))
+            topics.add(topic)
         }
         return topics.texts
     }

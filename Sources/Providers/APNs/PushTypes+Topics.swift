@@ -17,6 +17,11 @@ extension APNsPushTypes {
     /// The same for a credential, which serves tokens of all kinds.
     package static func bundleID(ofTopic topic: String) -> String { splitSuffix(topic)?.bundleID ?? topic }
 
+    /// Whether the topic is one that a certificate may be for alone, beside another one for the app.
+    package static func isOfOwnService(topic: String) -> Bool {
+        splitSuffix(topic).map { $0.type.service != .app } ?? false
+    }
+
     private static func splitSuffix(_ topic: String) -> (bundleID: String, type: PushType)? {
         for type in PushType.allCases {
             let suffix = row(for: type).topicSuffix

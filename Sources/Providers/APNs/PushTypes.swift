@@ -62,10 +62,11 @@ package enum APNsPushTypes {
         case .background: row(type, "", [relaxed], .alert)
         case .voip:
             row(
-                type, ".voip", [now], .voip, bytesMax: APNsLimits.voipPayloadBytesMax, repeats: .never, isStored: false,
+                type, type.service.suffix, [now], .voip, bytesMax: APNsLimits.voipPayloadBytesMax, repeats: .never,
+                isStored: false,
                 aps: .ifGiven)
-        case .complication: row(type, ".complication", [now, relaxed], .complication)
-        case .fileProvider: row(type, ".pushkit.fileprovider", [now, relaxed], .fileProvider, aps: .never)
+        case .complication: row(type, type.service.suffix, [now, relaxed], .complication)
+        case .fileProvider: row(type, type.service.suffix, [now, relaxed], .fileProvider, aps: .never)
         // The topic is the MDM certificate's own, "com.apple.mgmt.External.<uuid>".
         case .mdm: row(type, "", [now, relaxed], .mdm, aps: .never)
         case .liveActivity:

@@ -55,15 +55,37 @@ enum CredentialSQL {
 
     static let delete = Statement("credential_delete", "DELETE FROM credentials WHERE id = $1 AND app_id = $2")
 
-    /// $1 app, $2 provider, $3 environment, $4 topic. One that names the topic goes before one for any; a registration
-    /// without a topic takes what is there.
+    // A certificate for some of an app's services alone names their whole topics; everything else names bundle ids, or
+    // nothing. As `APNsPushTypes` tells them apart: two of these words are also names of apps, com.example.voip.
+    private static let isForServicesAlone = """
+        EXISTS (SELECT FROM unnest(topics) AS named (topic)
+            WHERE named.topic LIKE ANY ('{%.%.%.voip,%.%.%.complication,%_.pushkit.fileprovider}'))
+        """
+
+    /// Whether a credential speaks for a service of a topic, as far as it says: its own certificate does, the app's
+    /// may, and a key does. A registration without a topic takes what is there for its service.
+    static func covers(_ topic: String, _ suffix: String) -> String {
+        """
+        (topics = '{}'
+            OR (\(topic) <> '' AND (\(topic) = ANY (topics) OR \(topic) || \(suffix) = ANY (topics)))
+            OR (\(topic) = '' AND (NOT \(isForServicesAlone) OR (\(suffix) <> '' AND EXISTS (
+                SELECT FROM unnest(topics) AS named (topic) WHERE right(named.topic, length(\(suffix))) = \(suffix))))))
+        """
+    }
+
+    /// Of those that cover it: the service's own before the app's, one that names the app before one for any.
+    static func closest(_ topic: String) -> String {
+        "\(isForServicesAlone) DESC, \(topic) = ANY (topics) DESC, activated_at DESC, id DESC"
+    }
+
+    /// $1 app, $2 provider, $3 environment, $4 topic, $5 the service's suffix.
     static let active = Statement(
         "credential_active",
         """
         SELECT \(columns) FROM credentials
         WHERE app_id = $1 AND provider = $2 AND environment = $3 AND state = 2
-            AND ($4 = '' OR topics = '{}' OR $4 = ANY (topics))
-        ORDER BY $4 = ANY (topics) DESC, activated_at DESC, id DESC LIMIT 1
+            AND \(covers("$4", "$5"))
+        ORDER BY \(closest("$4")) LIMIT 1
         """)
 
     static let isActive = Statement(

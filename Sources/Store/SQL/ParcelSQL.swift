@@ -13,7 +13,15 @@ enum ParcelSQL {
     private static func isDue(_ which: String, priority: Int) -> String {
         """
         EXISTS (SELECT 1 FROM parcels p WHERE p.state = 1 AND p.route_id = hop.route_id AND p.priority = \(priority)
-            AND p.format = ANY ($4) AND p.due_at <= coalesce($3, now()) AND \(which))
+            AND p.format = ANY (services.formats) AND p.due_at <= coalesce($3, now()) AND \(which))
+        """
+    }
+
+    // The services that have such a parcel on the route at hand, a bit for each.
+    private static func services(_ which: String) -> String {
+        """
+        (SELECT coalesce(bit_or(1 << services.service), 0) FROM services
+            WHERE \(isDue(which, priority: 1)) OR \(isDue(which, priority: 2)))
         """
     }
 
@@ -24,19 +32,20 @@ enum ParcelSQL {
     static let readyRoutes = Statement(
         "parcel_ready_routes",
         """
-        WITH RECURSIVE hop AS (
+        WITH RECURSIVE services AS MATERIALIZED (
+            SELECT known.format % 1000 / 100 AS service, array_agg(known.format) AS formats
+            FROM unnest($4) AS known (format) GROUP BY 1
+        ), hop AS (
             (SELECT route_id FROM parcels WHERE state = 1 AND route_id > $1 ORDER BY route_id LIMIT 1)
             UNION ALL
             SELECT (SELECT p.route_id FROM parcels p
                 WHERE p.state = 1 AND p.route_id > hop.route_id ORDER BY p.route_id LIMIT 1)
             FROM hop WHERE hop.route_id IS NOT NULL
         ), asked AS (
-            SELECT hop.route_id,
-                \(isDue(isOrdinary, priority: 1)) OR \(isDue(isOrdinary, priority: 2)) AS ordinary,
-                \(isDue(isLapsed, priority: 1)) OR \(isDue(isLapsed, priority: 2)) AS lapsed
+            SELECT hop.route_id, \(services(isOrdinary)) AS ordinary, \(services(isLapsed)) AS lapsed
             FROM hop WHERE hop.route_id IS NOT NULL
         ), due AS (
-            SELECT route_id, ordinary, lapsed FROM asked WHERE ordinary OR lapsed LIMIT $2
+            SELECT route_id, ordinary, lapsed FROM asked WHERE ordinary | lapsed <> 0 LIMIT $2
         )
         SELECT r.id, r.app_id, r.provider, r.environment, r.topic, due.ordinary, due.lapsed
         FROM due JOIN routes r ON r.id = due.route_id ORDER BY r.id
@@ -52,8 +61,8 @@ enum ParcelSQL {
             ORDER BY lease_until LIMIT $2 FOR UPDATE SKIP LOCKED))
         """)
 
-    // The route of the same topic in the other environment, where a credential would speak for the app there: the one
-    // that `CredentialSQL.active` chooses, unless the provider refuses it for now. $5 now.
+    // The route of the same topic in the other environment, where a credential would speak for the service there: the one
+    // that `CredentialSQL.active` chooses, unless the provider refuses it for now. $5 now, $6 the service's suffix.
     private static let otherEnvironment = """
         SELECT twin.id FROM routes own
         JOIN routes twin ON twin.app_id = own.app_id AND twin.provider = own.provider
@@ -61,14 +70,14 @@ enum ParcelSQL {
         CROSS JOIN LATERAL (
             SELECT id FROM credentials
             WHERE app_id = twin.app_id AND provider = twin.provider AND environment = twin.environment AND state = 2
-                AND (twin.topic = '' OR topics = '{}' OR twin.topic = ANY (topics))
-            ORDER BY twin.topic = ANY (topics) DESC, activated_at DESC, id DESC LIMIT 1
+                AND \(CredentialSQL.covers("twin.topic", "$6"))
+            ORDER BY \(CredentialSQL.closest("twin.topic")) LIMIT 1
         ) AS speaker
         WHERE own.id = p.route_id AND own.provider = 1 AND NOT EXISTS (
             SELECT FROM lane_blocks WHERE credential_id = speaker.id AND until > coalesce($5, now()))
         """
 
-    /// $1 route, $2 owner, $3 lease in microseconds, $4 known formats, $5 now.
+    /// $1 route, $2 owner, $3 lease in microseconds, $4 known formats of the service, $5 now, $6 the service's suffix.
     ///
     /// Transactional first, then whoever has been due longest. A parcel that has expired already is leased without its
     /// badges: nothing will be sent.

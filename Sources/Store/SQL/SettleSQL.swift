@@ -135,6 +135,6 @@ enum SettleSQL {
 enum AwayFormat {
     static let step: Int16 = 1_000
 
-    /// - Parameter known: of messages.
+    /// - Parameter known: of messages, with their services.
     static func leased(by known: [Int16]) -> [Int16] { known + known.map { $0 + step } }
 }
