@@ -7,7 +7,8 @@ extension ErrorPage {
                 .unauthorized,
                 cause: """
                     the header `Authorization` is missing, stands there twice, has another scheme than Bearer, or its \
-                    key is not valid.
+                    key is not valid. An import whose key is revoked or expires while it runs ends with this code; \
+                    what stands behind `resume_after` was not taken.
                     """,
                 remedy: """
                     send `Authorization: Bearer <key>`. Keys are made by `POST .../keys`; the operator's stands in \
@@ -17,8 +18,8 @@ extension ErrorPage {
                 .forbidden,
                 cause: """
                     the key belongs to another app, or to one app where the route is about all of them; or it has not \
-                    the scope that the route, the audience or a scope of the key to be made asks for. The detail names \
-                    it.
+                    the scope that the route or the audience asks for, or not every scope of the key that it would \
+                    make or revoke: a key makes and revokes only what opens no more than itself. The detail names it.
                     """,
                 remedy: "use a key that has it. Whoever has the scope `keys` makes one: `POST /v1/apps/{app}/keys`."),
             Explanation(

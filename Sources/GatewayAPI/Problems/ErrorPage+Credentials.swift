@@ -62,7 +62,10 @@ extension ErrorPage {
                 remedy: "request an Apple Push Services certificate for the app's bundle id."),
             Explanation(
                 .tokenURIPrivate,
-                cause: "the service account's `token_uri` is not https, or leads to this machine or its network.",
+                cause: """
+                    the service account's `token_uri` is not https, or leads to this machine or its network; an \
+                    address in another form than the usual one (`127.1`, `0x7f000001`) counts as such.
+                    """,
                 remedy: """
                     Google's is `https://oauth2.googleapis.com/token`. For a stand-in, let the operator set \
                     `CARILLON_ALLOW_PRIVATE_TARGETS=true`.

@@ -21,8 +21,8 @@ extension ErrorPage {
             Explanation(
                 .overloaded,
                 cause: """
-                    as many request bodies are held as memory is set aside for, or as many keys are being read as may be \
-                    at once.
+                    as many request bodies of all apps together are held as memory is set aside for (what one app \
+                    holds alone is `share_used_up`), or as many keys are being read as may be at once.
                     """,
                 remedy: "repeat the request after `Retry-After`; send fewer at once."),
             Explanation(

@@ -7,9 +7,9 @@ extension ErrorPage {
                 .malformedRequest,
                 cause: """
                     what came over the connection can't be read as a request of HTTP/1.1: another protocol (TLS, \
-                    HTTP/2), a path with blanks or bytes that are not encoded, header fields that can't stand there, no \
-                    `Host` or two, lengths that contradict each other, chunks without a size; or the connection ended \
-                    before the request did. The connection ends with the answer.
+                    HTTP/2), a path with blanks or bytes that are not encoded, header fields that can't stand there, \
+                    no `Host` or two, lengths that contradict each other, chunks without a size or in HTTP/1.0; or \
+                    the connection ended before the request did. The connection ends with the answer.
                     """,
                 remedy: "let a library write requests; the detail says what could not be read."),
             Explanation(
@@ -82,6 +82,14 @@ extension ErrorPage {
                 remedy: """
                     send bodies as they are. Their `Content-Type` is not asked for: a body is read as JSON, whatever it \
                     is called.
+                    """),
+            Explanation(
+                .expectationFailed,
+                cause: "the header `Expect` says something else than `100-continue`.",
+                remedy: """
+                    leave it out. With `Expect: 100-continue` a client is asked for its body (`100 Continue`) once \
+                    its key and what it announces are good; else it hears the refusal at once, and the connection \
+                    ends.
                     """),
             Explanation(
                 .bodyTooLarge,

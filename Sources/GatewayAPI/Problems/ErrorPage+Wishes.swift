@@ -54,6 +54,14 @@ extension ErrorPage {
                     """,
                 remedy: "leave it out, or use a version that has it."),
             Explanation(
+                .routeNotSupported,
+                cause: """
+                    the route is part of the product's contract, and this version does not carry it out: `/metrics`, \
+                    events, pace, pause, resume and cancel of messages, verify and rollback of credentials, webhooks, \
+                    the audit log.
+                    """,
+                remedy: "the detail says what to do meanwhile; `/openapi.yaml` lists what is served."),
+            Explanation(
                 .tooManyTopics,
                 cause: """
                     registrations and messages of the app name as many topics as an app may have (1,000). Each is a way \
@@ -122,6 +130,17 @@ extension ErrorPage {
                 remedy: """
                     wait as `Retry-After` says; join receivers of the same message in one audience; find out why \
                     messages do not finish.
+                    """),
+            Explanation(
+                .shareUsedUp,
+                cause: """
+                    requests of this app whose bodies are still being read, and its imports that run (each counts as \
+                    512 KiB), hold as much of the memory for bodies as one app may: at most as much as is left free \
+                    for all others, which is half while nobody else sends.
+                    """,
+                remedy: """
+                    wait as `Retry-After` says, and send fewer at once. Send bodies whole, without pauses: one that \
+                    comes slowly is counted until its end. Keys of the same app share what it has.
                     """),
         ])
 }
