@@ -24,7 +24,8 @@ package struct SendCommand: AsyncParsableCommand {
     @OptionGroup(title: "Audience") var audience: AudienceOptions
     @OptionGroup(title: "Message") var message: MessageOptions
     @Flag(help: "Shows what phones would get, and sends nothing.") var preview = false
-    @Option(help: ArgumentHelp("With --preview: the phones' locale.", valueName: "tag")) var locale: String?
+    @Option(help: ArgumentHelp("With --preview: the phones' locale, else that of --installation.", valueName: "tag"))
+    var locale: String?
     @Option(help: ArgumentHelp("Sends to these installations first.", valueName: "a,b")) var testTo: String?
     @Flag(help: "Does not wait for the end.") var detach = false
     @Flag(help: "Does not ask.") var yes = false
@@ -37,7 +38,7 @@ package struct SendCommand: AsyncParsableCommand {
         try await orComplain(asJSON: app.gateway.json) {
             let content = try message.members()
             let whole = JSONObject(try audience.member(isGivenIn: content).map { [$0] + content } ?? content)
-            if preview { return try show(whole) }
+            if preview { return try await show(whole) }
             var sent = SentMessages()
             let outcome: Result<Void, any Error>
             do { outcome = .success(try await send(whole, &sent)) } catch { outcome = .failure(error) }
@@ -47,10 +48,22 @@ package struct SendCommand: AsyncParsableCommand {
         }
     }
 
-    private func show(_ message: JSONObject) throws(CommandFault) {
+    private func show(_ message: JSONObject) async throws(CommandFault) {
         let preview = try MessagePreview(JSONValue.object(message).bytes, app: try app.slug())
+        let locale = await locale(for: message)
         if app.gateway.json { return sayJSON(preview.json(locale: locale)) }
         for line in preview.lines(locale: locale) { Console.say(line) }
+    }
+
+    /// The one that was given; else that of the one phone that is named, where the gateway is there to ask.
+    private func locale(for message: JSONObject) async -> String? {
+        let names = message["audience"]?.object?["installations"]?.array ?? []
+        guard locale == nil, message["notification"]?.object?["localizations"] != nil, names.count == 1,
+            let name = names[0].string, let path = try? app.path("devices", name),
+            let device = try? await app.gateway.client().get(path), let theirs = device.object?["locale"]?.string
+        else { return locale }
+        if !app.gateway.json { Console.remark("In the language of \(name), \(theirs):") }
+        return theirs
     }
 
     private func send(_ message: JSONObject, _ sent: inout SentMessages) async throws {

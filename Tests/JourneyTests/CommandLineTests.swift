@@ -120,8 +120,20 @@ extension Journeys {
                 }
                 #expect(await world.production.simulator.summary().requests == 0)
 
-                // A file that names everybody is asked about like the option.
+                // In the language of the phone that is named, unless another is asked for.
+                try await gateway.api.expect(
+                    200, "PATCH", "/v1/apps/garden/devices/\(live[0].installation)", #"{"locale": "fr-CA"}"#)
                 let file = world.folder.appending(path: "noon.json")
+                try Data(#"{"notification": {"body": "Noon", "localizations": {"fr": {"body": "Midi"}}}}"#.utf8).write(
+                    to: file)
+                let localized = [
+                    "send", "--installation", live[0].installation, "--file", file.path(percentEncoded: false),
+                    "--preview",
+                ]
+                #expect(try await world.command(localized, gateway).printed.contains("| Midi "))
+                #expect(try await world.command(localized + ["--locale", "de"], gateway).printed.contains("| Noon "))
+
+                // A file that names everybody is asked about like the option.
                 try Data(#"{"audience": {"all": true}, "notification": {"body": "Noon"}}"#.utf8).write(to: file)
                 let asked = try await world.command(["send", "--file", file.path(percentEncoded: false)], gateway)
                 #expect(asked.code == 64 && asked.said.contains("--yes"), "\(asked.printed)")
