@@ -51,8 +51,11 @@ extension Journeys {
             ]
         }
 
-        /// Those that go on, or whose answer is many lines by its nature: cases of their own hold them to it.
-        private static let others = ["serve", "simulate", "devices import"]
+        /// Those that go on, whose answer is many lines by its nature (a case of its own), that take minutes, or that print
+        /// a page.
+        private static let others = [
+            "serve", "simulate", "devices import", "bench broadcast", "bench register", "errors",
+        ]
 
         @Test("is one JSON document for every command, lists all in the same form")
         func oneDocument() async throws {
