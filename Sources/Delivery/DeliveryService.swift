@@ -50,7 +50,11 @@ package struct DeliveryService: Sendable {
     /// Parcels may be waiting, another process says.
     package func parcelsWait() async { await engine.hint() }
 
-    package func credentialsChanged() async { await engine.credentialsChanged() }
+    package func credentialsChanged() async {
+        await engine.credentialsChanged()
+        // Asks the database, and other news comes behind this one.
+        Task { await lanes.closeUnused() }
+    }
 
     package func drain() async {
         planner.bell.remove()

@@ -43,8 +43,8 @@ package protocol LaneCredentials: Sendable {
     func needsNewConnections(_ credential: CredentialID) async
     /// What people call the app, for the log.
     func slug(of app: AppID) async -> String
-    /// False where it was retired or deleted: its lane closes.
-    func isActive(_ credential: CredentialID) async -> Bool
+    /// Those that were retired or deleted: their lanes close.
+    func inactive(among credentials: [CredentialID]) async -> [CredentialID]
 }
 
 /// Opens lanes on demand and keeps them. The engine submits through it; lanes tell it when they can't send.
@@ -62,6 +62,9 @@ package actor LaneKeeper {
     private var pausedRoutes: [RouteLine: (key: LaneKey, until: MonotonicInstant)] = [:]
     /// Looked up from any thread; changed on this actor only.
     private let open = Mutex<[LaneKey: OpenLane]>([:])
+    /// Lanes that run to their last answers, by a number of their own.
+    private var closing: [Int: Task<Void, Never>] = [:]
+    private var closedCount = 0
     private var laneChanged: (@Sendable (LaneKey, Bool) async -> Void)?
     private var routesChanged: (@Sendable () async -> Void)?
 
@@ -90,12 +93,27 @@ package actor LaneKeeper {
         self.routesChanged = routesChanged
     }
 
-    /// Lanes of credentials that nobody uses any more finish what they have, and close.
+    /// Lanes of credentials that nobody may use any more open no stream from now on: what has none comes back, what has
+    /// one runs to its answer.
     func closeUnused() async {
-        let keys = open.withLock { $0.keys.sorted() }
-        for key in keys where await !credentials.isActive(key.credential) {
-            let lane = open.withLock { $0.removeValue(forKey: key) }
-            await lane?.lane.drain()
+        let known = open.withLock { $0.keys.sorted() }
+        guard !known.isEmpty else { return }
+        for credential in await credentials.inactive(among: known.map(\.credential)) {
+            let key = LaneKey(credential)
+            guard let lane = open.withLock({ $0.removeValue(forKey: key) }) else { continue }
+            close(lane.lane)
+            // Until its routes are resolved anew, nothing is leased for it in vain.
+            await laneChanged?(key, false)
+        }
+    }
+
+    /// Takes as long as the slowest answer, so nobody waits for it but the drain.
+    private func close(_ lane: Lane) {
+        closedCount += 1
+        let number = closedCount
+        closing[number] = Task {
+            await lane.drain()
+            closing[number] = nil
         }
     }
 
@@ -156,6 +174,7 @@ package actor LaneKeeper {
     func drain() async {
         let keys = open.withLock { $0.keys.sorted() }
         for key in keys { await opened(key)?.lane.drain() }
+        for lane in closing.values { await lane.value }
     }
 
     private nonisolated func opened(_ key: LaneKey) -> OpenLane? { open.withLock { $0[key] } }

@@ -153,15 +153,14 @@ package actor CredentialLanes: LaneCredentials {
         if case .providerToken(let token) = opened[credential]?.speaker { token.needsNewConnections() }
     }
 
-    package func isActive(_ credential: CredentialID) async -> Bool {
-        guard !memory.holds(now: Clocks.monotonicNow(), where: { $0.id == credential }) else { return true }
-        // Not seen lately: ask, before a warm lane is closed for nothing.
+    package func inactive(among credentials: [CredentialID]) async -> [CredentialID] {
         do {
-            let isActive = try await store.isActive(credential)
-            if !isActive { opened[credential] = nil }
-            return isActive
+            let inactive = try await store.inactive(among: credentials)
+            for credential in inactive { opened[credential] = nil }
+            return inactive
         } catch {
-            return true
+            // Upkeep asks again.
+            return []
         }
     }
 

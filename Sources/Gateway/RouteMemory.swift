@@ -35,11 +35,6 @@ package struct RouteMemory<Record: Sendable>: Sendable {
         seen[line].flatMap { now - $0.readAt < Self.lasts ? .some($0.record) : nil }
     }
 
-    /// Whether any route was seen with such a one lately.
-    package func holds(now: MonotonicInstant, where matches: (Record) -> Bool) -> Bool {
-        seen.values.contains { now - $0.readAt < Self.lasts && ($0.record.map(matches) ?? false) }
-    }
-
     package func ticket(now: MonotonicInstant) -> Ticket { Ticket(changes: changes, readAt: now) }
 
     package mutating func keep(_ record: Record?, of line: RouteLine, _ ticket: Ticket) {

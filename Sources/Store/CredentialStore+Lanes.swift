@@ -23,11 +23,14 @@ extension CredentialStore {
         if count > 0 { bell.ring(.credentials) }
     }
 
-    /// False: retired, deleted, or never taken into use; its lane has no reason to stay open.
-    package func isActive(_ id: CredentialID) async throws(StoreFault) -> Bool {
-        let query = Query(CredentialSQL.isActive) { $0.int64(id.value) }
+    /// Those that are neither active nor there any more: their lanes have no reason to stay open. In the order asked.
+    package func inactive(among ids: [CredentialID]) async throws(StoreFault) -> [CredentialID] {
+        let query = Query(CredentialSQL.activeAmong) { $0.int64Array(ids.map(\.value)) }
         return try await translating { () throws(PostgresError) in
-            try await pool.read(query).bool(0, 0)
+            let rows = try await pool.read(query)
+            var active: Set<CredentialID> = []
+            for row in 0..<rows.rowCount { active.insert(CredentialID(try rows.int64(row, 0))) }
+            return ids.filter { !active.contains($0) }
         }
     }
 

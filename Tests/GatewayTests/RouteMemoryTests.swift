@@ -29,13 +29,4 @@ struct RouteMemoryTests {
         memory.keep(nil, of: Self.route, memory.ticket(now: Self.now))
         #expect(memory.record(of: Self.route, now: Self.now) == .some(nil))
     }
-
-    @Test("keeps no lane open once it is old")
-    func oldIsNoProof() {
-        var memory = RouteMemory<Int>()
-        memory.keep(4, of: Self.route, memory.ticket(now: Self.now))
-        #expect(memory.holds(now: Self.now) { $0 == 4 })
-        #expect(!memory.holds(now: Self.now) { $0 == 5 })
-        #expect(!memory.holds(now: Self.now + .seconds(5)) { $0 == 4 })
-    }
 }

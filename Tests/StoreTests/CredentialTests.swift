@@ -141,10 +141,13 @@ struct CredentialSlotTests {
             #expect(try await credentials.retire(first, app: world.app))
             #expect(try await credentials.retire(first, app: world.app))
             #expect(try await credentials.retire(CredentialID(999), app: world.app) == false)
+            let other = try await credentials.insert(world.credential(["b"]), activate: true).id
+            let gone = [first, CredentialID(999)]
+            #expect(try await credentials.inactive(among: [first, other, CredentialID(999)]) == gone)
             #expect(try await world.active("a") == nil)
             #expect(try await credentials.activate(CredentialID(999), app: world.app) == nil)
             #expect(try await credentials.delete(first, app: world.app))
-            #expect(try await credentials.list(app: world.app).isEmpty)
+            #expect(try await credentials.list(app: world.app).map(\.id) == [other])
         }
     }
 }

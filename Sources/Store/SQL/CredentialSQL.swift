@@ -88,8 +88,9 @@ enum CredentialSQL {
         ORDER BY \(closest("$4")) LIMIT 1
         """)
 
-    static let isActive = Statement(
-        "credential_is_active", "SELECT EXISTS (SELECT 1 FROM credentials WHERE id = $1 AND state = 2)")
+    /// $1 ids.
+    static let activeAmong = Statement(
+        "credential_active_among", "SELECT id FROM credentials WHERE id = ANY ($1) AND state = 2")
 
     /// $1 credential, $2 reason, $3 microseconds, $4 now. Never shortens.
     static let block = Statement(
