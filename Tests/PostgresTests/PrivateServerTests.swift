@@ -46,6 +46,16 @@ struct PrivateServerTests {
         }
     }
 
+    @Test("has left the kernel's table of processes when it was stopped")
+    func noZombie() async throws {
+        try await withOwnServer { server, _, _ in
+            let process = try #require(await server.processID)
+            #expect(kill(process, 0) == 0)
+            await server.stop()
+            #expect(kill(process, 0) == -1)
+        }
+    }
+
     @Test("keeps what was committed when it is killed and started again")
     func killed() async throws {
         try await withOwnServer { server, settings, folder in

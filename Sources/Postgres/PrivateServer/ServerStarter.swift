@@ -133,6 +133,11 @@ struct ServerStarter: Sendable {
             while running.isAlive && Clocks.monotonicNow() < limit { usleep(ServerStarter.pollMicroseconds) }
         }
         if PostmasterFile(in: running.home)?.isServing(running.home) == true { return }
+        // Its file goes a moment before it does; who never asks how our child ended leaves it as a zombie.
+        let limit = Clocks.monotonicNow() + ServerStarter.stopMax
+        while !ChildProcess.reap(running.process) && Clocks.monotonicNow() < limit {
+            usleep(ServerStarter.pollMicroseconds)
+        }
         ServerStarter.removeSockets(running.socketFolder)
         _ = unsafe rmdir(running.socketFolder)
     }
