@@ -77,6 +77,30 @@ struct ReadyRouteTests {
         }
     }
 
+    @Test("that wait for a credential are named with their whole topics, each service by itself")
+    func waiting() async throws {
+        try await withStores { world in
+            try await world.register(1...1)
+            try await world.send(world.newMessage(1))
+            try await world.send(world.newMessage(2, format: 101))
+            let messages = world.stores.messages
+            let topic = StoreWorld.topic
+            #expect(try await messages.waits().map(\.topic) == [topic, topic + ".voip"])
+            let calls = NewCredential(
+                id: try await world.stores.credentials.nextIDs(1)[0], app: world.app, provider: .apns,
+                environment: .production, kind: .certificate, topics: [topic + ".voip"], facts: Array("{}".utf8),
+                sealed: [1])
+            _ = try await world.stores.credentials.insert([calls], app: world.app, activate: true, once: nil) { _ in []
+            }
+            #expect(try await messages.waits().map(\.topic) == [topic])
+            #expect(try await messages.waits(app: world.app, id: StoreWorld.message(1)).map(\.pushes) == [1])
+            #expect(try await messages.waits(app: world.app, id: StoreWorld.message(2)).isEmpty)
+            try await world.stores.credentials.block(calls.id, reason: "BadCertificate", for: .seconds(600))
+            let refused = try await messages.waits(app: world.app, id: StoreWorld.message(2))
+            #expect(refused.map(\.topic) == [topic + ".voip"] && refused.map(\.refusal) == ["BadCertificate"])
+        }
+    }
+
     @Test("of a provider that this program does not know hide nothing that comes behind them")
     func unknownProvider() async throws {
         try await withStores { world in
