@@ -40,7 +40,7 @@ extension Dispatcher {
     /// Routes without work, and lanes that no route and no parcel uses, so that both lists are bounded by what is due.
     private mutating func forgetTheIdle(_ ready: Set<RouteLine>) {  // lookup only
         routes.removeAll { state in
-            !state.hasWork && !state.hasLapsed && state.leasesOut == 0 && !ready.contains(state.ready.line)
+            !state.hasWork && !state.hasLapsed && !state.isLeasing && !ready.contains(state.ready.line)
         }
         var used = Set(routes.compactMap(\.lane))  // lookup only
         for run in runs { if let lane = run.lane { used.insert(lane) } }
@@ -63,10 +63,9 @@ extension Dispatcher {
     mutating func noteLeaseEnded(_ request: LeaseRequest, hasWork: Bool) {
         leasesOutstanding -= 1
         guard let place = placeOfRoute(request.line) else { return }
-        routes[place].leasesOut -= 1
+        routes[place].isLeasing = false
         switch request.scope {
         case .ordinary:
-            if !hasWork { routes[place].smallInARow = 0 }
             let isNews = routes[place].workSeenAt.map { $0 <= request.startedAt } ?? true
             if hasWork || isNews { routes[place].hasWork = hasWork }
         case .lapsed: routes[place].hasLapsed = hasWork
@@ -79,7 +78,6 @@ extension Dispatcher {
         _ actions: inout [DispatchAction]
     ) {
         noteLeaseEnded(request, hasWork: true)
-        noteSize(of: parcel, request)
         var run = ParcelRun(
             parcel: parcel, leasedAt: request.startedAt, policy: settings.retry,
             isRepeatable: reading != .unrepeatable)
@@ -98,13 +96,6 @@ extension Dispatcher {
         } else {
             withdrawUnsent(positions, of: state.name, now)
         }
-    }
-
-    /// Messages to single devices come one by one: their way to the disk and back is walked side by side.
-    private mutating func noteSize(of parcel: LeasedParcel, _ request: LeaseRequest) {
-        guard let place = placeOfRoute(request.line) else { return }
-        let isSmall = parcel.memberCount <= settings.smallParcelMembersMax
-        routes[place].smallInARow = isSmall ? min(routes[place].smallInARow + 1, settings.leasesPerRouteMax) : 0
     }
 
     /// Leased, but not to be sent from here: back through the one settle.
@@ -141,10 +132,10 @@ extension Dispatcher {
         for offset in 0..<routes.count where leasesOutstanding < settings.leasesMax {
             let place = (start + offset) % routes.count
             let route = routes[place]
-            guard route.leasesOut < route.leasesMax else { continue }
+            guard !route.isLeasing else { continue }
             if route.hasWork && laneHasRoom(route.lane) {
                 lease(place, .ordinary, now, &actions)
-            } else if route.maySweep && route.leasesOut == 0 && route.isResolved && !laneCanSend(route.lane) {
+            } else if route.maySweep && route.isResolved && !laneCanSend(route.lane) {
                 // A route that was just found waits for its lane: a sweep would only stand before its first parcel.
                 routes[place].maySweep = false
                 lease(place, .expired, now, &actions)
@@ -155,7 +146,7 @@ extension Dispatcher {
     private mutating func lease(
         _ place: Int, _ scope: LeaseScope, _ now: MonotonicInstant, _ actions: inout [DispatchAction]
     ) {
-        routes[place].leasesOut += 1
+        routes[place].isLeasing = true
         leasesOutstanding += 1
         lastServed = routes[place].ready.app
         let lane = scope == .expired ? nil : routes[place].lane
@@ -164,7 +155,7 @@ extension Dispatcher {
     }
 
     func mayLeaseLapsed(_ route: RouteState) -> Bool {
-        route.hasLapsed && route.leasesOut == 0 && laneCanSend(route.lane)
+        route.hasLapsed && !route.isLeasing && laneCanSend(route.lane)
     }
 
     private func laneCanSend(_ key: LaneKey?) -> Bool {

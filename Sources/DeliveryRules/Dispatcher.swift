@@ -106,16 +106,13 @@ struct RouteState: Sendable {
     var hasWork: Bool
     /// The same of parcels that travel alone.
     var hasLapsed: Bool
-    /// Calls for its parcels on their way.
-    var leasesOut = 0
-    /// Small parcels that came one after the other, counted up to `leasesPerRouteMax`.
-    var smallInARow = 0
+    /// One call at a time: of two that run side by side the later one may bring its parcel first, and what has been due for
+    /// longer leaves first (decision 0013).
+    var isLeasing = false
     /// When a poll saw due parcels last: what was asked before knows nothing of these.
     var workSeenAt: MonotonicInstant?
     /// Where the lane can't send: one look a poll for parcels that expired meanwhile.
     var maySweep = false
-    /// A single message is one call; each that follows lets one more be out.
-    var leasesMax: Int { max(1, smallInARow) }
 }
 
 struct LaneState: Sendable {

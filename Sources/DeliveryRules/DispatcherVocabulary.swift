@@ -27,10 +27,6 @@ package struct DispatcherSettings: Equatable, Sendable {
     package var membersReserve: Int
     /// Calls for parcels on their way at once: what they bring may come on top of all bounds.
     package var leasesMax: Int
-    /// The same for one route, while its parcels are small.
-    package var leasesPerRouteMax: Int
-    /// A parcel of so many members is small: leasing it takes longer than sending it.
-    package var smallParcelMembersMax: Int
     /// How long parcels that travel alone may keep everything else waiting, before the others have their turn.
     package var aloneFor: Duration
     /// The others' turn.
@@ -42,11 +38,11 @@ package struct DispatcherSettings: Equatable, Sendable {
         settleEvery: Duration = .seconds(1), pollEvery: Duration = .seconds(1),
         storePause: Duration = .milliseconds(500),
         laneMembersMax: Int = 20_000, membersMax: Int = 100_000,
-        membersReserve: Int = 50_000, leasesMax: Int = 16, leasesPerRouteMax: Int = 4, smallParcelMembersMax: Int = 50,
+        membersReserve: Int = 50_000, leasesMax: Int = 16,
         aloneFor: Duration = .seconds(5), togetherFor: Duration = .seconds(30), retry: RetryPolicy = RetryPolicy()
     ) {
         precondition(leaseLength > requestDeadline, "a lease outlives the requests that it sends")
-        precondition(laneMembersMax > 0 && membersMax >= laneMembersMax && leasesMax > 0 && leasesPerRouteMax > 0)
+        precondition(laneMembersMax > 0 && membersMax >= laneMembersMax && leasesMax > 0)
         self.leaseLength = leaseLength
         self.requestDeadline = requestDeadline
         self.settleEvery = settleEvery
@@ -56,8 +52,6 @@ package struct DispatcherSettings: Equatable, Sendable {
         self.membersMax = membersMax
         self.membersReserve = membersReserve
         self.leasesMax = leasesMax
-        self.leasesPerRouteMax = leasesPerRouteMax
-        self.smallParcelMembersMax = smallParcelMembersMax
         self.aloneFor = aloneFor
         self.togetherFor = togetherFor
         self.retry = retry

@@ -86,6 +86,16 @@ struct DispatcherPollingTests {
         #expect(bench.find([DispatcherBench.route(7)]).leaseRequests.count == 1)
     }
 
+    @Test("believes a poll that looked after the call that brought nothing")
+    func pollAfterCall() {
+        var bench = DispatcherBench()
+        let early = bench.find([DispatcherBench.route(7)]).leaseRequests[0]
+        bench.now = bench.now + .milliseconds(1)
+        bench.tell(.hint)
+        bench.tell(.polled([DispatcherBench.route(7)]))
+        #expect(bench.tell(.leasedNothing(early)).leaseRequests.count == 1)
+    }
+
     @Test("looks again after a moment where the call failed")
     func leaseFails() {
         var bench = DispatcherBench()

@@ -48,14 +48,10 @@ extension ErrorPage {
             Explanation(
                 .topicNotCovered,
                 cause: """
-                    `topics` names a bundle id that the certificate does not list, with or without the suffix of a push \
-                    type (`.voip`); or the certificate is for one kind of an app's tokens alone (VoIP), and would take \
-                    the place of the one for its alerts.
+                    `topics` names a topic that the certificate does not list. A certificate for VoIP alone covers \
+                    `com.example.app.voip` and not `com.example.app`.
                     """,
-                remedy: """
-                    leave `topics` out; a certificate says itself which it covers. In place of a certificate for VoIP \
-                    alone hand in a universal one, or a signing key.
-                    """),
+                remedy: "leave `topics` out; a certificate says itself which it covers."),
             Explanation(
                 .certificateNamesNoTopic,
                 cause: "it is a certificate for something else than APNs.",
