@@ -97,7 +97,7 @@ extension Journeys {
 }
 
 /// An installation with a token for alerts and one for calls.
-private struct Phone {
+struct Phone {
     private let alert = [Device](.live, 1)[0]
     private let voip = [Device](.live, 1, family: 1)[0]
 
@@ -112,13 +112,17 @@ private struct Phone {
 
     /// A message to it alone; answers how it ended.
     func get(_ type: PushType, through gateway: Gateway) async throws -> [String: Int] {
-        let content = type == .voip ? #""data": {"call": "1"}"# : #""notification": {"body": "Twelve o'clock"}"#
-        let message = try await gateway.send(
-            .garden,
-            #"{"audience": {"installations": ["phone"]}, "options": {"push_type": "\#(type.name)"}, \#(content)}"#)
-        let account = try await gateway.finished(message[0], of: .garden)
+        let account = try await gateway.finished(try await send(type, through: gateway), of: .garden)
         #expect(account.addsUp)
         return account.endings
+    }
+
+    /// The id of a message to it alone.
+    func send(_ type: PushType, through gateway: Gateway) async throws -> String {
+        let content = type == .voip ? #""data": {"call": "1"}"# : #""notification": {"body": "Twelve o'clock"}"#
+        return try await gateway.send(
+            .garden,
+            #"{"audience": {"installations": ["phone"]}, "options": {"push_type": "\#(type.name)"}, \#(content)}"#)[0]
     }
 
     /// By which certificates its pushes came.

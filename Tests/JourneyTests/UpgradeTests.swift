@@ -86,6 +86,35 @@ extension Journeys {
             }
         }
 
+        /// Calls may have a certificate of their own, of which the release before knows nothing (decision 0021).
+        @Test("neither plans nor sends what this release may send by a certificate of its own")
+        func calls() async throws {
+            try await Self.within { world in
+                try await world.migrate()
+                // Nothing can leave yet: what this release has planned waits.
+                let planner = try await world.gateway()
+                try await planner.api.expect(201, "POST", "/v1/apps", #"{"slug": "garden", "name": "Garden"}"#)
+                let phone = try await Phone(at: planner)
+                let call = try await phone.send(.voip, through: planner)
+                try await eventually("the call to be planned") {
+                    try await world.database { try await $0.number("SELECT count(*) FROM parcels") == 1 }
+                }
+                try await planner.stopGently()
+
+                // Due for longer on the same route, it would leave before the alert.
+                let old = try await world.gateway(.previous)
+                try await world.activateToken(for: .garden, through: old)
+                #expect(try await phone.get(.alert, through: old) == ["accepted": 1])
+                #expect(await world.production.simulator.summary().requests == 1)
+                try await old.stopGently()
+
+                let new = try await world.gateway()
+                let account = try await new.finished(call, of: .garden)
+                #expect(account.addsUp && account.endings == ["accepted": 1])
+                try await new.stopGently()
+            }
+        }
+
         private static func within(_ body: (World) async throws -> Void) async throws {
             try await World.within(settings: settings, production: .init(streamLimit: UInt32(streamLimit)), body)
         }
