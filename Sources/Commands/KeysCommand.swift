@@ -1,4 +1,5 @@
 import ArgumentParser
+import Foundation
 import JSON
 import PushModel
 
@@ -17,28 +18,34 @@ package struct KeysCommand: AsyncParsableCommand {
 
     /// One app's keys, or those of all apps.
     struct Owner: ParsableArguments {
-        @OptionGroup(title: "Gateway") var gateway: GatewayOptions
-        @Option(help: ArgumentHelp("The app whose keys are meant; without it, keys of all apps.", valueName: "slug"))
-        var app: String?
+        @OptionGroup var app: AppOptions
+        @Flag(help: "Keys of all apps are meant, in place of those of one.") var allApps = false
+
+        var gateway: GatewayOptions { app.gateway }
+
+        /// nil: all apps.
+        func slug() throws(CommandFault) -> String? { try KeyOwner.slug(given: app, isAllApps: allApps) }
+
+        func path() throws(CommandFault) -> String { try slug() == nil ? "/v1/keys" : try app.path("keys") }
 
         /// An app's own keys and those of all apps are two lists.
-        var none: String {
-            guard let app else { return "No keys of all apps but the operator's own; --app lists those of one app." }
-            return "No keys of the app \(app); without --app those of all apps are listed."
+        func none() throws(CommandFault) -> String {
+            guard let slug = try slug() else {
+                return "No keys of all apps but the operator's own; --app lists those of one app."
+            }
+            return "No keys of the app \(slug); --all-apps lists those of all apps."
         }
-
-        var path: String { app.map { "/v1/apps/" + GatewayClient.escaped($0) + "/keys" } ?? "/v1/keys" }
     }
 
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Lists the keys, without themselves.",
-            discussion: HelpText.of(examples: ["carillon keys list --app garden", "carillon keys list"]))
+            discussion: HelpText.of(examples: ["carillon keys list --app garden", "carillon keys list --all-apps"]))
         @OptionGroup var owner: Owner
 
         func run() async throws {
             try await orComplain(asJSON: owner.gateway.json) {
-                let keys = try await owner.gateway.client().list(owner.path)
+                let keys = try await owner.gateway.client().list(try owner.path())
                 if owner.gateway.json { return sayJSON(keys.json) }
                 var table = TextTable("ID", "NAME", "ENDS IN", "SCOPES", "LAST USED", "EXPIRES")
                 for key in keys.items {
@@ -46,7 +53,7 @@ package struct KeysCommand: AsyncParsableCommand {
                         key.shown("id"), key.shown("name"), "…" + key.shown("hint"),
                         key.words("scopes").joined(separator: ","), key.shown("last_used_at"), key.shown("expires_at"))
                 }
-                table.isEmpty ? Console.remark(owner.none) : table.say()
+                table.isEmpty ? Console.remark(try owner.none()) : table.say()
             }
         }
     }
@@ -57,6 +64,7 @@ package struct KeysCommand: AsyncParsableCommand {
         static let examples = [
             "carillon keys create backend --app garden --scopes devices,messages,feedback",
             "carillon keys create newsroom --app garden --scopes broadcast,messages",
+            "carillon keys create dashboard --all-apps --scopes feedback",
         ]
         @OptionGroup var owner: Owner
         @Argument(help: "What it is for, for people.") var name: String
@@ -74,10 +82,11 @@ package struct KeysCommand: AsyncParsableCommand {
                     JSONMember("scopes", .array(scopes.split(separator: ",").map { .string(String($0)) })),
                 ]
                 if let expires { members.append(JSONMember("expires_at", .string(expires))) }
-                let key = try await owner.gateway.client().send("POST", owner.path, .object(JSONObject(members)))
+                let key = try await owner.gateway.client().send("POST", try owner.path(), .object(JSONObject(members)))
                 if owner.gateway.json { return sayJSON(key) }
                 Console.say(key.shown("key"))
-                Console.remark("Keep it well: it is shown this once. It opens \(scopes) of \(owner.app ?? "all apps").")
+                let place = try owner.slug().map { "the app \($0)" } ?? "all apps"
+                Console.remark("Keep it well: it is shown this once. It opens \(scopes) of \(place).")
             }
         }
     }
@@ -91,10 +100,32 @@ package struct KeysCommand: AsyncParsableCommand {
 
         func run() async throws {
             try await orComplain(asJSON: owner.gateway.json) {
-                try await owner.gateway.client().send("DELETE", owner.path + "/" + GatewayClient.escaped(id))
+                try await owner.gateway.client().send("DELETE", try owner.path() + "/" + GatewayClient.escaped(id))
                 if owner.gateway.json { return sayJSON(["id": .string(id), "state": "revoked"]) }
                 Console.say("The key \(id) is revoked.")
             }
         }
+    }
+}
+
+/// Whose keys a command means. A key of all apps is never made because somebody forgot to name one.
+package enum KeyOwner {
+    static func slug(given app: AppOptions, isAllApps: Bool) throws(CommandFault) -> String? {
+        try slug(given: app.app, environment: ProcessInfo.processInfo.environment, isAllApps: isAllApps)
+    }
+
+    /// nil: all apps. CARILLON_APP is a habit of the shell's, and gives way to what was said.
+    package static func slug(
+        given app: String?, environment: [String: String], isAllApps: Bool
+    ) throws(CommandFault) -> String? {
+        guard !isAllApps else {
+            guard app == nil else { throw CommandFault(.usage, "say one of --app and --all-apps, not both") }
+            return nil
+        }
+        guard let slug = app ?? environment["CARILLON_APP"], !slug.isEmpty else {
+            throw CommandFault(
+                .usage, "whose keys? Name an app with --app, or in CARILLON_APP; --all-apps means keys of all apps")
+        }
+        return slug
     }
 }

@@ -111,7 +111,8 @@ extension Journeys {
             try await World.within { world in
                 let gateway = try await world.gateway()
                 let cases: [([String], Int32, String)] = [
-                    (["messages", "list"], 65, "unknown_app"), (["keys", "revoke", "99"], 65, "unknown_key"),
+                    (["messages", "list"], 65, "unknown_app"),
+                    (["keys", "revoke", "99", "--all-apps"], 65, "unknown_key"),
                     (["send", "--body", "Noon"], 64, "unusable_input"),
                     (["send", "--file", "/nope", "--all"], 64, "unusable_input"),
                     (["apps", "list", "--ca-file", "/nope"], 64, "unusable_input"),
