@@ -11,10 +11,12 @@ import Reactor
 /// What phones would get of a message, built by the gateway's own rooms, without a gateway.
 struct MessagePreview {
     private let compiled: [CompiledMessage]
+    /// What each does to the badge.
+    private let badges: [BadgeChange]
     private let locales: LocaleTable
     private let app: String
-    /// What a phone's badge would be.
-    private static let badge: Int32 = 1
+    /// Where each phone has its own next number: that of one whose badge is 0.
+    private static let nextBadge: Int32 = 1
     private static let tokenShown = "<token>"
 
     /// - Parameter body: of `POST .../messages`.
@@ -35,6 +37,7 @@ struct MessagePreview {
             }
         }
         self.compiled = compiled
+        badges = request.contents.map(\.badge)
     }
 
     private static func refused(_ problem: Problem) -> CommandFault {
@@ -46,7 +49,8 @@ struct MessagePreview {
         var lines: [String] = []
         for (place, looks) in looks(locale: locale).enumerated() {
             if compiled.count > 1 { lines.append("message \(place + 1) of \(compiled.count)") }
-            for look in looks { lines += look.lines(app: app) + [""] }
+            let badge = badges[place] == .increment ? "+1" : nil
+            for look in looks { lines += look.lines(app: app, badge: badge) + [""] }
         }
         return lines
     }
@@ -62,14 +66,25 @@ struct MessagePreview {
     /// For each message what each kind of phone gets.
     private func looks(locale: String?) -> [[PhoneLook]] {
         let variant = locale.map { locales.variant(for: Array($0.utf8).span) } ?? 0
-        return compiled.map { [iPhone($0, variant), android($0, variant)] }
+        return zip(compiled, badges).map { message, change in
+            let badge = Self.number(change)
+            return [iPhone(message, variant, badge), android(message, variant, badge)]
+        }
     }
 
-    private func iPhone(_ message: CompiledMessage, _ variant: Int) -> PhoneLook {
+    private static func number(_ change: BadgeChange) -> Int32? {
+        switch change {
+        case .none: nil
+        case .increment: nextBadge
+        case .value(let number): number
+        }
+    }
+
+    private func iPhone(_ message: CompiledMessage, _ variant: Int, _ badge: Int32?) -> PhoneLook {
         guard let notification = message.apns else { return PhoneLook(provider: .apns, push: nil) }
         let payload = notification.payloads[variant]
         var bytes = payload.head
-        payload.appendHole(badge: Self.badge, to: &bytes)
+        payload.appendHole(badge: badge, to: &bytes)
         bytes += payload.tail
         return PhoneLook(
             provider: .apns,
@@ -82,12 +97,12 @@ struct MessagePreview {
                 ]))
     }
 
-    private func android(_ message: CompiledMessage, _ variant: Int) -> PhoneLook {
+    private func android(_ message: CompiledMessage, _ variant: Int, _ badge: Int32?) -> PhoneLook {
         guard let push = message.fcm else { return PhoneLook(provider: .fcm, push: nil) }
         let now = Clocks.wallNow()
         let frame = push.frame(variant: variant, expiresAt: now + .seconds(86_400), now: now)
         var bytes = frame.prefix
-        push.appendHole(token: Array(Self.tokenShown.utf8).span, badge: Self.badge, variant: variant, to: &bytes)
+        push.appendHole(token: Array(Self.tokenShown.utf8).span, badge: badge, variant: variant, to: &bytes)
         bytes += frame.suffix
         return PhoneLook(
             provider: .fcm,
@@ -111,7 +126,8 @@ private struct PhoneLook {
         let terms: [JSONMember]
     }
 
-    func lines(app: String) -> [String] {
+    /// - Parameter badge: how it is drawn, where the body's number is only one of many.
+    func lines(app: String, badge: String?) -> [String] {
         let phone = provider == .apns ? "An iPhone" : "An Android phone"
         guard let push else { return ["\(phone) gets nothing of it."] }
         let sizes = "\(push.payloadBytes) of \(push.payloadBytesMax) bytes"
@@ -121,10 +137,10 @@ private struct PhoneLook {
         if provider == .apns {
             let terms = JSONValue.object(JSONObject(push.terms))
             title = "\(phone): push type \(terms.shown("push_type")), priority \(terms.shown("priority")), \(sizes)"
-            picture = value.map { PhonePicture(apns: $0, app: app) }
+            picture = value.map { PhonePicture(apns: $0, app: app, badge: badge) }
         } else {
             title = "\(phone): \(sizes) of notification and data"
-            picture = value.map { PhonePicture(fcm: $0, app: app) }
+            picture = value.map { PhonePicture(fcm: $0, app: app, badge: badge) }
         }
         return [title] + (picture?.lines ?? []) + ["  " + String(decoding: push.body, as: UTF8.self)]
     }

@@ -13,7 +13,9 @@ package struct PhonePicture {
     package init(app: String) { self.app = app }
 
     /// Of a payload as APNs took it.
-    package init(apns payload: JSONValue, app: String) {
+    ///
+    /// - Parameter badge: where it stands for each phone's own next number, which the payload can't say.
+    package init(apns payload: JSONValue, app: String, badge: String? = nil) {
         self.app = app
         let aps = payload.object?["aps"]?.object
         switch aps?["alert"] {
@@ -24,22 +26,22 @@ package struct PhonePicture {
             body = alert["body"]?.string ?? alert["loc-key"]?.string
         default: break
         }
-        if let badge = aps?["badge"]?.integer { remarks.append("badge \(badge)") }
+        if let number = aps?["badge"]?.integer { remarks.append("badge \(badge ?? String(number))") }
         if let sound = aps?["sound"]?.string { remarks.append("sound \(sound)") }
         if aps?["content-available"]?.integer == 1 { remarks.append("wakes the app") }
         let others = (payload.object?.members ?? []).filter { $0.name != "aps" }.map(\.name)
         if !others.isEmpty { remarks.append("data " + others.joined(separator: ", ")) }
     }
 
-    /// Of a request's body as FCM took it, to Android.
-    package init(fcm request: JSONValue, app: String) {
+    /// Of a request's body as FCM took it, to Android. `badge` as above.
+    package init(fcm request: JSONValue, app: String, badge: String? = nil) {
         self.app = app
         let message = request.object?["message"]?.object
         let common = message?["notification"]?.object
         let android = message?["android"]?.object?["notification"]?.object
         title = android?["title"]?.string ?? common?["title"]?.string
         body = android?["body"]?.string ?? common?["body"]?.string
-        if let count = android?["notification_count"]?.integer { remarks.append("badge \(count)") }
+        if let count = android?["notification_count"]?.integer { remarks.append("badge \(badge ?? String(count))") }
         if let sound = android?["sound"]?.string { remarks.append("sound \(sound)") }
         if let channel = android?["channel_id"]?.string { remarks.append("channel \(channel)") }
         let data = (message?["data"]?.object?.members ?? []).map(\.name)

@@ -32,6 +32,8 @@ struct PhonePictureTests {
         )
         let picture = PhonePicture(apns: payload, app: "garden")
         #expect(picture.title == "Noon" && picture.subtitle == "Bell" && picture.body == "Twelve")
+        let counted = PhonePicture(apns: payload, app: "garden", badge: "+1")
+        #expect(counted.lines.last == "  badge +1 · sound default · data id")
         #expect(picture.lines.last == "  badge 3 · sound default · data id")
         #expect(PhonePicture(apns: try json(#"{"aps":{"alert":"Ring"}}"#), app: "a").body == "Ring")
         let silent = PhonePicture(apns: try json(#"{"aps":{"content-available":1}}"#), app: "a")
