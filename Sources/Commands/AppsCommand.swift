@@ -72,14 +72,18 @@ package struct AppsCommand: AsyncParsableCommand {
 }
 
 /// Asks a person; without one, `--yes` has to say it.
-func confirm(_ question: String, _ yes: Bool) throws(CommandFault) {
+///
+/// - Parameter otherwise: what is true after a no.
+func confirm(
+    _ question: String, _ yes: Bool, otherwise: String = "nothing was done"
+) throws(CommandFault) {
     guard !yes else { return }
     guard Console.isInteractive else {
         throw CommandFault(.usage, "\(question) Nobody is here to answer: say --yes")
     }
     Console.ask(question + " [y/N] ")
     guard let answer = readLine(), ["y", "yes"].contains(answer.lowercased()) else {
-        throw CommandFault(.failed, "nothing was done")
+        throw CommandFault(.failed, otherwise)
     }
 }
 

@@ -78,7 +78,9 @@ package struct SendCommand: AsyncParsableCommand {
         let words = AudienceWords(of: message)
         if !yes, testTo != nil || words.isDescribed {
             let count = await client.count(words, devices: try app.path("devices"))
-            try confirm("Send to \(words.sentence(count: count)) of the app \(try app.slug())?", yes)
+            try confirm(
+                "Send to \(words.sentence(count: count)) of the app \(try app.slug())?", yes,
+                otherwise: testTo.map(Self.testedOnly) ?? "nothing was done")
         }
         try await deliver(message, client, key: idempotencyKey ?? UUID().uuidString, waits: !detach) {
             sent.messages.append($0)
@@ -86,10 +88,17 @@ package struct SendCommand: AsyncParsableCommand {
         if !detach { try sent.messages.checkReach() }
     }
 
+    private static func names(_ list: String) -> [Substring] { list.split(separator: ",") }
+
+    private static func testedOnly(_ list: String) -> String {
+        let count = names(list).count
+        return "sent to the " + (count == 1 ? "test installation only" : "\(count) test installations only")
+    }
+
     private func test(
         on list: String, _ message: JSONObject, _ client: GatewayClient, _ sent: inout SentMessages
     ) async throws {
-        let names = list.split(separator: ",").map { JSONValue.string(String($0)) }
+        let names = Self.names(list).map { JSONValue.string(String($0)) }
         guard !names.isEmpty else { throw CommandFault(.usage, "--test-to names nobody") }
         let named = JSONMember("audience", ["installations": .array(names)])
         if !app.gateway.json { Console.remark("First to \(list):") }
