@@ -3,8 +3,13 @@ import JSON
 /// A message's account for people.
 struct AccountText {
     private let message: JSONValue
+    private let app: String
 
-    init(_ message: JSONValue) { self.message = message }
+    /// - Parameter app: whose message it is.
+    init(_ message: JSONValue, app: String) {
+        self.message = message
+        self.app = app
+    }
 
     var lines: [String] {
         var lines = ["message \(message.shown("id"))  \(message.shown("state"))"]
@@ -22,7 +27,7 @@ struct AccountText {
             }
             lines.append("  \(provider.name): " + (counts.isEmpty ? "nothing yet" : counts.joined(separator: ", ")))
         }
-        return lines + WaitText.lines(of: message)
+        return lines + WaitText.lines(of: message, app: app)
     }
 
     private func line(_ word: String, _ count: Int64) -> String {

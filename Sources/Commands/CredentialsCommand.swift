@@ -79,8 +79,13 @@ package struct CredentialsCommand: AsyncParsableCommand {
                 let answer = try await app.gateway.client().send(
                     "POST", try app.path("credentials"), body, idempotencyKey: UUID().uuidString)
                 if app.gateway.json { return sayJSON(answer) }
-                sayTable(answer.object?["items"]?.array ?? [])
-                if !activate { Console.remark("Take it into use: carillon credentials activate ID") }
+                let added = answer.object?["items"]?.array ?? []
+                sayTable(added)
+                guard !activate else { return }
+                for credential in added {
+                    let command = "carillon credentials activate \(credential.shown("id")) --app \(try app.slug())"
+                    Console.remark("Take it into use: " + command)
+                }
             }
         }
 

@@ -60,7 +60,7 @@ package struct MessagesCommand: AsyncParsableCommand {
             try await orComplain(asJSON: one.app.gateway.json) {
                 let message = try await one.app.gateway.client().get(try one.app.path("messages", one.id))
                 if one.app.gateway.json { return sayJSON(message) }
-                AccountText(message).say()
+                AccountText(message, app: try one.app.slug()).say()
             }
         }
     }
@@ -76,8 +76,9 @@ package struct MessagesCommand: AsyncParsableCommand {
         func run() async throws {
             try await orComplain(asJSON: one.app.gateway.json) {
                 let client = try one.app.gateway.client()
-                let message = try await client.watch(try one.app.path("messages", one.id))
-                if one.app.gateway.json { sayJSON(message) } else { AccountText(message).say() }
+                let app = try one.app.slug()
+                let message = try await client.watch(try one.app.path("messages", one.id), app: app)
+                if one.app.gateway.json { sayJSON(message) } else { AccountText(message, app: app).say() }
                 try [message].checkReach()
             }
         }
@@ -150,7 +151,7 @@ extension GatewayClient {
     }
 
     /// The account once the message has ended; shows how far it is until then.
-    func watch(_ path: String) async throws -> JSONValue {
+    func watch(_ path: String, app: String) async throws -> JSONValue {
         var progress = Progress("Sending")
         var told = StandstillWords()
         var turn = 0
@@ -162,7 +163,7 @@ extension GatewayClient {
                 return message
             }
             let ended = message.object?["outcomes"]?.object?.members.reduce(0) { $0 + ($1.value.integer ?? 0) } ?? 0
-            for line in told.lines(message, ended: ended, now: .now) { progress.say(line) }
+            for line in told.lines(message, app: app, ended: ended, now: .now) { progress.say(line) }
             progress.show(ended, of: message.object?["audience"]?.integer, Self.words(ofState: state))
             try await Task.sleep(for: Self.watchPauses[min(turn, Self.watchPauses.count - 1)])
             turn += 1
@@ -178,9 +179,11 @@ struct StandstillWords {
     /// A provider that asks for patience asks for a minute at most, as a rule.
     private static let patience: Duration = .seconds(90)
 
-    mutating func lines(_ message: JSONValue, ended: Int64, now: ContinuousClock.Instant) -> [String] {
+    mutating func lines(
+        _ message: JSONValue, app: String, ended: Int64, now: ContinuousClock.Instant
+    ) -> [String] {
         if ended != lastEnded { (lastEnded, since) = (ended, now) }
-        var lines = WaitText.lines(of: message)
+        var lines = WaitText.lines(of: message, app: app)
         if lines.isEmpty, now - since > Self.patience {
             lines = [
                 "Nothing has moved for a while: a provider may be out of reach, or ask for patience.",

@@ -124,9 +124,9 @@ package struct SendCommand: AsyncParsableCommand {
                 if !app.gateway.json { Console.say(id) }
                 continue
             }
-            let account = try await client.watch(try app.path("messages", id))
+            let account = try await client.watch(try app.path("messages", id), app: try app.slug())
             note(account)
-            if !app.gateway.json { AccountText(account).say() }
+            if !app.gateway.json { AccountText(account, app: try app.slug()).say() }
         }
     }
 }

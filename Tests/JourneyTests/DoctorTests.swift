@@ -74,11 +74,11 @@ extension Journeys {
                 try await eventually("words about what waits") {
                     let shown = try await world.command(["messages", "show", id], gateway).printed
                     return shown.contains("2 pushes wait: no active credential covers apns production")
-                        && shown.contains("-> carillon credentials add --p8")
+                        && shown.contains("-> carillon credentials add --app garden --p8")
                 }
                 let ill = try await world.doctor()
                 #expect(ill.code == 1 && ill.printed.contains("BAD   app garden: pushes wait: no active credential"))
-                #expect(ill.printed.contains("carillon credentials add --p8"))
+                #expect(ill.printed.contains("carillon credentials add --app garden --p8"))
 
                 try await world.activateToken(for: .garden, through: gateway)
                 #expect(try await world.command(["messages", "watch", id], gateway).printed.contains("2  accepted"))

@@ -54,7 +54,7 @@ package struct DemoCommand: AsyncParsableCommand {
         try await story.furnish(folder)
         headline("A broadcast in everybody's language, which raises the badge")
         let account = try await story.broadcast()
-        for line in AccountText(account).lines { narrator.say(line) }
+        for line in AccountText(account, app: DemoStory.app).lines { narrator.say(line) }
         try story.checkAccount(account)
         headline("What two phones received")
         try await story.showPhones()

@@ -12,7 +12,7 @@ struct Narrator {
 
 /// What a demo does, and what it shows of it.
 struct DemoStory: Sendable {
-    private static let app = "garden"
+    static let app = "garden"
     private static let text = (title: "Carillon", body: "Twelve o'clock in the garden")
 
     let narrator: Narrator
@@ -65,7 +65,7 @@ struct DemoStory: Sendable {
         let clock = ContinuousClock()
         let started = clock.now
         let accepted = try await client.send("POST", path("messages"), message, idempotencyKey: UUID().uuidString)
-        let account = try await client.watch(path("messages", accepted.shown("id")))
+        let account = try await client.watch(path("messages", accepted.shown("id")), app: Self.app)
         let took = clock.now - started
         let pushes = try await standIns.requests() - before
         let repeated = pushes - account.count("audience")

@@ -170,7 +170,7 @@ package enum DoctorRules {
         let place =
             "\(wait.provider.name) \(wait.environment.name)" + (wait.topic.isEmpty ? "" : ", topic \(wait.topic)")
         let remedy = WaitText.remedy(
-            provider: wait.provider.name, environment: wait.environment.name, topic: wait.topic,
+            app: wait.app, provider: wait.provider.name, environment: wait.environment.name, topic: wait.topic,
             isRefused: wait.refusal != nil)
         return .bad(
             "app \(wait.app)",
