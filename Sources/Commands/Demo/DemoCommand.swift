@@ -50,7 +50,7 @@ package struct DemoCommand: AsyncParsableCommand {
         narrator.say("stand-ins  APNs \(standIns.production), sandbox \(standIns.sandbox), FCM \(standIns.fcm)")
 
         let story = DemoStory(narrator: narrator, gateway: gateway, standIns: standIns, installations: installations)
-        headline("An app with its credentials, and \(installations) installations")
+        headline("An app with its credentials and installations")
         try await story.furnish(folder)
         headline("A broadcast in everybody's language, which raises the badge")
         let account = try await story.broadcast()
