@@ -55,9 +55,21 @@ package struct CommandFault: Error, CustomStringConvertible {
             self.problem = nil
             return
         }
-        let place = problem["pointer"]?.string.map { " (at \($0))" } ?? ""
-        description = "\(detail)\(place) [\(status) \(code)]"
+        // An empty one is the whole body.
+        let place = problem["pointer"]?.string.map { $0.isEmpty ? "" : " (at \($0))" } ?? ""
+        description = "\(Self.asCommands(detail))\(place) [\(status) \(code)]"
         self.problem = problem
+    }
+
+    /// What the API says to do, in commands.
+    private static func asCommands(_ detail: String) -> String {
+        let commands = [
+            ("PUT registers one.", "carillon devices register registers one."),
+            ("make one: POST .../keys.", "make one: carillon keys create."),
+            ("GET .../keys lists them.", "carillon keys list lists them."),
+            ("The answer to POST .../messages names it.", "carillon messages list lists them."),
+        ]
+        return commands.reduce(detail) { $0.replacing($1.0, with: $1.1) }
     }
 
     /// For scripts: the gateway's problem as it came, or one of the same form.

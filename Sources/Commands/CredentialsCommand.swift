@@ -123,7 +123,7 @@ package struct CredentialsCommand: AsyncParsableCommand {
         private func pushCertificate(_ path: String) throws(CommandFault) -> [JSONMember] {
             var members = common("apns", "certificate") + [JSONMember("environment", .string(environment))]
             if !topic.isEmpty { members.append(JSONMember("topics", .array(topic.map { .string($0) }))) }
-            let bytes = try contents(ofFile: path)
+            let bytes = try filledContents(ofFile: path)
             if bytes.starts(with: Array("-----BEGIN".utf8)) || path.hasSuffix(".pem") {
                 members.append(JSONMember("pem", .string(try text(ofFile: path))))
             } else {
@@ -137,7 +137,7 @@ package struct CredentialsCommand: AsyncParsableCommand {
         }
 
         private func account(_ path: String) throws(CommandFault) -> [JSONMember] {
-            let bytes = try contents(ofFile: path)
+            let bytes = try filledContents(ofFile: path)
             guard let account = try? JSONReader.read(bytes) else {
                 throw CommandFault(.usage, "\(path) is not JSON; download it again from Firebase")
             }

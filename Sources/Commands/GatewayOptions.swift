@@ -102,8 +102,15 @@ func contents(ofFile path: String) throws(CommandFault) -> [UInt8] {
     }
 }
 
-func text(ofFile path: String) throws(CommandFault) -> String {
+/// The same of a file in which something has to be.
+func filledContents(ofFile path: String) throws(CommandFault) -> [UInt8] {
     let bytes = try contents(ofFile: path)
+    guard !bytes.isEmpty else { throw CommandFault(.usage, "\(path == "-" ? "standard input" : path) is empty") }
+    return bytes
+}
+
+func text(ofFile path: String) throws(CommandFault) -> String {
+    let bytes = try filledContents(ofFile: path)
     guard let text = String(validating: bytes, as: UTF8.self) else {
         throw CommandFault(.usage, "\(path) is not UTF-8 text")
     }

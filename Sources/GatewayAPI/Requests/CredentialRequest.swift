@@ -22,7 +22,7 @@ package enum CredentialRequest {
     }
 
     private static func readProvider(_ reader: inout EnvelopeReader) throws(Problem) -> Provider {
-        let names = Provider.allCases.map(\.name)
+        let names = [Provider.apns, .fcm].map(\.name)
         _ = try reader.required("provider", "one of \(names.joined(separator: ", "))")
         return try reader.word("provider", names, Provider.init(name:)) ?? .apns
     }

@@ -68,7 +68,8 @@ package enum RegistrationRequest {
     }
 
     private static func readProvider(_ reader: inout EnvelopeReader) throws(Problem) -> Provider {
-        let names = Provider.allCases.map(\.name)
+        // The others are words of the contract, and refused by name.
+        let names = [Provider.apns, .fcm].map(\.name)
         _ = try reader.required("provider", "one of \(names.joined(separator: ", "))")
         let provider = try reader.word("provider", names, Provider.init(name:))
         guard let provider, provider == .apns || provider == .fcm else {
