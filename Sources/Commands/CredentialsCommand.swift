@@ -159,6 +159,19 @@ package struct CredentialsCommand: AsyncParsableCommand {
             }
             Console.say(sentence)
         }
+
+        /// Asks where pushes would have to wait for another one.
+        func confirmInUse(_ question: String, _ yes: Bool) async throws {
+            guard !yes else { return }
+            let all = try await app.gateway.client().get(try app.path("credentials")).object?["items"]?.array ?? []
+            guard let active = all.first(where: { $0.shown("id") == id && $0.shown("state") == "active" }) else {
+                return
+            }
+            let name = "\(active.shown("provider")) \(active.shown("environment")) \(active.shown("kind"))"
+            try confirm(
+                "The credential \(id) (\(name)) of \(try app.slug()) is in use, and pushes that need it would wait. "
+                    + question, yes)
+        }
     }
 
     struct Activate: AsyncParsableCommand {
@@ -176,12 +189,14 @@ package struct CredentialsCommand: AsyncParsableCommand {
 
     struct Retire: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Takes a credential out of use; activating it again takes it back.",
-            discussion: HelpText.of(examples: ["carillon credentials retire 7 --app garden"]))
+            abstract: "Takes a credential out of use, and asks; activating it again takes it back.",
+            discussion: HelpText.of(examples: ["carillon credentials retire 7 --app garden --yes"]))
         @OptionGroup var one: One
+        @Flag(help: "Does not ask.") var yes = false
 
         func run() async throws {
             try await orComplain(asJSON: one.app.gateway.json) {
+                try await one.confirmInUse("Take it out of use?", yes)
                 try await one.tell("POST", "retire", "The credential \(one.id) is out of use.", state: "retired")
             }
         }
@@ -196,14 +211,7 @@ package struct CredentialsCommand: AsyncParsableCommand {
 
         func run() async throws {
             try await orComplain(asJSON: one.app.gateway.json) {
-                let client = try one.app.gateway.client()
-                let all = try await client.get(try one.app.path("credentials")).object?["items"]?.array ?? []
-                if let active = all.first(where: { $0.shown("id") == one.id && $0.shown("state") == "active" }) {
-                    let name = "\(active.shown("provider")) \(active.shown("environment")) \(active.shown("kind"))"
-                    try confirm(
-                        "The credential \(one.id) (\(name)) of \(try one.app.slug()) is in use, and pushes that need it "
-                            + "would wait. Delete it for good?", yes)
-                }
+                try await one.confirmInUse("Delete it for good?", yes)
                 try await one.tell("DELETE", nil, "The credential \(one.id) is gone.", state: "deleted")
             }
         }

@@ -44,7 +44,7 @@ extension Journeys {
                 .list("messages", "list"), Line("messages", "show", "ID"), Line("messages", "watch", "ID"),
                 .list("messages", "failures", "ID"), Line("messages", "push", "ID", live),
                 Line("devices", "remove", "tablet"), Line("devices", "erase-user", "frida", "--yes"),
-                Line("credentials", "retire", "1"), Line("credentials", "delete", "1"),
+                Line("credentials", "retire", "1", "--yes"), Line("credentials", "delete", "1"),
                 Line("apps", "delete", "garden", "--yes"),
                 Line("demo", "--installations", "100", "--once", "--port", "0", "--folder", folder + "/demo"),
                 Line("bench", "latency", "--pushes", "10", "--folder", folder + "/bench"),
