@@ -2,8 +2,10 @@ import Commands
 import Delivery
 import GatewayAPI
 import Logging
+import NIOCore
 import Postgres
 import PushModel
+import Reactor
 import ServiceLifecycle
 import Store
 
@@ -48,6 +50,8 @@ struct APIService: NamedService {
             }
         } catch is CancellationError {
             return
+        } catch let failure as IOError {
+            throw DoorTrial.fault(listen, SystemErrno(failure.errnoCode))
         } catch {
             throw StartFault("CARILLON_LISTEN: \(listen) can't be listened on: \(error)")
         }

@@ -56,6 +56,7 @@ package struct GatewayProgram: Sendable {
         let trust = try trust(authorities)
         let tokens = try tokenEndpoint(authorities)
         let identity = try DoorFiles(settings)?.read()
+        try DoorTrial.check(settings.listen)
         let ground = try await Ground.open(settings, log: log)
         let outcome: Result<Void, any Error>
         do { outcome = .success(try await serve(on: ground, trust: trust, tokens: tokens, identity: identity)) } catch {
