@@ -73,9 +73,10 @@ struct DrainsAtOnce: NamedService {
 struct DatabaseKeeping: NamedService {
     let description = "database"
     let ground: Ground
+    let log: Logger
 
     func run() async throws {
-        await cancelWhenGracefulShutdown { await ground.keepDatabaseRunning() }
+        await cancelWhenGracefulShutdown { await ground.keepDatabaseRunning(log) }
     }
 }
 

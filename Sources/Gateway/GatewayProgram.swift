@@ -104,7 +104,8 @@ package struct GatewayProgram: Sendable {
         // Ended from the last to the first: delivery begins to drain, no new request, no news, delivery has drained.
         var group = ServiceGroupConfiguration(
             services: [
-                .init(service: DatabaseKeeping(ground: ground)), .init(service: DrainingDelivery(delivery: delivery)),
+                .init(service: DatabaseKeeping(ground: ground, log: log)),
+                .init(service: DrainingDelivery(delivery: delivery)),
                 .init(service: news), .init(service: api), .init(service: DrainsAtOnce(delivery: delivery)),
             ], gracefulShutdownSignals: [.sigterm, .sigint], logger: log)
         group.maximumGracefulShutdownDuration = settings.limits.requestDeadline + Self.drainSlack

@@ -92,9 +92,17 @@ struct Ground: Sendable {
     }
 
     /// Starts the private PostgreSQL again if it dies while we run. Returns when cancelled.
-    func keepDatabaseRunning() async {
+    func keepDatabaseRunning(_ log: Logger) async {
         if let privateServer {
-            await privateServer.keepRunning()
+            await privateServer.keepRunning { news in
+                switch news {
+                case .ended: log.warning("The private PostgreSQL has ended, and is started again")
+                case .didNotStart(let fault):
+                    log.error(
+                        "The private PostgreSQL does not start; it is tried again", metadata: ["fault": "\(fault)"])
+                case .runsAgain: log.notice("The private PostgreSQL runs again")
+                }
+            }
         } else {
             // Somebody else's to keep.
             while !Task.isCancelled { try? await Task.sleep(for: .seconds(3_600)) }

@@ -59,12 +59,29 @@ package actor PrivateServer {
         withExtendedLifetime(use) {}
     }
 
+    /// What happened to a server that is kept running.
+    package enum News: Sendable, Equatable {
+        case ended
+        /// Told once for each end; it is tried again and again.
+        case didNotStart(PrivateServerError)
+        case runsAgain
+    }
+
     /// Starts the server again whenever it has died (killed for its memory, say). Returns when stopped or cancelled.
-    package func keepRunning() async {
+    package func keepRunning(telling tell: @Sendable (News) -> Void = { _ in }) async {
+        var last = News.runsAgain
         while let running, !Task.isCancelled {
             if !running.isAlive {
-                // What keeps it from starting may pass (a full disk): the next look tries again.
-                _ = try? await start()
+                if last == .runsAgain { tell(.ended) }
+                do {
+                    _ = try await start()
+                    last = .runsAgain
+                    tell(last)
+                } catch {
+                    // What keeps it from starting may pass (a full disk): the next look tries again.
+                    if last == .runsAgain { tell(.didNotStart(error)) }
+                    last = .didNotStart(error)
+                }
             }
             try? await Task.sleep(for: PrivateServer.lookInterval)
         }
