@@ -60,6 +60,8 @@ package actor LaneKeeper {
     /// Routes whose topic the provider refused, or that need one and name none: until when nothing is leased for them.
     /// Another credential ends it.
     private var pausedRoutes: [RouteLine: (key: LaneKey, until: MonotonicInstant)] = [:]
+    /// Lanes whose provider can't be reached, so that each outage is said once.
+    private var unreachable: Set<LaneKey> = []
     /// Looked up from any thread; changed on this actor only.
     private let open = Mutex<[LaneKey: OpenLane]>([:])
     /// Lanes that run to their last answers, by a number of their own.
@@ -101,6 +103,7 @@ package actor LaneKeeper {
         for credential in await credentials.inactive(among: known.map(\.credential)) {
             let key = LaneKey(credential)
             guard let lane = open.withLock({ $0.removeValue(forKey: key) }) else { continue }
+            unreachable.remove(key)
             close(lane.lane)
             // Until its routes are resolved anew, nothing is leased for it in vain.
             await laneChanged?(key, false)
@@ -257,9 +260,14 @@ package actor LaneKeeper {
     }
 
     func note(_ key: LaneKey, canSend: Bool, _ event: LaneEvent) async {
-        log.info(
-            canSend ? "A lane can send" : "A lane can't send",
-            metadata: told(of: key, ["event": "\(event)"]))
+        if canSend {
+            unreachable.remove(key)
+            say(.notice, LaneEvent.recovered.sentence, key, event)
+        } else if !event.isOutage {
+            say(.info, "A lane can't send: its credential is refused", key, event)
+        } else if unreachable.insert(key).inserted {
+            say(.warning, "A lane can't send: its provider can't be reached", key, event)
+        }
         // Words may overtake each other on their way here; the lane knows.
         await laneChanged?(key, self.canSend(key) ?? canSend)
     }
@@ -269,7 +277,13 @@ package actor LaneKeeper {
             await shut(key, reason)
             return
         }
-        log.notice("Lane", metadata: told(of: key, ["event": "\(event)"]))
+        say(.notice, event.sentence, key, event)
+    }
+
+    private func say(_ level: Logger.Level, _ sentence: String, _ key: LaneKey, _ event: LaneEvent) {
+        let words = event.words
+        log.log(
+            level: level, "\(sentence)", metadata: told(of: key, words.isEmpty ? [:] : ["event": "\(words)"]))
     }
 }
 

@@ -39,6 +39,24 @@ extension StoreConflict {
     }
 }
 
+extension StoreFault: CustomStringConvertible {
+    /// For the log.
+    package var description: String {
+        switch self {
+        case .unavailable: "the database can't be reached"
+        case .contended: "the database did not answer in time, or others held what was needed"
+        case .commitUnknown: "the connection broke before the database said whether it is written"
+        case .conflict(.slugTaken): "the slug is taken"
+        case .conflict(.keyNameTaken): "the key's name is taken"
+        case .conflict(.other(let constraint)): "what is stored forbids it (\(constraint))"
+        case .invalid(let constraint): "the database refuses the values (\(constraint))"
+        case .unknownApp: "the app is gone"
+        case .damaged(let place): "what is stored makes no sense: \(place)"
+        case .cancelled: "ended before it was carried out"
+        }
+    }
+}
+
 extension StoreFault {
     /// The constraint that bounds an app's routes, as `.invalid` names it: the app has too many topics.
     package static let routesPerApp = "routes_per_app"

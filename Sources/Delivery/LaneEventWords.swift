@@ -1,0 +1,54 @@
+import PushModel
+import Transport
+
+// What a lane tells, as the log has it: the same sentence for the same event, and what is told with it.
+
+extension LaneEvent {
+    package var sentence: String {
+        switch self {
+        case .connected: "A lane has connected to its provider"
+        case .dialFailed: "A lane could not connect to its provider"
+        case .tlsRefused: "A lane and its provider could not agree on TLS"
+        case .goAway: "The provider ends a connection"
+        case .credentialRefused: "The provider refuses a lane's credential"
+        case .connectionLost: "A connection to the provider was lost"
+        case .recovered: "A lane can send again"
+        }
+    }
+
+    /// Empty where the sentence says it all.
+    package var words: String {
+        switch self {
+        case .connected, .recovered: ""
+        case .dialFailed(let fault, let detail), .connectionLost(let fault, let detail):
+            detail.isEmpty ? fault.words : "\(fault.words): \(detail)"
+        case .tlsRefused(let detail): detail
+        case .goAway(let reason): reason ?? ""
+        case .credentialRefused(let reason): reason
+        }
+    }
+
+    /// Whether somebody should look if it lasts. A refused credential is told as an error of its own.
+    package var isOutage: Bool {
+        switch self {
+        case .dialFailed, .tlsRefused, .goAway, .connectionLost: true
+        case .connected, .credentialRefused, .recovered: false
+        }
+    }
+}
+
+extension TransportFault {
+    package var words: String {
+        switch self {
+        case .unreachable: "the provider can't be reached"
+        case .tlsRefused: "TLS was refused"
+        case .refusedStream: "the provider refused the stream"
+        case .goAway: "the provider said goodbye"
+        case .streamReset(let code): "the provider reset the stream with code \(code)"
+        case .connectionLost: "the connection broke"
+        case .deadlinePassed: "no answer came in time"
+        case .protocolViolation: "the provider broke the rules of HTTP/2"
+        case .withdrawn: "taken back"
+        }
+    }
+}
