@@ -9,7 +9,10 @@ extension ErrorPage {
                 remedy: "repeat the request after `Retry-After`."),
             Explanation(
                 .databaseBusy,
-                cause: "a lock or a deadline was hit. Nothing was changed.",
+                cause: """
+                    PostgreSQL did not answer in time (it has too much to do, or stands still), or a lock was held for \
+                    too long. Nothing was changed.
+                    """,
                 remedy: "repeat the request after `Retry-After`."),
             Explanation(
                 .outcomeUnknown,

@@ -135,7 +135,9 @@ extension Problem {
                 retryAfterSeconds: RetryHint.databaseUnavailable, cause: "unavailable")
         case .contended:
             self.init(
-                .databaseBusy, "The database is busy with other requests; nothing was changed. Try again.",
+                .databaseBusy,
+                "The database did not answer in time, or another request held what was needed; nothing was changed."
+                    + " Try again.",
                 retryAfterSeconds: RetryHint.databaseBusy, cause: "contended")
         case .cancelled:
             self.init(
