@@ -119,7 +119,8 @@ struct ServedKeyTests {
             #expect(item["id"]?.string == id && item["name"]?.string == "backend" && item["app"]?.string == "tower")
             #expect(item["hint"]?.string == String(key.suffix(4)))
             #expect(item["scopes"]?.array?.compactMap(\.string) == ["devices", "feedback"])
-            #expect(item["last_used_at"]?.string != nil, "its use is noted")
+            let lastUse = try #require(item["last_used_at"]?.string, "its use is noted")
+            #expect(try lastUse >= #require(item["created_at"]?.string), "never before it was made")
             try await world.refuse(
                 .keyNameTaken, "POST", app + "/keys", #"{"name": "backend", "scopes": ["devices"]}"#, pointer: "/name")
             try await world.refuse(.unknownKey, "DELETE", "/v1/keys/" + id)

@@ -2,10 +2,11 @@ import Postgres
 
 /// API keys. They are few: an app's are bounded by `KeyStore.keysMax`.
 enum KeySQL {
-    // In the order of `APIKeyRecord.init(reading:row:)`.
+    // In the order of `APIKeyRecord.init(reading:row:)`. The last use is noted to the minute, which may have begun before
+    // the key was made.
     private static let columns = """
-        k.id, (SELECT slug FROM apps WHERE id = k.app_id), k.name, k.scopes, k.hint, k.created_at, k.expires_at, k.last_used_at,
-        k.app_id
+        k.id, (SELECT slug FROM apps WHERE id = k.app_id), k.name, k.scopes, k.hint, k.created_at, k.expires_at,
+        CASE WHEN k.last_used_at IS NOT NULL THEN greatest(k.last_used_at, k.created_at) END, k.app_id
         """
 
     /// $1 app (null: of all), $2 name, $3 scopes, $4 SHA-256, $5 hint, $6 expiry, $7 how many there may be, $8 the key that
