@@ -151,7 +151,7 @@ struct Readings: Sendable {
     private static let ping = Statement("readiness", "SELECT 1")
     private static let pingDeadline: Duration = .seconds(2)
 
-    @Sendable func readiness() async -> Readiness {
+    @Sendable func readiness() async -> GatewayAPI.Readiness {
         do {
             _ = try await pool.read(Query(Self.ping), deadline: Self.pingDeadline)
             return .ready
