@@ -96,16 +96,6 @@ struct DrainingDelivery: NamedService {
     }
 }
 
-/// The private PostgreSQL, started again whenever it dies.
-struct GuardedServer: NamedService {
-    let description = "private PostgreSQL"
-    let server: PrivateServer
-
-    func run() async throws {
-        await cancelWhenGracefulShutdown { await server.keepRunning() }
-    }
-}
-
 /// Hears what other processes announce, and passes it on.
 struct NewsService: NamedService {
     let description = "news of other processes"
