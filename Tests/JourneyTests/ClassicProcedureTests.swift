@@ -25,6 +25,45 @@ extension Journeys {
                 try await backend.gateway.stopGently()
             }
         }
+
+        /// A record waits ten seconds at most for one that can't leave; then several are due at once.
+        @Test("keeps each list's order where all of it waited for a credential")
+        func orderAfterAWait() async throws {
+            try await World.within { world in
+                let gateway = try await world.gateway()
+                let devices = [Device](.live, 8)
+                let apps = devices.indices.map { App(slug: "app-\($0)", keyID: "WAITING00\($0)") }
+                let texts = (1...7).map { "\($0)" }
+                let records = texts.map { #"{"aps": {"alert": "\#($0)"}}"# }.joined(separator: ", ")
+                var messages: [[String]] = []
+                for (app, device) in zip(apps, devices) {
+                    try await gateway.api.expect(201, "POST", "/v1/apps", #"{"slug": "\#(app)", "name": "An app"}"#)
+                    try await gateway.register([device], of: app)
+                    messages.append(
+                        try await gateway.send(app, #"{"audience": {"all": true}, "apns": [\#(records)]}"#))
+                }
+                try await eventually("all records to be due, as if they had waited for so long") {
+                    let known = try await world.database { pool in
+                        try await pool.number(
+                            """
+                            WITH moved AS (UPDATE parcels SET due_at = due_at - interval '11 seconds' RETURNING id)
+                            SELECT count(*) FROM moved
+                            """)
+                    }
+                    return known == apps.count * texts.count
+                }
+                for app in apps { try await world.activateToken(for: app, through: gateway) }
+                for (place, app) in apps.enumerated() {
+                    for message in messages[place] {
+                        #expect(try await gateway.finished(message, of: app).endings == ["accepted": 1])
+                    }
+                    let pushes = await world.production.simulator.received(devices[place].deviceToken)
+                    let told = pushes.map { String(decoding: $0.body, as: UTF8.self) }
+                    #expect(told == texts.map { #"{"aps":{"alert":"\#($0)"}}"# }, "\(app)")
+                }
+                try await gateway.stopGently()
+            }
+        }
     }
 }
 
