@@ -49,6 +49,13 @@ package struct CommandFault: Error, CustomStringConvertible {
             case 429, 500...: .tryAgain
             default: .refused
             }
+        guard !(300..<400).contains(status) else {
+            description =
+                "what answers there sends on to another address (\(status)), which is not followed, since the request holds "
+                + "a key: name the gateway's own address with --url"
+            problem = nil
+            return
+        }
         let problem = (try? JSONReader.read(body))?.object
         guard let problem, let code = problem["code"]?.string, let detail = problem["detail"]?.string else {
             description = "the gateway answered \(status), and nothing that explains it"

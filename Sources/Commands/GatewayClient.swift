@@ -16,6 +16,8 @@ package struct GatewayClient: Sendable {
         var configuration = HTTPClient.Configuration.singletonConfiguration
         configuration.connectionPool.retryConnectionEstablishment = false
         configuration.timeout.connect = .seconds(10)
+        // Credentials go in by this client: they go where they were meant to go, and nowhere else.
+        configuration.redirectConfiguration = .disallow
         return HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
     }()
     /// nil: the system's authorities are enough.

@@ -22,7 +22,7 @@ package struct ItemList {
 extension GatewayClient {
     private static let itemsAtOnce = 500
     /// More is no registry's list any more, but a gateway that invents cursors.
-    private static let pagesMax = 1_000_000
+    private static let pagesMax = 10_000
 
     /// The items of a paged list: all there are, or so many from the cursor on.
     package func list(

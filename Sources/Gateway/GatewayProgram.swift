@@ -120,6 +120,8 @@ package struct GatewayProgram: Sendable {
             accepted: { delivery.messageAccepted() })
         var limits = GatewayLimits()
         limits.bodyBytesMax = settings.limits.bodyBytes
+        // So that one large body leaves room for others.
+        limits.bodiesInFlightBytesMax = max(limits.bodiesInFlightBytesMax, 4 * limits.bodyBytesMax)
         return GatewayServices(
             registry: RegistryKeeper(stores: stores, committer: GroupCommitter(registry: stores.registry)),
             messages: desk, credentials: keeper, keys: stores.keys,

@@ -113,6 +113,9 @@ extension BadInput {
         BadInput("a body that breaks off", raw: post("Content-Length: 9\r\n", "{}"), .malformedRequest, says: "ended"),
         BadInput("more announced than is taken", raw: post("Content-Length: 9999999999\r\n", "{}"), .bodyTooLarge),
         BadInput(
+            "more announced than a number here holds", raw: post("Content-Length: 9223372036854775808\r\n", "{}"),
+            .bodyTooLarge),
+        BadInput(
             "more than is taken", raw: post("Content-Length: 1048577\r\n", String(repeating: " ", count: 1_048_577)),
             .bodyTooLarge, says: "1048576"),
         BadInput(

@@ -99,7 +99,8 @@ final class ImportShare: Sendable {
 enum BodyReader {
     /// The declared length, which the HTTP parser holds the client to; nil where it comes in chunks.
     static func declaredBytes(_ request: Request) -> Int? {
-        if let length = request.headers[.contentLength] { return Int(length) }
+        // The parser lets digits through alone: what is no number here is too large for one.
+        if let length = request.headers[.contentLength] { return Int(length) ?? .max }
         return request.headers.contains(.transferEncoding) ? nil : 0
     }
 
