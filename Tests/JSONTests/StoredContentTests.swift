@@ -26,7 +26,7 @@ struct StoredContentTests {
                 notification: NotificationText(title: "Carillon", body: "Twelve o'clock"),
                 localizations: [
                     Localization(locale: "fr", text: NotificationText(body: "Midi")),
-                    Localization(locale: "de-AT", text: NotificationText(title: "Glockenspiel", body: "")),
+                    Localization(locale: "de-AT", text: NotificationText(title: "Turmuhr", body: "")),
                 ]),
             MessageContent(fcm: JSONText(["android": ["notification": ["channel_id": "news"]]])),
             MessageContent(sound: "default", options: MessageOptions(isDryRun: true)),

@@ -1,11 +1,11 @@
 import HTTPTypes
 
 /// What the contract of the product has and this version does not serve: whoever asks is told so, and what to do
-/// meanwhile, rather than that there is nothing. A route leaves this list when it comes.
+/// meanwhile, rather than that there is nothing. A route leaves this list when it comes. Only paths of which nothing is
+/// served: elsewhere the contract's reader expects to be told which methods there are.
 package enum PlannedRoute: CaseIterable, Sendable {
     case metrics
     case followMessage
-    case paceMessage
     case pauseMessage
     case resumeMessage
     case cancelMessage
@@ -19,7 +19,6 @@ package enum PlannedRoute: CaseIterable, Sendable {
     package var method: HTTPRequest.Method {
         switch self {
         case .metrics, .followMessage, .listWebhooks, .audit: .get
-        case .paceMessage: .patch
         case .pauseMessage, .resumeMessage, .cancelMessage, .verifyCredential, .rollBackCredential, .createWebhook:
             .post
         case .deleteWebhook: .delete
@@ -30,7 +29,6 @@ package enum PlannedRoute: CaseIterable, Sendable {
         switch self {
         case .metrics: "/metrics"
         case .followMessage: "/v1/apps/{app}/messages/{message}/events"
-        case .paceMessage: "/v1/apps/{app}/messages/{message}"
         case .pauseMessage: "/v1/apps/{app}/messages/{message}/pause"
         case .resumeMessage: "/v1/apps/{app}/messages/{message}/resume"
         case .cancelMessage: "/v1/apps/{app}/messages/{message}/cancel"
@@ -49,7 +47,7 @@ package enum PlannedRoute: CaseIterable, Sendable {
         case .metrics:
             "/readyz tells whether requests are carried out, GET .../messages/{id} what became of a message."
         case .followMessage: "Ask GET .../messages/{id} from time to time, as carillon messages watch does."
-        case .paceMessage, .pauseMessage, .resumeMessage, .cancelMessage:
+        case .pauseMessage, .resumeMessage, .cancelMessage:
             "A message that was accepted goes on to its end. Give options.ttl_seconds to what is soon out of date, and "
                 + "try large ones on a few installations first."
         case .verifyCredential:
