@@ -174,7 +174,11 @@ let package = Package(
             ["APNs", "DeliveryRules", "Encodings", "FCM", "Postgres", "PushModel", "Reactor", "Store"]),
         suite(
             "DeliveryTests",
-            ["APNs", "Delivery", "DeliveryRules", "Encodings", "HTTP2", "JSON", "PushModel", "Transport"]),
+            [
+                "APNs", "Delivery", "DeliveryRules", "Encodings", "HTTP2", "JSON", "PushModel", "Reactor", "TLS",
+                "Transport",
+                .product(name: "Logging", package: "swift-log"),
+            ]),
         suite(
             "CredentialKeepingTests",
             [

@@ -12,7 +12,7 @@ extension DeliveryEngine {
         parcelsOut[name]?.answersOutstanding = positions.count
         guard let message = out.message.compiled else { return refuse(name, positions, Self.unreadable) }
         Task {
-            guard let target = await lanes.target(of: out.line) else {
+            guard let target = await lanes.target(of: out.line, on: lane) else {
                 return handBack(name, positions)
             }
             guard let encoder = ParcelEncoder(out.parcel, message, target) else {

@@ -57,9 +57,7 @@ package actor LaneKeeper {
     /// Routes that nothing can be sent for at present, so that it is said once.
     private var waitingRoutes: Set<RouteLine> = []
     private static let waitingRoutesMax = 16_384
-    /// Routes whose topic the provider refused, or that need one and name none: until when nothing is leased for them.
-    /// Another credential ends it.
-    private var pausedRoutes: [RouteLine: (key: LaneKey, until: MonotonicInstant)] = [:]
+    private let pauses = RoutePauses()
     /// Lanes whose provider can't be reached, so that each outage is said once.
     private var unreachable: Set<LaneKey> = []
     /// Looked up from any thread; changed on this actor only.
@@ -120,7 +118,7 @@ package actor LaneKeeper {
         }
     }
 
-    func lane(for route: ReadyRoute) async -> LaneKey? {
+    package func lane(for route: ReadyRoute) async -> LaneKey? {
         let credential: LaneCredential
         switch await credentials.credential(for: route) {
         case .ready(let found): credential = found
@@ -131,13 +129,13 @@ package actor LaneKeeper {
         }
         waitingRoutes.remove(route.line)
         let key = LaneKey(credential.id)
-        if let pause = pausedRoutes[route.line] {
-            guard pause.key != key || pause.until <= Clocks.monotonicNow() else { return nil }
-            pausedRoutes[route.line] = nil
-        }
+        guard !isPaused(route.line, on: key) else { return nil }
         guard let target = credential.reach.target(topic: route.topic) else {
-            pause(
-                route.line, key, of: credential.app, "the registrations name no topic, and the credential has several")
+            if pauses.begin(route.line, with: key, for: credentialBlock) {
+                sayPaused(
+                    route.line, key, of: credential.app,
+                    "the registrations name no topic, and the credential has several")
+            }
             return nil
         }
         targets[route.line] = target
@@ -149,8 +147,14 @@ package actor LaneKeeper {
         return key
     }
 
-    /// Where a route's pushes go, as it was last resolved; nil: never yet.
-    func target(of line: RouteLine) -> PushTarget? { targets[line] }
+    /// Where a route's pushes go, as it was last resolved; nil: never yet, or nothing is sent there by this lane for a
+    /// while.
+    package func target(of line: RouteLine, on key: LaneKey) -> PushTarget? {
+        isPaused(line, on: key) ? nil : targets[line]
+    }
+
+    /// Whether the provider refuses the line's topic to this lane's credential, for now.
+    package nonisolated func isPaused(_ line: RouteLine, on key: LaneKey) -> Bool { pauses.holds(line, with: key) }
 
     nonisolated func submit(_ batch: PushBatch, _ name: LeaseName, on key: LaneKey, sink: any AnswerSink) {
         guard let lane = opened(key)?.lane else {
@@ -170,11 +174,13 @@ package actor LaneKeeper {
         opened(key)?.lane.withdraw(name.ticket)
     }
 
-    nonisolated func heed(_ consequence: LaneConsequence, on key: LaneKey, _ line: RouteLine) {
+    package nonisolated func heed(_ consequence: LaneConsequence, on key: LaneKey, _ line: RouteLine) {
+        // Not later: the settle that follows makes a parcel of what was refused, which could be leased and sent before.
+        if case .topicRefused = consequence, !pauses.begin(line, with: key, for: credentialBlock) { return }
         Task { await act(on: consequence, key, line) }
     }
 
-    func drain() async {
+    package func drain() async {
         let keys = open.withLock { $0.keys.sorted() }
         for key in keys { await opened(key)?.lane.drain() }
         for lane in closing.values { await lane.value }
@@ -207,8 +213,7 @@ package actor LaneKeeper {
             // The lane knows whether that is news, hands back what it has not sent, and says so like of a GOAWAY.
             opened(key)?.lane.refuseCredential(reason: reason, heardOn: connection)
         case .topicRefused:
-            guard pausedRoutes[line] == nil else { return }
-            pause(line, key, "the provider refuses its topic with this credential")
+            sayPaused(line, key, "the provider refuses its topic with this credential")
             await routesChanged?()
         case .alarm(let alarm):
             log.error(
@@ -240,8 +245,7 @@ package actor LaneKeeper {
             ])
     }
 
-    private func pause(_ line: RouteLine, _ key: LaneKey, of app: String? = nil, _ reason: String) {
-        pausedRoutes[line] = (key, Clocks.monotonicNow() + credentialBlock)
+    private func sayPaused(_ line: RouteLine, _ key: LaneKey, of app: String? = nil, _ reason: String) {
         log.error(
             "A route's pushes wait",
             metadata: told(

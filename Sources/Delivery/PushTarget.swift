@@ -2,13 +2,13 @@ import FCM
 import PushModel
 
 /// Where a route's pushes go, in its provider's terms: what the credential and the route say together.
-enum PushTarget: Sendable, Equatable {
+package enum PushTarget: Sendable, Equatable {
     /// The app's bundle id.
     case apns(topic: String)
     /// The value of `:path`, with the project in it.
     case fcm(path: [UInt8])
 
-    var provider: Provider {
+    package var provider: Provider {
         switch self {
         case .apns: .apns
         case .fcm: .fcm
