@@ -38,7 +38,10 @@ final class Program: Sendable {
         ?? "CARILLON_PREVIOUS_PROGRAM names no program of the previous release; scripts/test builds it"
 
     /// - Parameter settings: names without the prefix `CARILLON_`.
-    init(_ arguments: [String], of release: Release = .this, settings: [String: String], logs: URL) throws {
+    init(
+        _ arguments: [String], of release: Release = .this, in network: NetworkNamespace? = nil,
+        settings: [String: String], logs: URL
+    ) throws {
         let name = "carillon-\(UUID().uuidString.prefix(8))"
         errorLog = logs.appending(path: name + ".log")
         output = logs.appending(path: name + ".out")
@@ -48,6 +51,7 @@ final class Program: Sendable {
         let process = Process()
         process.executableURL = release == .this ? Self.executable : Self.previousExecutable
         process.arguments = arguments
+        if let network { try network.enter(process) }
         var environment = Self.inherited
         for (name, value) in settings { environment["CARILLON_" + name] = value }
         process.environment = environment

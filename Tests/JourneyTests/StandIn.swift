@@ -15,6 +15,10 @@ struct StandIn: Sendable {
         var streamLimit: UInt32 = 1_000
         /// By SHA-256.
         var revokedCertificates: [[UInt8]] = []
+        /// Where it is reached from another network: an address of this machine. nil: at localhost alone.
+        var address: String?
+        /// It is found where it was after it has stopped and started again.
+        var keepsItsPort = false
     }
 
     init(
@@ -22,14 +26,29 @@ struct StandIn: Sendable {
         environment: APNsSimulatorSettings.Environment = .production
     ) async throws {
         let identity = try authority.issue(
-            CertificateSubject(commonName: "localhost"), names: ["localhost", "127.0.0.1"],
+            CertificateSubject(commonName: "localhost"),
+            names: ["localhost", "127.0.0.1"] + (traits.address.map { [$0] } ?? []),
             validity: .days(2, from: Clocks.wallNow()))
         var settings = APNsSimulatorSettings(identity: identity)
+        if traits.address != nil { settings.reach = .everyone }
+        if traits.keepsItsPort { settings.port = try Self.freePort() }
         settings.environment = environment
         settings.streamLimit = traits.streamLimit
         settings.revokedCertificates = traits.revokedCertificates
         simulator = try APNsSimulator(settings)
-        url = "https://localhost:\(try await simulator.start())"
+        url = "https://\(traits.address ?? "localhost"):\(try await simulator.start())"
+    }
+
+    private static func freePort() throws -> UInt16 {
+        let socket = try ListeningSocket(binding: SocketAddress(loopbackPort: 0))
+        defer { socket.close() }
+        return socket.localPort
+    }
+
+    /// As a provider's machine does that loses its power: no goodbye, and nobody at the door.
+    func die() async {
+        await simulator.dropConnections()
+        await simulator.stop()
     }
 
     func receipts(of devices: [Device], raisedBy increment: Int = 1) async throws -> Receipts {

@@ -144,8 +144,14 @@ final class World: Sendable {
     }
 
     /// Starts a gateway, and waits until it says that it is ready.
-    func gateway(_ release: Program.Release = .this) async throws -> Gateway {
-        let program = try start(release)
+    ///
+    /// - Parameter network: where it lives; nil: in this machine's own.
+    func gateway(_ release: Program.Release = .this, in network: NetworkNamespace? = nil) async throws -> Gateway {
+        let program =
+            try network.map { network in
+                let settings = settings.merging(["LISTEN": network.inside + ":0"]) { _, new in new }
+                return try Program(["serve"], of: release, in: network, settings: settings, logs: folder)
+            } ?? start(release)
         let line = try await program.line(beginningWith: "carillon is ready on ")
         let address = try #require(line.split(separator: " ").last.flatMap { URL(string: String($0)) })
         return Gateway(program: program, api: GatewayAPI(base: address, key: adminKey))
