@@ -57,26 +57,15 @@ package struct CommandFault: Error, CustomStringConvertible {
             return
         }
         let problem = (try? JSONReader.read(body))?.object
-        guard let problem, let code = problem["code"]?.string, let detail = problem["detail"]?.string else {
+        guard let problem, let code = problem["code"]?.string, let detail = ProblemText.sentence(of: problem) else {
             description = "the gateway answered \(status), and nothing that explains it"
             self.problem = nil
             return
         }
         // An empty one is the whole body.
         let place = problem["pointer"]?.string.map { $0.isEmpty ? "" : " (at \($0))" } ?? ""
-        description = "\(Self.asCommands(detail))\(place) [\(status) \(code)]"
+        description = "\(detail)\(place) [\(status) \(code)]"
         self.problem = problem
-    }
-
-    /// What the API says to do, in commands.
-    private static func asCommands(_ detail: String) -> String {
-        let commands = [
-            ("PUT registers one.", "carillon devices register registers one."),
-            ("make one: POST .../keys.", "make one: carillon keys create."),
-            ("GET .../keys lists them.", "carillon keys list lists them."),
-            ("The answer to POST .../messages names it.", "carillon messages list lists them."),
-        ]
-        return commands.reduce(detail) { $0.replacing($1.0, with: $1.1) }
     }
 
     /// For scripts: the gateway's problem as it came, or one of the same form.

@@ -212,14 +212,15 @@ private struct ImportOutcome {
         refused += 1
         guard !isJSON, refused <= Self.refusalsShown else { return }
         progress.end()
-        Console.say("line \(refusal.shown("line")): \(refusal.shown("detail")) [\(refusal.shown("code"))]")
+        let detail = refusal.object.flatMap(ProblemText.sentence).map(TerminalText.clean) ?? "-"
+        Console.say("line \(refusal.shown("line")): \(detail) [\(refusal.shown("code"))]")
         if refused == Self.refusalsShown { Console.remark("Further refusals are only counted (--json has them all).") }
     }
 
     func conclude() throws(CommandFault) {
         progress.end()
         guard last.object?["done"]?.bool == true else {
-            let why = last.object?["detail"]?.string.map { ": \($0)" } ?? ""
+            let why = last.object.flatMap(ProblemText.sentence).map { ": \($0)" } ?? ""
             throw CommandFault(
                 .tryAgain,
                 "the import ended behind line \(last.count("resume_after"))\(why). Send the file again; what is there "

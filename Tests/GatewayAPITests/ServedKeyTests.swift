@@ -67,6 +67,26 @@ struct ServedKeyTests {
         }
     }
 
+    @Test("that lack a scope are told which ones would do, for programs too")
+    func missingScopes() async throws {
+        try await withGateway { world in
+            let app = try await world.makeApp()
+            let key = try await make(world, app + "/keys", #""messages""#).key
+            let broadcast = #"{"audience": {"all": true}, "notification": {"body": "x"}}"#
+            for (method, path, body, scopes) in [
+                ("GET", "/devices", nil, ["devices"]), ("GET", "/credentials", nil, ["credentials"]),
+                ("POST", "/messages", broadcast, ["broadcast"]),
+            ] {
+                let reply = try await world.call(method, app + path, body, key: key)
+                #expect(try reply.member("code")?.string == "forbidden")
+                #expect(try reply.member("missing_scopes")?.array?.compactMap(\.string) == scopes)
+            }
+            let elsewhere = try await world.call("GET", "/v1/apps", key: key)
+            #expect(try elsewhere.member("code")?.string == "forbidden", "another scope would not do")
+            #expect(try elsewhere.member("missing_scopes") == nil)
+        }
+    }
+
     @Test("with messages reach whom they name; all and tags take broadcast")
     func broadcast() async throws {
         try await withGateway { world in

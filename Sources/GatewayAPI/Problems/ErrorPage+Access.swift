@@ -19,7 +19,8 @@ extension ErrorPage {
                 cause: """
                     the key belongs to another app, or to one app where the route is about all of them; or it has not \
                     the scope that the route or the audience asks for, or not every scope of the key that it would \
-                    make or revoke: a key makes and revokes only what opens no more than itself. The detail names it.
+                    make or revoke: a key makes and revokes only what opens no more than itself. The detail names it, and \
+                    `missing_scopes` the scopes of which the route or the audience asks for one.
                     """,
                 remedy: "use a key that has it. Whoever has the scope `keys` makes one: `POST /v1/apps/{app}/keys`."),
             Explanation(

@@ -1,4 +1,5 @@
 import JSON
+import PushModel
 
 /// A refusal as the client sees it: RFC 9457, with a stable code.
 ///
@@ -8,6 +9,8 @@ package struct Problem: Error, Equatable, Sendable {
     package let detail: String
     /// Where in the body.
     package let pointer: JSONPointer?
+    /// What the caller's key lacks: one of these scopes is asked for.
+    package let missingScopes: [APIScope]
     /// When trying the same again is wise.
     package let retryAfterSeconds: Int?
     /// The methods that are served where another was asked for.
@@ -16,12 +19,13 @@ package struct Problem: Error, Equatable, Sendable {
     package let cause: String?
 
     package init(
-        _ code: ProblemCode, _ detail: String, at pointer: JSONPointer? = nil, retryAfterSeconds: Int? = nil,
-        allow: String? = nil, cause: String? = nil
+        _ code: ProblemCode, _ detail: String, at pointer: JSONPointer? = nil, missing scopes: [APIScope] = [],
+        retryAfterSeconds: Int? = nil, allow: String? = nil, cause: String? = nil
     ) {
         self.code = code
         self.detail = detail
         self.pointer = pointer
+        missingScopes = scopes
         self.retryAfterSeconds = retryAfterSeconds
         self.allow = allow
         self.cause = cause
@@ -46,5 +50,10 @@ package struct Problem: Error, Equatable, Sendable {
         writer.member("code", code.rawValue)
         writer.member("detail", detail)
         if let pointer { writer.member("pointer", pointer.description) }
+        guard !missingScopes.isEmpty else { return }
+        writer.name("missing_scopes")
+        writer.beginArray()
+        for scope in missingScopes { writer.string(scope.rawValue) }
+        writer.endArray()
     }
 }
