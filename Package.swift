@@ -176,6 +176,7 @@ let package = Package(
             "DeliveryTests",
             [
                 "APNs", "Delivery", "DeliveryRules", "Encodings", "HTTP2", "JSON", "PushModel", "Reactor", "TLS",
+                "APNs", "Delivery", "DeliveryRules", "Encodings", "HTTP2", "JSON", "PushModel", "Reactor", "Store",
                 "Transport",
                 .product(name: "Logging", package: "swift-log"),
             ]),

@@ -263,7 +263,7 @@ package actor LaneKeeper {
         await routesChanged?()
     }
 
-    func note(_ key: LaneKey, canSend: Bool, _ event: LaneEvent) async {
+    package func note(_ key: LaneKey, canSend: Bool, _ event: LaneEvent) async {
         if canSend {
             unreachable.remove(key)
             say(.notice, LaneEvent.recovered.sentence, key, event)

@@ -1,0 +1,81 @@
+import Delivery
+import DeliveryRules
+import Logging
+import PushModel
+import Reactor
+import Store
+import Synchronization
+import Testing
+import Transport
+
+@Suite("A provider that can't be reached")
+struct LaneOutageTests {
+    private static let lost = "warning: A lane can't send: its provider can't be reached"
+    private static let back = "notice: A lane can send again"
+    private static let failedDial = LaneEvent.dialFailed(.unreachable, detail: "name not known")
+
+    @Test("is one warning an outage, however many dials fail, and a notice once it is back")
+    func onceAnOutage() async throws {
+        try await Self.withKeeper { keeper, log in
+            let lane = LaneKey(CredentialID(1))
+            for _ in 0..<2 { await keeper.note(lane, canSend: false, Self.failedDial) }
+            #expect(log.told == [Self.lost])
+            await keeper.note(lane, canSend: true, .recovered)
+            #expect(log.told == [Self.lost, Self.back])
+            for _ in 0..<2 { await keeper.note(lane, canSend: false, Self.failedDial) }
+            #expect(log.told == [Self.lost, Self.back, Self.lost])
+        }
+    }
+
+    @Test("is told for each lane, and a refused credential is no outage")
+    func eachLane() async throws {
+        try await Self.withKeeper { keeper, log in
+            for credential in [1, 2] as [Int64] {
+                await keeper.note(LaneKey(CredentialID(credential)), canSend: false, Self.failedDial)
+            }
+            await keeper.note(
+                LaneKey(CredentialID(3)), canSend: false, .credentialRefused(reason: "InvalidProviderToken"))
+            #expect(log.told == [Self.lost, Self.lost, "info: A lane can't send: its credential is refused"])
+        }
+    }
+
+    private static func withKeeper(_ body: (LaneKeeper, HeardLog) async throws -> Void) async throws {
+        let log = HeardLog()
+        let loop = try ReactorLoop(name: "lane-outage-test")
+        defer { loop.stop() }
+        let keeper = LaneKeeper(
+            credentials: NoCredentials(), loops: [loop], credentialBlock: .seconds(60), log: log.logger)
+        try await body(keeper, log)
+    }
+}
+
+/// Nothing is opened here.
+private struct NoCredentials: LaneCredentials {
+    func credential(for route: ReadyRoute) async -> CredentialStanding { .missing }
+    func block(_ credential: CredentialID, reason: String, for pause: Duration) async {}
+    func providerTokenExpired(_ credential: CredentialID, generation: UInt64) async {}
+    func needsNewConnections(_ credential: CredentialID) async {}
+    func slug(of app: AppID) async -> String { "garden" }
+    func inactive(among credentials: [CredentialID]) async -> [CredentialID] { [] }
+}
+
+/// What was logged, as level and sentence.
+private final class HeardLog: Sendable {
+    private let lines = Mutex<[String]>([])
+
+    var told: [String] { lines.withLock { $0 } }
+    var logger: Logger { Logger(label: "lane-outage-test") { _ in Handler(log: self) } }
+
+    private struct Handler: LogHandler {
+        let log: HeardLog
+        var logLevel = Logger.Level.trace
+        var metadata: Logger.Metadata = [:]
+
+        subscript(metadataKey name: String) -> Logger.MetadataValue? {
+            get { metadata[name] }
+            set { metadata[name] = newValue }
+        }
+
+        func log(event: LogEvent) { log.lines.withLock { $0.append("\(event.level): \(event.message)") } }
+    }
+}
