@@ -87,7 +87,7 @@ struct ContractTests {
 
     @Test("holds where the database is away", arguments: Route.allCases)
     func noDatabase(route: Route) async throws {
-        try await withGateway(database: try await GatewayDatabase.missing()) { world in
+        try await withGateway(database: try await GatewayDatabase.missing(), pool: .impatient) { world in
             let path = route.template.replacing("{", with: "").replacing("}", with: "")
             _ = try await world.call(route.method.rawValue, path, "{}")
         }

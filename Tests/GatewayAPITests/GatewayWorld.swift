@@ -123,13 +123,11 @@ final class StepRecorder: StepListener {
 /// A world of its own for one test.
 func withGateway(
     limits: GatewayLimits = GatewayLimits(), backlogMax: Int = 1_000, database: PostgresSettings? = nil,
-    _ body: (GatewayWorld) async throws -> Void
+    pool bounds: PoolSettings = PoolSettings(), _ body: (GatewayWorld) async throws -> Void
 ) async throws {
     let settings: PostgresSettings
     if let database { settings = database } else { settings = try await GatewayDatabase.make() }
     let loop = try ReactorLoop(name: "gateway-test")
-    var bounds = PoolSettings()
-    if database != nil { bounds.waitMax = .milliseconds(100) }
     let pool = PostgresPool(settings, pool: bounds, loop: loop)
     let outcome: Result<Void, any Error>
     do { outcome = .success(try await serve(pool, limits, backlogMax, body)) } catch { outcome = .failure(error) }
@@ -231,7 +229,7 @@ enum GatewayDatabase {
         try await starting.value.withDatabase("gateway_missing")
     }
 
-    private static func withPool(
+    static func withPool(
         _ settings: PostgresSettings, _ body: (PostgresPool) async throws -> Void
     ) async throws {
         let loop = try ReactorLoop(name: "gateway-test")

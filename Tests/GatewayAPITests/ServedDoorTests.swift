@@ -1,5 +1,6 @@
 import GatewayAPI
 import JSON
+import Postgres
 import Testing
 
 @Suite("The door of a running gateway")
@@ -244,8 +245,7 @@ struct ServedDoorTests {
 
     @Test("says that the database is away, and when to come back")
     func noDatabase() async throws {
-        let missing = try await GatewayDatabase.missing()
-        try await withGateway(database: missing) { world in
+        try await withGateway(database: try await GatewayDatabase.missing(), pool: .impatient) { world in
             for (method, path, body) in [
                 ("GET", "/v1/apps", nil), ("POST", "/v1/apps", #"{"slug": "a", "name": "A"}"#),
                 ("POST", "/v1/apps/a/messages", #"{"audience": {"all": true}, "badge": 1}"#),
@@ -255,5 +255,40 @@ struct ServedDoorTests {
                 #expect(reply.header("retry-after") == "5")
             }
         }
+    }
+
+    @Test("says that the database did not answer in time, when to come back, and that nothing was changed")
+    func slowDatabase() async throws {
+        let database = try await GatewayDatabase.make()
+        var bounds = PoolSettings()
+        bounds.deadline = .milliseconds(500)
+        try await withGateway(database: database, pool: bounds) { world in
+            // The connection is open before time counts.
+            try await eventually("a first answer") { try await world.call("GET", "/v1/apps").status == 200 }
+            let app = #"{"slug": "tower", "name": "Tower"}"#
+            try await GatewayDatabase.withPool(database) { neighbour in
+                let reply = try await neighbour.transaction { held async throws(PostgresError) in
+                    _ = try await held.run(Query(Statement(unprepared: "LOCK TABLE apps IN ACCESS EXCLUSIVE MODE")))
+                    return try? await world.refuse(.databaseBusy, "POST", "/v1/apps", app)
+                }
+                #expect(reply?.header("retry-after") == "1")
+                #expect(
+                    try reply?.member("detail")?.string
+                        == "The database did not answer in time, or another request held what was needed; nothing was "
+                        + "changed. Try again.")
+            }
+            try await eventually("the same request to pass") {
+                try await world.call("POST", "/v1/apps", app).status == 201
+            }
+        }
+    }
+}
+
+extension PoolSettings {
+    /// Where nobody will answer, soon is as good as later.
+    static var impatient: PoolSettings {
+        var settings = PoolSettings()
+        settings.waitMax = .milliseconds(100)
+        return settings
     }
 }
