@@ -30,6 +30,10 @@ struct BadInputTests {
             #expect(count > 300, "the table has \(count) rows")
             #expect(try await world.contents() == before, "nothing was changed")
             try await world.expect(200, "GET", "/v1/apps")
+            // Whoever changes one member of one row is seen.
+            let changed = GatewayWorld.registration(1, #", "locale": "fr-CA""#)
+            try await world.expect(200, "PUT", "/v1/apps/tower/devices/phone", changed)
+            #expect(try await world.contents() != before, "one changed member is seen")
         }
     }
 
