@@ -69,6 +69,9 @@ extension BadInput {
             .headersTooLarge),
         BadInput("no Host", raw: "GET /v1/apps HTTP/1.1\r\n\(authorization)\r\n", .malformedRequest, says: "Host"),
         BadInput(
+            "an expectation with a blank in it", "GET", "/v1/apps", headers: ["Expect: 1 00-continue"],
+            .expectationFailed, says: "100-continue"),
+        BadInput(
             "an expectation of nobody's", "GET", "/v1/apps", headers: ["Expect: magic"], .expectationFailed,
             says: "100-continue"),
         BadInput(

@@ -32,9 +32,15 @@ final class Incoming {
     private var expectations: [String] {
         var names: [String] = []
         for value in request.headers[values: .expect] {
-            for name in value.split(separator: ",") { names.append(name.filter { !$0.isWhitespace }.lowercased()) }
+            for name in value.split(separator: ",") { names.append(Self.withoutBlanksAround(name).lowercased()) }
         }
         return names
+    }
+
+    private static func withoutBlanksAround(_ name: Substring) -> Substring {
+        var name = name.drop(while: \.isWhitespace)
+        while name.last?.isWhitespace == true { name.removeLast() }
+        return name
     }
 
     var hasExpectations: Bool { request.headers.contains(.expect) }
