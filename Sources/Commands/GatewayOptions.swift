@@ -27,12 +27,8 @@ struct GatewayOptions: ParsableArguments {
     func client() throws(CommandFault) -> GatewayClient {
         let environment = ProcessInfo.processInfo.environment
         let text = url ?? environment["CARILLON_URL"] ?? "http://127.0.0.1:8080"
-        guard let parts = URL(string: text), let scheme = parts.scheme, ["http", "https"].contains(scheme),
-            parts.host()?.isEmpty == false
-        else { throw CommandFault(.usage, "\(text) is no URL such as http://127.0.0.1:8080") }
         return GatewayClient(
-            base: text.hasSuffix("/") ? String(text.dropLast()) : text, key: try key(environment),
-            authorities: try authorities(environment))
+            base: try GatewayAddress.base(text), key: try key(environment), authorities: try authorities(environment))
     }
 
     private func authorities(_ environment: [String: String]) throws(CommandFault) -> [NIOSSLCertificate] {

@@ -1,0 +1,27 @@
+import Commands
+import Testing
+
+@Suite("Where a command finds its gateway")
+struct GatewayAddressTests {
+    @Test(
+        "is a URL with a host, with or without a port",
+        arguments: [
+            ("http://127.0.0.1:8080", "http://127.0.0.1:8080"), ("http://127.0.0.1:8080/", "http://127.0.0.1:8080"),
+            ("https://push.example.com", "https://push.example.com"), ("http://[::1]:8080", "http://[::1]:8080"),
+            ("https://[::1]", "https://[::1]"), ("https://example.com/push/", "https://example.com/push"),
+        ])
+    func taken(text: String, base: String) throws {
+        #expect(try GatewayAddress.base(text) == base)
+    }
+
+    @Test(
+        "is refused in words where it can be none, so that nothing goes to another port than was meant",
+        arguments: [
+            "127.0.0.1:8080", "ftp://127.0.0.1", "http://", "http://127.0.0.1:", "http://127.0.0.1:/",
+            "https://[::1]:", "http://127.0.0.1:0", "http://127.0.0.1:65536", "http://127.0.0.1:port",
+        ])
+    func refused(text: String) {
+        let fault = #expect(throws: CommandFault.self) { try GatewayAddress.base(text) }
+        #expect(fault?.kind == .usage && fault?.description.contains("is no URL such as") == true)
+    }
+}
