@@ -52,3 +52,17 @@ extension TransportFault {
         }
     }
 }
+
+extension ProviderAlarm {
+    /// What to look into.
+    package var words: String {
+        switch self {
+        case .credential:
+            "the certificate, key, account, topic or project is set up wrongly, was revoked, or has expired"
+        case .clock: "it holds our provider token for too old or too new: compare this machine's clock"
+        case .keyShared:
+            "it sees provider tokens of our key change too often: another program signs with the same key, most likely"
+        case .ourRequest: "it finds a request malformed that no setting can have caused: report it, with the reason"
+        }
+    }
+}

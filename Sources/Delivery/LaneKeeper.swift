@@ -218,7 +218,7 @@ package actor LaneKeeper {
         case .alarm(let alarm):
             log.error(
                 "The provider's answers need attention",
-                metadata: told(of: key, ["about": "\(alarm)"]))
+                metadata: told(of: key, ["about": "\(alarm.words)"]))
         }
     }
 

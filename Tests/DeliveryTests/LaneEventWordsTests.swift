@@ -20,6 +20,14 @@ struct LaneEventWordsTests {
         }
     }
 
+    @Test(
+        "says what to look into, where a provider's answers need attention",
+        arguments: [.credential, .clock, .keyShared, .ourRequest] as [ProviderAlarm])
+    func alarm(_ alarm: ProviderAlarm) {
+        #expect(alarm.words.split(separator: " ").count > 5)
+        for name in ["keyShared", "ourRequest", "ProviderAlarm"] { #expect(!alarm.words.contains(name)) }
+    }
+
     @Test("says of a provider that can't be reached what kept it from it")
     func unreachable() {
         let event = LaneEvent.dialFailed(.unreachable, detail: "name not known")
