@@ -133,11 +133,17 @@ struct SimulateCommand: AsyncParsableCommand {
         let google = try fcm(identities, record)
 
         var ready = SimulatorReady(files, identities, host: host)
-        ready.apnsPort = try await listen(port) { try await production.start() }
-        if let sandbox, let sandboxPort {
-            ready.sandboxPort = try await listen(sandboxPort) { try await sandbox.start() }
+        ready.apnsPort = try await StandInPort.open(port, chosenWith: "--port") { () async throws(ReactorError) in
+            try await production.start()
         }
-        ready.fcmPort = try await listen(fcmPort) { try await google.start() }
+        if let sandbox, let sandboxPort {
+            ready.sandboxPort = try await StandInPort.open(sandboxPort, chosenWith: "--sandbox-port") {
+                () async throws(ReactorError) in try await sandbox.start()
+            }
+        }
+        ready.fcmPort = try await StandInPort.open(fcmPort, chosenWith: "--fcm-port") { () async throws(ReactorError) in
+            try await google.start()
+        }
         try files.write(identities, ready)
         announce(ready, files)
         try await ServiceGroup(
@@ -157,10 +163,6 @@ struct SimulateCommand: AsyncParsableCommand {
         Console.say("carillon simulates APNs on \(ready.apnsURL), trusted by \(identityDir)/ca.pem")
         if ready.sandboxPort != nil { Console.say("carillon simulates APNs' sandbox on \(ready.sandboxURL)") }
         Console.say("carillon simulates FCM on \(ready.fcmURL), for the service account in \(files.account)")
-    }
-
-    private func listen(_ port: UInt16, _ start: () async throws -> UInt16) async throws -> UInt16 {
-        do { return try await start() } catch { throw StartFault("port \(port) can't be listened on: \(error)") }
     }
 
     private func apns(

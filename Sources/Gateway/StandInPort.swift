@@ -1,0 +1,20 @@
+import Reactor
+
+/// A port that a stand-in listens on, and the option that chooses it.
+package enum StandInPort {
+    /// Opens it, or says what stands in the way.
+    package static func open(
+        _ port: UInt16, chosenWith option: String, _ start: () async throws(ReactorError) -> UInt16
+    ) async throws(StartFault) -> UInt16 {
+        do { return try await start() } catch {
+            guard case .system(_, let failure) = error else {
+                throw StartFault("\(option): \(port) can't be listened on: \(error)")
+            }
+            guard failure == .addressInUse else {
+                throw StartFault("\(option): \(port) can't be listened on: \(failure)")
+            }
+            throw StartFault(
+                "port \(port) is taken: another program listens there; end it or choose another with \(option)")
+        }
+    }
+}
