@@ -3,6 +3,6 @@ import Gateway
 @main
 struct Carillon {
     static func main() async {
-        await CarillonCommand.main()
+        await CarillonCommand.runToEnd()
     }
 }

@@ -46,6 +46,17 @@ struct HelpTests {
         }
     }
 
+    @Test(
+        "is asked for by the names of commands, and a word that is none is a wrong command line",
+        arguments: [
+            (["help"], nil), (["help", "keys"], nil), (["help", "keys", "create"], nil), (["help", "--hidden"], nil),
+            (["keys", "help"], nil), ([], nil), (["help", "nope"], "nope"), (["help", "keys", "nope"], "nope"),
+            (["help", "serve", "keys"], "keys"),
+        ] as [([String], String?)])
+    func asked(arguments: [String], unknown: String?) {
+        #expect(HelpRequest.unknownWord(in: arguments) == unknown)
+    }
+
     @Test("breaks no example, also of what only leads to others")
     func unbroken() {
         func all(_ command: any ParsableCommand.Type) -> [any ParsableCommand.Type] {

@@ -29,6 +29,7 @@ extension Journeys {
                 #expect(imported.printed.contains("4 accepted: 4 created"))
                 #expect(imported.printed.contains("line 5:") && imported.said.contains("1 line was refused"))
                 #expect(try await run("devices", "list").printed.split(separator: "\n").count == 5)
+                #expect(try await run("help", "nope", code: 64).said.contains("nope"))
 
                 let asked = try await run("send", "--all", "--title", "Noon", "--body", "Twelve o'clock", code: 64)
                 #expect(asked.said.contains("--yes"))
