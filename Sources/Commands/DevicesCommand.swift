@@ -64,8 +64,7 @@ package struct DevicesCommand: AsyncParsableCommand {
                 if app.gateway.json { return sayJSON(device) }
                 for registration in device.object?["registrations"]?.array ?? [] {
                     for member in registration.object?.members ?? [] {
-                        let value = String(decoding: member.value.bytes, as: UTF8.self)
-                        Console.say("\(member.name): \(member.value.string ?? value)")
+                        Console.say("\(member.name): \(member.value.inWords)")
                     }
                     Console.say("")
                 }
@@ -212,7 +211,7 @@ private struct ImportOutcome {
         refused += 1
         guard !isJSON, refused <= Self.refusalsShown else { return }
         progress.end()
-        let detail = refusal.object.flatMap(ProblemText.sentence).map(TerminalText.clean) ?? "-"
+        let detail = refusal.object.flatMap(ProblemText.sentence) ?? "-"
         Console.say("line \(refusal.shown("line")): \(detail) [\(refusal.shown("code"))]")
         if refused == Self.refusalsShown { Console.remark("Further refusals are only counted (--json has them all).") }
     }

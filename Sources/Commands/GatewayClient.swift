@@ -194,6 +194,18 @@ extension JSONValue {
         }
     }
 
+    /// Of one member in a list of all, for a person.
+    package var inWords: String {
+        switch self {
+        case .null: "-"
+        case .bool(let claim): claim ? "yes" : "no"
+        case .string(let text): text.isEmpty ? "-" : text
+        case .array(let values): values.isEmpty ? "-" : values.map(\.inWords).joined(separator: ", ")
+        case .object(let object) where object.members.isEmpty: "-"
+        case .number, .object: String(decoding: bytes, as: UTF8.self)
+        }
+    }
+
     func words(_ name: String) -> [String] { object?[name]?.array?.compactMap(\.string) ?? [] }
 
     func count(_ name: String) -> Int64 { object?[name]?.integer ?? 0 }

@@ -29,6 +29,8 @@ extension Journeys {
                 #expect(imported.printed.contains("4 accepted: 4 created"))
                 #expect(imported.printed.contains("line 5:") && imported.said.contains("1 line was refused"))
                 #expect(try await run("devices", "list").printed.split(separator: "\n").count == 5)
+                let shown = try await run("devices", "show", live[0].installation).printed
+                #expect(shown.contains("\nuser: -\n") && !shown.contains("null"), "\(shown)")
                 #expect(try await run("help", "nope", code: 64).said.contains("nope"))
 
                 let asked = try await run("send", "--all", "--title", "Noon", "--body", "Twelve o'clock", code: 64)
