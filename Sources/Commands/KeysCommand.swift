@@ -8,7 +8,7 @@ package struct KeysCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "keys", abstract: "Makes, lists and revokes API keys.",
         discussion: HelpText.of(
-            "A key opens one app, or all of them, and there what its scopes say: \(scopeWords).",
+            "A key opens one app, or all of them, and there what its scopes say:\n\n\(ScopeText.table)",
             examples: Create.examples + ["carillon keys list --app garden", "carillon keys revoke 3 --app garden"]),
         subcommands: [List.self, Create.self, Revoke.self], defaultSubcommand: List.self)
 
@@ -60,7 +60,8 @@ package struct KeysCommand: AsyncParsableCommand {
 
     struct Create: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Makes a key, and prints it: this once.", discussion: HelpText.of(examples: examples))
+            abstract: "Makes a key, and prints it: this once.",
+            discussion: HelpText.of("Scopes, and what they open:\n\n\(ScopeText.table)", examples: examples))
         static let examples = [
             "carillon keys create backend --app garden --scopes devices,messages,feedback",
             "carillon keys create newsroom --app garden --scopes broadcast,messages",

@@ -1,6 +1,8 @@
 import ArgumentParser
+import Commands
 import Foundation
 import Gateway
+import PushModel
 import Testing
 
 @Suite("The help of every command")
@@ -55,6 +57,19 @@ struct HelpTests {
         ] as [([String], String?)])
     func asked(arguments: [String], unknown: String?) {
         #expect(HelpRequest.unknownWord(in: arguments) == unknown)
+    }
+
+    @Test("of keys says what each scope opens", arguments: APIScope.allCases)
+    func scopes(scope: APIScope) {
+        for command in [KeysCommand.self, KeysCommand.configuration.subcommands[1]] as [any ParsableCommand.Type] {
+            let lines = [80, 1_000].map { columns in
+                CarillonCommand.helpMessage(for: command, columns: columns).split(separator: "\n").first {
+                    $0.hasPrefix("  \(scope.rawValue) ")
+                }
+            }
+            #expect(lines[0].map { $0.split(separator: " ").count >= 3 } ?? false, "\(command)")
+            #expect(lines[0] == lines[1], "\(command): the line is broken")
+        }
     }
 
     @Test("breaks no example, also of what only leads to others")
