@@ -53,8 +53,9 @@ extension Journeys {
                     let next = try await near.broadcast(.garden)
                     try await Self.bothSend(world)
                     #expect(try await near.finished(next, of: .garden).endings == ["accepted": Self.live.count])
+                    // Over both: what waited in the kernel for the cable may arrive late, as a repeat of its own.
                     let all = await world.production.simulator.summary().accepted
-                    #expect(all == 2 * Self.live.count + receipts.repeats, "the second broadcast repeats nothing")
+                    #expect(all - 2 * Self.live.count <= Self.streamLimit * Self.connectionsMax)
                     print("cut in the middle of a broadcast: \(receipts.repeats) repeated")
                     for gateway in [near, far] { try await gateway.stopGently() }
                 }
