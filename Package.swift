@@ -175,9 +175,8 @@ let package = Package(
         suite(
             "DeliveryTests",
             [
-                "APNs", "Delivery", "DeliveryRules", "Encodings", "HTTP2", "JSON", "PushModel", "Reactor", "TLS",
                 "APNs", "Delivery", "DeliveryRules", "Encodings", "HTTP2", "JSON", "PushModel", "Reactor", "Store",
-                "Transport",
+                "TLS", "Transport",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         suite(
@@ -200,12 +199,10 @@ let package = Package(
         suite(
             "GatewayTests",
             [
-                "FCM", "Gateway", "JSON", "PushModel", "Transport",
-                .product(name: "Logging", package: "swift-log"),
-                "Commands", "FCM", "Gateway", "JSON", "PushModel", "Reactor", "Simulator", "TLS", "Transport",
                 "Commands", "FCM", "Gateway", "JSON", "Postgres", "PushModel", "Reactor", "Simulator", "TLS",
                 "Transport",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
