@@ -14,12 +14,9 @@ struct BroadcastBench: AsyncParsableCommand {
             """,
             examples: ["carillon bench broadcast", "carillon bench broadcast --devices 1000000 --rounds 5 --json"]))
 
-    @Option(
-        help: ArgumentHelp("Where everything lies that it makes.", valueName: "path"), completion: .directory)
-    var folder = "data/bench"
+    @OptionGroup var options: BenchOptions
     @Option(help: ArgumentHelp("How many devices.", valueName: "count")) var devices = 100_000
     @Option(help: ArgumentHelp("How many times both are run, in turn.", valueName: "count")) var rounds = 5
-    @Flag(help: "Prints the figures as JSON, for scripts.") var json = false
 
     func validate() throws {
         guard (10_000...10_000_000).contains(devices) else {
@@ -29,19 +26,15 @@ struct BroadcastBench: AsyncParsableCommand {
     }
 
     func run() async throws {
-        try await orComplain(asJSON: json) {
-            try await OwnFolder(path: folder).locked { folder in
-                try await ChildPrograms.running { children in try await measure(folder, children) }
-            }
+        try await options.run(standIns: ["--sink", "--open-streams"], data: "broadcast-\(devices)") { world in
+            try await measure(world)
         }
     }
 
-    private func measure(_ folder: OwnFolder, _ children: ChildPrograms) async throws {
-        let standIns = try await OwnStandIns(folder, children, ["--sink", "--open-streams"])
-        let reference = try ReferenceSender(folder, sink: standIns.production, requests: devices)
-        let gateway = try await OwnGateway(folder, standIns, port: 0, children, data: "broadcast-\(devices)")
-        let garden = BroadcastGarden(gateway: gateway, standIns: standIns, devices: devices)
-        try await garden.furnish(folder)
+    private func measure(_ world: BenchWorld) async throws {
+        let reference = try ReferenceSender(world.folder, sink: world.standIns.production, requests: devices)
+        let garden = BroadcastGarden(world: world, devices: devices)
+        try await garden.furnish()
         // Opens connections, prepares statements, and makes room on the badges' pages.
         _ = try await garden.broadcast()
         var figures = BroadcastFigures(devices: devices)
@@ -51,8 +44,8 @@ struct BroadcastBench: AsyncParsableCommand {
             progress.show(Int64(round), of: Int64(rounds), "each beside h2load")
         }
         progress.end()
-        figures.memoryBytesMax = garden.memoryBytesMax
-        if json { sayJSON(figures.json) } else { figures.say() }
+        figures.memoryBytesMax = world.memoryBytesMax
+        if options.json { sayJSON(figures.json) } else { figures.say() }
     }
 }
 
@@ -88,18 +81,18 @@ struct BroadcastFigures {
     private var rateRatio: Double {
         median { Double(devices) / ($0.ours.time / .seconds(1)) / $0.reference.perSecond }
     }
-    private var processorRatio: Double { median { $0.ours.processor / $0.reference.processor } }
+    private var processorRatio: Double { median { $0.ours.used.program / $0.reference.processor } }
     /// How much of one core the sink used while we sent: near 1 it is the sink that is measured.
-    private var sinkLoad: Double { median { $0.ours.sink / $0.ours.time } }
+    private var sinkLoad: Double { median { $0.ours.used.sink / $0.ours.time } }
 
     func say() {
         Console.say("\(devices) devices, \(rounds.count) rounds, medians")
         var table = TextTable("", "PUSHES/S", "CPU S PER MILLION")
         func seconds(_ value: Double) -> String { String(format: "%.2f", value) }
         table.add(
-            "carillon, with PostgreSQL", String(format: "%.0f", rate), seconds(perMillion { $0.ours.processor }))
-        table.add("  of these the gateway", "", seconds(perMillion { $0.ours.gateway }))
-        table.add("  of these PostgreSQL", "", seconds(perMillion { $0.ours.database }))
+            "carillon, with PostgreSQL", String(format: "%.0f", rate), seconds(perMillion { $0.ours.used.program }))
+        table.add("  of these the gateway", "", seconds(perMillion { $0.ours.used.gateway }))
+        table.add("  of these PostgreSQL", "", seconds(perMillion { $0.ours.used.database }))
         table.add(
             "h2load", String(format: "%.0f", referenceRate), seconds(perMillion { $0.reference.processor }))
         table.say()
@@ -114,8 +107,8 @@ struct BroadcastFigures {
             "devices": .number(.whole(Int64(devices))), "rounds": .number(.whole(Int64(rounds.count))),
             "pushes_per_second": number(rate), "reference_per_second": number(referenceRate),
             "rate_ratio": number(rateRatio), "processor_ratio": number(processorRatio),
-            "gateway_cpu_s_per_million": number(perMillion { $0.ours.gateway }),
-            "database_cpu_s_per_million": number(perMillion { $0.ours.database }),
+            "gateway_cpu_s_per_million": number(perMillion { $0.ours.used.gateway }),
+            "database_cpu_s_per_million": number(perMillion { $0.ours.used.database }),
             "reference_cpu_s_per_million": number(perMillion { $0.reference.processor }),
             "sink_cpu_share": number(sinkLoad), "memory_bytes_max": .number(.whole(memoryBytesMax)),
         ]

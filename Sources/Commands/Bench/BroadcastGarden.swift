@@ -6,17 +6,11 @@ struct BroadcastGarden {
     /// From the answer to its request until the last push was settled.
     struct Broadcast {
         let time: Duration
-        let gateway: Duration
-        let database: Duration
-        let sink: Duration
-
-        var processor: Duration { gateway + database }
+        let used: BenchUsage
     }
 
-    let gateway: OwnGateway
-    let standIns: OwnStandIns
+    let world: BenchWorld
     let devices: Int
-    private static let app = "/v1/apps/bench"
     private static let look: Duration = .milliseconds(10)
     private static let patience: Duration = .seconds(600)
 
@@ -27,14 +21,11 @@ struct BroadcastGarden {
     }
 
     /// Those of an earlier run are used again.
-    func furnish(_ folder: OwnFolder) async throws {
-        try await gateway.client.send("POST", "/v1/apps", ["slug": "bench", "name": "Bench"])
-        for credential in try standIns.credentials() {
-            try await gateway.client.send("POST", Self.app + "/credentials", credential)
-        }
-        let last = Self.app + "/devices/phone-\(devices)"
-        if (try? await gateway.client.get(last)) != nil { return }
-        let file = folder.file("devices.ndjson")
+    func furnish() async throws {
+        try await world.furnish()
+        let last = BenchWorld.app + "/devices/phone-\(devices)"
+        if (try? await world.client.get(last)) != nil { return }
+        let file = world.folder.file("devices.ndjson")
         guard FileManager.default.createFile(atPath: file, contents: nil), let out = FileHandle(forWritingAtPath: file)
         else { throw CommandFault(.failed, "\(file) can't be written") }
         for start in stride(from: 1, through: devices, by: 10_000) {
@@ -50,7 +41,7 @@ struct BroadcastGarden {
         }
         var progress = Progress("import")
         var end = JSONValue.null
-        try await gateway.client.stream(Self.app + "/devices/import", file: handle) { line in
+        try await world.client.stream(BenchWorld.app + "/devices/import", file: handle) { line in
             end = line
             progress.show(line.object?["line"]?.integer ?? 0, of: Int64(devices), "registered")
         }
@@ -61,7 +52,7 @@ struct BroadcastGarden {
     }
 
     func broadcast() async throws -> Broadcast {
-        let before = try used()
+        let before = try world.used()
         let message: JSONValue = [
             "audience": ["all": true], "badge": "increment", "sound": "default",
             "notification": [
@@ -69,22 +60,19 @@ struct BroadcastGarden {
             ],
             "data": ["article": "42", "section": "weather and tides", "number": "4711"],
         ]
-        let accepted = try await gateway.client.send("POST", Self.app + "/messages", message)
+        let accepted = try await world.client.send("POST", BenchWorld.app + "/messages", message)
         let clock = ContinuousClock()
         let start = clock.now
-        let path = Self.app + "/messages/" + accepted.shown("id")
+        let path = BenchWorld.app + "/messages/" + accepted.shown("id")
         while true {
-            let account = try await gateway.client.get(path)
+            let account = try await world.client.get(path)
             if account.shown("state") == "finished" {
                 let took = clock.now - start
                 guard account.object?["outcomes"]?.count("accepted") == Int64(devices) else {
                     throw CommandFault(
                         .failed, "not every push was accepted: \(String(decoding: account.bytes, as: UTF8.self))")
                 }
-                let after = try used()
-                return Broadcast(
-                    time: took, gateway: after.gateway - before.gateway, database: after.database - before.database,
-                    sink: after.sink - before.sink)
+                return Broadcast(time: took, used: try world.used() - before)
             }
             guard clock.now - start < Self.patience else {
                 throw CommandFault(.failed, "the broadcast has not finished in ten minutes")
@@ -92,13 +80,4 @@ struct BroadcastGarden {
             try await Task.sleep(for: Self.look)
         }
     }
-
-    private func used() throws -> (gateway: Duration, database: Duration, sink: Duration) {
-        guard let server = gateway.databaseProcess, let database = ProcessUsage(ofServer: server),
-            let own = ProcessUsage(of: gateway.process), let sink = ProcessUsage(of: standIns.process)
-        else { throw CommandFault(.failed, "the gateway, its PostgreSQL or the sink has ended") }
-        return (own.processor, database.processor, sink.processor)
-    }
-
-    var memoryBytesMax: Int64 { ProcessUsage(of: gateway.process)?.memoryBytesMax ?? 0 }
 }

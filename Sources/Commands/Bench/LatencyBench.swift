@@ -15,11 +15,8 @@ struct LatencyBench: AsyncParsableCommand {
             are this machine's.
             """, examples: ["carillon bench latency --pushes 500", "carillon bench latency --json"]))
 
-    @Option(
-        help: ArgumentHelp("Where everything lies that it makes.", valueName: "path"), completion: .directory)
-    var folder = "data/bench"
+    @OptionGroup var options: BenchOptions
     @Option(help: ArgumentHelp("How many pushes to each provider.", valueName: "count")) var pushes = 300
-    @Flag(help: "Prints the figures as JSON, for scripts.") var json = false
 
     /// A stand-in shows at least so many pushes of a token.
     private static let pushesMax = 900
@@ -31,28 +28,22 @@ struct LatencyBench: AsyncParsableCommand {
     }
 
     func run() async throws {
-        try await orComplain(asJSON: json) {
-            try await OwnFolder(path: folder).locked { folder in
-                try await ChildPrograms.running { children in try await measure(folder, children) }
-            }
-        }
+        try await options.run { world in try await measure(world) }
     }
 
-    private func measure(_ folder: OwnFolder, _ children: ChildPrograms) async throws {
-        let standIns = try await OwnStandIns(folder, children)
-        let gateway = try await OwnGateway(folder, standIns, port: 0, children)
-        let garden = LatencyGarden(client: gateway.client, standIns: standIns)
+    private func measure(_ world: BenchWorld) async throws {
+        let garden = LatencyGarden(world: world)
         try await garden.furnish()
         var report: [JSONMember] = []
         for provider in LatencyGarden.Provider.allCases {
             let figures = try await garden.measure(provider, pushes: pushes)
-            if json {
+            if options.json {
                 report.append(JSONMember(provider.rawValue, figures.json))
             } else {
                 figures.say(provider)
             }
         }
-        if json { sayJSON(.object(JSONObject(report))) }
+        if options.json { sayJSON(.object(JSONObject(report))) }
     }
 }
 
@@ -60,9 +51,7 @@ struct LatencyBench: AsyncParsableCommand {
 private struct LatencyGarden {
     enum Provider: String, CaseIterable { case apns, fcm }
 
-    let client: GatewayClient
-    let standIns: OwnStandIns
-    private static let app = "/v1/apps/bench"
+    let world: BenchWorld
     /// Connections are open then, statements prepared and caches warm.
     private static let warmUpCount = 30
     /// Long enough for everything that follows a settle to have gone quiet.
@@ -71,16 +60,14 @@ private struct LatencyGarden {
     private static let patience: Duration = .seconds(60)
 
     func furnish() async throws {
-        try await client.send("POST", "/v1/apps", ["slug": "bench", "name": "Bench"])
-        for credential in try standIns.credentials() {
-            try await client.send("POST", Self.app + "/credentials", credential)
-        }
+        try await world.furnish()
         for provider in Provider.allCases {
             var device: [JSONMember] = [
                 JSONMember("provider", .string(provider.rawValue)), JSONMember("token", .string(token(provider))),
             ]
             if provider == .apns { device.append(JSONMember("topic", .string(OwnStandIns.topic))) }
-            try await client.send("PUT", Self.app + "/devices/" + provider.rawValue, .object(JSONObject(device)))
+            try await world.client.send(
+                "PUT", BenchWorld.app + "/devices/" + provider.rawValue, .object(JSONObject(device)))
         }
     }
 
@@ -94,7 +81,7 @@ private struct LatencyGarden {
         var accepted: [Duration] = []
         for number in 0..<(Self.warmUpCount + pushes) {
             let start = Self.now
-            let message = try await client.send("POST", Self.app + "/messages", content(provider, number))
+            let message = try await world.client.send("POST", BenchWorld.app + "/messages", content(provider, number))
             let end = Self.now
             try await finish(message.shown("id"))
             try await Task.sleep(for: Self.pause)
@@ -134,7 +121,7 @@ private struct LatencyGarden {
         let limit = clock.now + Self.patience
         while clock.now < limit {
             try await Task.sleep(for: Self.look)
-            let account = try await client.get(Self.app + "/messages/" + message)
+            let account = try await world.client.get(BenchWorld.app + "/messages/" + message)
             guard account.shown("state") == "finished" else { continue }
             guard account.object?["outcomes"]?.count("accepted") == 1 else {
                 throw CommandFault(
@@ -147,9 +134,9 @@ private struct LatencyGarden {
 
     /// When the stand-in received each push, by its number.
     private func arrivals(_ provider: Provider) async throws -> [Int64: WallInstant] {
-        let url = provider == .apns ? standIns.production : standIns.fcm
+        let url = provider == .apns ? world.standIns.production : world.standIns.fcm
         var arrivals: [Int64: WallInstant] = [:]
-        for push in try await standIns.pushes(to: token(provider), at: url) {
+        for push in try await world.standIns.pushes(to: token(provider), at: url) {
             let payload = push.object?["payload"]?.object
             let data = provider == .apns ? payload : payload?["message"]?.object?["data"]?.object
             guard let number = data?["number"]?.string.flatMap({ Int64($0) }),

@@ -1,0 +1,80 @@
+import ArgumentParser
+
+/// What every measurement starts for itself, beside itself, and ends with itself.
+struct BenchWorld: Sendable {
+    /// Of whatever is measured: one app of everybody's.
+    static let app = "/v1/apps/bench"
+
+    let folder: OwnFolder
+    let standIns: OwnStandIns
+    let gateway: OwnGateway
+
+    /// - Parameters:
+    ///   - options: more for `carillon simulate`.
+    ///   - data: where the gateway's rows lie, so that the next run finds them.
+    fileprivate init(
+        _ folder: OwnFolder, _ children: ChildPrograms, options: [String], data: String
+    ) async throws {
+        self.folder = folder
+        standIns = try await OwnStandIns(folder, children, options)
+        gateway = try await OwnGateway(folder, standIns, port: 0, children, data: data)
+    }
+
+    var client: GatewayClient { gateway.client }
+
+    /// Processor time since their starts.
+    func used() throws(CommandFault) -> BenchUsage {
+        guard let server = gateway.databaseProcess, let database = ProcessUsage(ofServer: server),
+            let own = ProcessUsage(of: gateway.process), let sink = ProcessUsage(of: standIns.process)
+        else { throw CommandFault(.failed, "the gateway, its PostgreSQL or the stand-ins have ended") }
+        return BenchUsage(gateway: own.processor, database: database.processor, sink: sink.processor)
+    }
+
+    /// The most that the gateway ever held.
+    var memoryBytesMax: Int64 { ProcessUsage(of: gateway.process)?.memoryBytesMax ?? 0 }
+
+    /// The app, and what the stand-ins believe; that of an earlier run is used again.
+    func furnish() async throws {
+        try await client.send("POST", "/v1/apps", ["slug": "bench", "name": "Bench"])
+        for credential in try standIns.credentials() {
+            try await client.send("POST", Self.app + "/credentials", credential)
+        }
+    }
+}
+
+/// Processor time of the programs of a measurement.
+struct BenchUsage: Sendable {
+    let gateway: Duration
+    let database: Duration
+    let sink: Duration
+
+    /// What Carillon needs: the stand-ins are somebody else's machines.
+    var program: Duration { gateway + database }
+
+    static func - (later: Self, earlier: Self) -> Self {
+        Self(
+            gateway: later.gateway - earlier.gateway, database: later.database - earlier.database,
+            sink: later.sink - earlier.sink)
+    }
+}
+
+/// What every measurement is told.
+struct BenchOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp("Where everything lies that it makes.", valueName: "path"), completion: .directory)
+    var folder = "data/bench"
+    @Flag(help: "Prints the figures as JSON, for scripts.") var json = false
+
+    /// Stand-ins, and a gateway that sends to them with a PostgreSQL of its own, for as long as the body runs.
+    func run(
+        standIns options: [String] = [], data: String = "gateway", _ body: (BenchWorld) async throws -> Void
+    ) async throws {
+        try await orComplain(asJSON: json) {
+            try await OwnFolder(path: folder).locked { folder in
+                try await ChildPrograms.running { children in
+                    try await body(try await BenchWorld(folder, children, options: options, data: data))
+                }
+            }
+        }
+    }
+}
