@@ -60,6 +60,24 @@ struct StallTests {
         }
     }
 
+    @Test("in a body is told so at its own deadline, where earlier bodies came whole")
+    func laterBody() async throws {
+        try await withGateway(limits: Self.limits) { world in
+            // Its deadline is the first one that a timer is set for.
+            _ = try await world.makeApp()
+            let wire = try Wire(port: world.port)
+            try await wire.send(Self.start + "Content-Length: 90000\r\n\r\n{")
+            let trickling = Task {
+                while !Task.isCancelled {
+                    try await wire.send(" ")
+                    try await Task.sleep(for: .milliseconds(5))
+                }
+            }
+            #expect(try await wire.reply().status == 408)
+            trickling.cancel()
+        }
+    }
+
     @Test("behind another one is told so after that one's answer")
     func secondRequest() async throws {
         try await withGateway(limits: Self.limits) { world in

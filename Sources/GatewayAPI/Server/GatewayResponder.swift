@@ -11,6 +11,7 @@ package struct GatewayResponder: HTTPResponder {
     /// Of everything that is read, and of imports in it.
     private let budget: BodyBudget
     private let importBudget: BodyBudget
+    private let lateBodies: LateBodies
     private let apps: AppHandlers
     private let devices: DeviceHandlers
     private let messages: MessageHandlers
@@ -24,6 +25,7 @@ package struct GatewayResponder: HTTPResponder {
         let limits = services.limits
         budget = BodyBudget(bytesMax: limits.bodiesInFlightBytesMax, shareFloor: limits.bodyBytesMax)
         importBudget = BodyBudget(bytesMax: limits.importsInFlightBytesMax, shareFloor: limits.importBytes)
+        lateBodies = LateBodies(after: limits.bodyTimeout)
         apps = AppHandlers(registry: services.registry)
         devices = DeviceHandlers(apps: apps, clock: services.clock)
         messages = MessageHandlers(apps: apps, desk: services.messages, clock: services.clock)
@@ -84,13 +86,13 @@ package struct GatewayResponder: HTTPResponder {
         var held = 0
         defer { budget.giveBack(held, of: account) }
         incoming.askForBody()
-        let tooSlow = incoming.tooLate(after: services.limits.bodyTimeout)
-        defer { tooSlow.cancel() }
+        let awaited = lateBodies.watch(incoming.channel)
+        defer { lateBodies.forget(awaited) }
         let body = try await BodyReader.read(request, services.limits) { bytes in
             do throws(BodyBudget.Refusal) { try budget.take(bytes, for: account) } catch { throw Problem(error) }
             held += bytes
         }
-        tooSlow.cancel()
+        lateBodies.forget(awaited)
         incoming.isBodyRead = true
         let answer = try await answer(call(body))
         guard match.route == .sendMessage, let steps = services.steps else { return Response(answer) }

@@ -21,13 +21,6 @@ final class Incoming {
         self.channel = channel
     }
 
-    /// Then whoever reads the body hears that it came too late, unless this is cancelled before.
-    func tooLate(after time: Duration) -> Scheduled<Void> {
-        channel.eventLoop.scheduleTask(in: TimeAmount(time)) { [channel] in
-            channel.pipeline.fireUserInboundEventTriggered(RequestWatch.BodyIsLate())
-        }
-    }
-
     /// In lower case: names of expectations are compared so.
     private var expectations: [String] {
         var names: [String] = []
