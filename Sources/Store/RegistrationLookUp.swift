@@ -2,6 +2,20 @@ import DeliveryRules
 import Postgres
 import PushModel
 
+/// What a batch of registrations is decided against.
+struct RegistrationGround: Sendable {
+    /// As they came, but for attributes that are stored just so.
+    let incoming: [IncomingRegistration]
+    let stored: [StoredRegistration]
+    /// Of the stored ones: what no decision looks at, and an answer shows.
+    let shown: [RegistrationID: ShownColumns]
+
+    struct ShownColumns: Sendable {
+        let createdAt: WallInstant
+        let attributes: [UInt8]
+    }
+}
+
 /// Reads, and locks, what a batch of registrations is decided against.
 struct RegistrationLookUp: Sendable {
     private let incoming: [IncomingRegistration]
@@ -18,16 +32,18 @@ struct RegistrationLookUp: Sendable {
 
     func run(
         in transaction: PostgresTransaction
-    ) async throws(PostgresError) -> (incoming: [IncomingRegistration], stored: [StoredRegistration]) {
+    ) async throws(PostgresError) -> RegistrationGround {
         var queries = [Query(PlannerSQL.throughKeys), Query(RegistrationSQL.lock, namesAndTokens)]
         if asksTimes { queries.append(Query(RegistrationSQL.asOf, namesAndTokens)) }
         if asksAttributes { queries.append(Query(RegistrationSQL.sameAttributes, attributeParameters)) }
         let answers = try await transaction.run(queries)
         var stored = try Self.rows(answers[1])
         if asksTimes { try Self.addTimes(answers[2], to: &stored) }
-        guard asksAttributes else { return (incoming, stored) }
+        let shown = try Self.shown(answers[1])
+        guard asksAttributes else { return RegistrationGround(incoming: incoming, stored: stored, shown: shown) }
         let same = Set(try answers[answers.count - 1].int64Column(0))
-        return (keepingSameAttributes(same, in: stored), stored)
+        return RegistrationGround(
+            incoming: keepingSameAttributes(same, in: stored), stored: stored, shown: shown)
     }
 
     private var names: Parameters {
@@ -88,6 +104,18 @@ struct RegistrationLookUp: Sendable {
                     mistakenRoute: try answer.int64OrNil(row, 13).map(RouteID.init)))
         }
         return rows
+    }
+
+    private static func shown(
+        _ answer: ResultSet
+    ) throws(PostgresError) -> [RegistrationID: RegistrationGround.ShownColumns] {
+        var shown: [RegistrationID: RegistrationGround.ShownColumns] = [:]
+        shown.reserveCapacity(answer.rowCount)
+        for row in 0..<answer.rowCount {
+            shown[RegistrationID(try answer.int64(row, 0))] = RegistrationGround.ShownColumns(
+                createdAt: try answer.instant(row, 14), attributes: try answer.json(row, 15))
+        }
+        return shown
     }
 
     private static func addTimes(

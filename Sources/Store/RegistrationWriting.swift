@@ -2,33 +2,93 @@ import DeliveryRules
 import Postgres
 import PushModel
 
-/// A decided batch as statements, and their answer as devices.
+/// A decided batch as statements, and their answers as devices.
 struct RegistrationWriting: Sendable {
     private let batch: RegistrationBatch
     private let app: AppID
+    private let ground: RegistrationGround
+    /// What was found and what is written tell what the rows are then, so that nothing has to be read again.
+    private let isAnsweredByWrites: Bool
 
-    init(_ batch: RegistrationBatch, app: AppID) {
+    /// - Parameter ground: what the batch was decided against.
+    init(_ batch: RegistrationBatch, on ground: RegistrationGround, app: AppID) {
         self.batch = batch
         self.app = app
+        self.ground = ground
+        isAnsweredByWrites = zip(batch.decisions, ground.incoming).allSatisfy { decision, incoming in
+            // Of a stale one it's another row that is shown, and a route that was found to be mistaken is not the one
+            // that was named; of attributes that change only the database knows the form that it gives them.
+            decision.change != .stale && decision.row.route == incoming.route
+                && (decision.row.id == nil || incoming.registration.attributes == .keep)
+        }
     }
 
+    private enum Part { case release, update, insert, beat, forget, tell, records }
+
     /// Tokens are released before they are given to others; the pulse comes after the wide rows.
+    private var parts: [Part] {
+        var parts: [Part] = []
+        if !batch.released.isEmpty { parts.append(.release) }
+        if !batch.updated.isEmpty { parts.append(.update) }
+        if !batch.created.isEmpty { parts.append(.insert) }
+        if !batch.beating.isEmpty { parts.append(.beat) }
+        if !batch.unsuspected.isEmpty { parts.append(.forget) }
+        if !batch.told.isEmpty { parts.append(.tell) }
+        if !isAnsweredByWrites { parts.append(.records) }
+        return parts
+    }
+
     func queries(now: WallInstant?) -> [Query] {
-        var queries: [Query] = []
-        if !batch.released.isEmpty { queries.append(release) }
-        if !batch.updated.isEmpty { queries.append(update) }
-        if !batch.created.isEmpty { queries.append(insert(now: now)) }
-        if !batch.beating.isEmpty { queries.append(beat(now: now)) }
-        if !batch.unsuspected.isEmpty {
-            queries.append(
-                Query(RegistrationSQL.forgetSuspicions) { $0.int64Array(batch.unsuspected.map(\.value)) })
+        parts.map { part in
+            switch part {
+            case .release: release
+            case .update: update
+            case .insert: insert(now: now)
+            case .beat: beat(now: now)
+            case .forget:
+                Query(RegistrationSQL.forgetSuspicions) { $0.int64Array(batch.unsuspected.map(\.value)) }
+            case .tell: tell(now: now)
+            case .records: records
+            }
         }
-        if !batch.told.isEmpty { queries.append(tell(now: now)) }
-        return queries
+    }
+
+    /// - Parameter answers: to `queries`.
+    func devices(in answers: [ResultSet]) throws(PostgresError) -> [RegisteredDevice] {
+        let answer = Dictionary(uniqueKeysWithValues: zip(parts, answers))
+        if let records = answer[.records] { return try devices(inRecords: records) }
+        return try devices(births: answer[.insert], beats: answer[.beat])
+    }
+
+    private func devices(births: ResultSet?, beats: ResultSet?) throws(PostgresError) -> [RegisteredDevice] {
+        var beatRows: [RegistrationID: Int] = [:]
+        if let beats {
+            beatRows.reserveCapacity(beats.rowCount)
+            for row in 0..<beats.rowCount { beatRows[RegistrationID(try beats.int64(row, 0))] = row }
+        }
+        var born = 0
+        return try zip(batch.decisions, ground.incoming).map { (decision, incoming) throws(PostgresError) in
+            let (row, said) = (decision.row, incoming.registration)
+            let record: DeviceRecord
+            if let id = row.id, let beats, let beat = beatRows[id], let shown = ground.shown[id] {
+                record = DeviceRecord(
+                    id, row, named: said, badge: try beats.int32(beat, 1), registeredAt: try beats.instant(beat, 2),
+                    createdAt: shown.createdAt, attributes: shown.attributes)
+            } else if row.id == nil, let births, born < births.rowCount {
+                record = DeviceRecord(
+                    RegistrationID(try births.int64(born, 0)), row, named: said, badge: max(said.badge ?? 0, 0),
+                    registeredAt: try births.instant(born, 2), createdAt: try births.instant(born, 1),
+                    attributes: try births.json(born, 3))
+                born += 1
+            } else {
+                throw .unexpectedShape(statement: "registration_beat", column: 0)
+            }
+            return RegisteredDevice(change: decision.change, isNew: row.id == nil, record: record)
+        }
     }
 
     /// One row for each registration, in their order: its own, or the one that it was stale against.
-    var records: Query {
+    private var records: Query {
         let decisions = batch.decisions
         return Query(RegistrationSQL.records) { parameters in
             parameters.int64(app.value)
@@ -37,8 +97,7 @@ struct RegistrationWriting: Sendable {
         }
     }
 
-    /// - Parameter rows: the answer to `records`.
-    func devices(in rows: ResultSet) throws(PostgresError) -> [RegisteredDevice] {
+    private func devices(inRecords rows: ResultSet) throws(PostgresError) -> [RegisteredDevice] {
         guard rows.rowCount == batch.decisions.count else {
             throw .unexpectedShape(statement: "registration_records", column: 0)
         }
@@ -102,6 +161,20 @@ struct RegistrationWriting: Sendable {
             $0.int16Array(batch.told.map(\.verdict.rawValue))
             $0.instant(now)
         }
+    }
+}
+
+extension DeviceRecord {
+    /// - Parameter said: names the environment and topic of the row's route.
+    fileprivate init(
+        _ id: RegistrationID, _ row: StoredRegistration, named said: DeviceRegistration, badge: Int32,
+        registeredAt: WallInstant, createdAt: WallInstant, attributes: [UInt8]
+    ) {
+        self.init(
+            id: id, installation: row.installation, kind: row.kind, provider: row.provider,
+            environment: said.environment, topic: said.topic, token: row.token, state: row.state, badge: badge,
+            registeredAt: registeredAt, createdAt: createdAt, user: row.user, locale: row.locale,
+            timeZone: row.timeZone, appVersion: row.appVersion, tags: row.tags, attributes: attributes)
     }
 }
 

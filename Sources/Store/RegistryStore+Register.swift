@@ -94,10 +94,9 @@ extension RegistryStore {
             let named = incoming
             return try await pool.transaction(options) { transaction throws(PostgresError) in
                 let found = try await RegistrationLookUp(named, app: app).run(in: transaction)
-                let writing = RegistrationWriting(RegistrationBatch(found.incoming, stored: found.stored), app: app)
-                let answers = try await transaction.runAndCommit(
-                    writing.queries(now: now) + [writing.records])
-                return try writing.devices(in: answers[answers.count - 1])
+                let batch = RegistrationBatch(found.incoming, stored: found.stored)
+                let writing = RegistrationWriting(batch, on: found, app: app)
+                return try writing.devices(in: try await transaction.runAndCommit(writing.queries(now: now)))
             }
         } catch {
             let fault = StoreFault(error)

@@ -46,7 +46,12 @@ struct StoreWorld {
     func register(
         _ registration: DeviceRegistration, app: AppID? = nil, at now: WallInstant = dawn
     ) async throws -> RegisteredDevice {
-        try await stores.registry.register([registration], app: app ?? self.app, now: now)[0].get()
+        let app = app ?? self.app
+        let device = try await stores.registry.register([registration], app: app, now: now)[0].get()
+        // What is answered is what is stored, however it was put together.
+        let stored = try await stores.registry.devices(app: app, installation: device.record.installation)
+        #expect(stored.contains(device.record), "\(device.record) was answered, \(stored) is stored")
+        return device
     }
 
     /// Installations "i1" to "i<count>" with the tokens of those numbers.

@@ -38,7 +38,7 @@ enum RegistrationSQL {
         """
         SELECT r.id, r.installation, r.kind, r.route_id, r.provider, r.token, r.state, r.generation, r.user_id,
             r.locale, r.time_zone, r.app_version, r.tags,
-            CASE WHEN r.environments_compared = r.generation THEN r.mistaken_route_id END
+            CASE WHEN r.environments_compared = r.generation THEN r.mistaken_route_id END, r.created_at, r.attributes
         FROM registrations r
         WHERE r.id = ANY (ARRAY(
             SELECT r.id FROM unnest($2, $3) AS said (installation, kind) \(named)
@@ -95,12 +95,13 @@ enum RegistrationSQL {
     /// $1 app, $2 routes, $3 providers, $4 kinds, $5 installations, $6 tokens, $7 users, $8 locales, $9 time zones,
     /// $10 app versions, $11 tags as array literals, $12 attributes, $13 badges, $14 as of, $15 now.
     ///
-    /// Ids are drawn beforehand, so that the two tables need not be matched with each other afterwards.
+    /// Ids are drawn beforehand, so that the two tables need not be matched with each other afterwards. Answers, in the
+    /// order given: id, when it was created and registered, and the attributes as they are stored now.
     static let insert = Statement(
         "registration_insert",
         """
         WITH said AS MATERIALIZED (
-            SELECT nextval('registrations_id_seq') AS id, new.*
+            SELECT nextval('registrations_id_seq') AS id, coalesce($15, clock_timestamp()) AS created_at, new.*
             FROM unnest($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) AS new (route_id, provider, kind,
                 installation, token, user_id, locale, time_zone, app_version, tags, attributes, badge, as_of)
         ), born AS (
@@ -108,14 +109,16 @@ enum RegistrationSQL {
                 time_zone, app_version, tags, attributes, created_at)
             OVERRIDING SYSTEM VALUE
             SELECT id, $1, route_id, provider, kind, installation, token, user_id, locale, time_zone, app_version,
-                tags::text[], coalesce(attributes, '{}'), coalesce($15, clock_timestamp())
+                tags::text[], coalesce(attributes, '{}'), created_at
             FROM said
+        ), beating AS (
+            INSERT INTO registration_pulse (registration_id, badge, registered_at, as_of)
+            SELECT id, badge, least(as_of, created_at), as_of FROM said
         )
-        INSERT INTO registration_pulse (registration_id, badge, registered_at, as_of)
-        SELECT id, badge, least(as_of, coalesce($15, clock_timestamp())), as_of FROM said
+        SELECT id, created_at, least(as_of, created_at), coalesce(attributes, '{}') FROM said
         """)
 
-    /// $1 ids, rising, $2 as of, $3 now.
+    /// $1 ids, rising, $2 as of, $3 now. Answers, in any order: id, badge, when it was registered.
     static let beat = Statement(
         "registration_beat",
         """
@@ -123,6 +126,7 @@ enum RegistrationSQL {
         SET registered_at = greatest(p.registered_at, least(said.as_of, coalesce($3, clock_timestamp()))),
             as_of = coalesce(said.as_of, p.as_of)
         FROM unnest($1, $2) AS said (id, as_of) WHERE p.registration_id = said.id
+        RETURNING p.registration_id, p.badge, p.registered_at
         """)
 
     static let forgetSuspicions = Statement(
