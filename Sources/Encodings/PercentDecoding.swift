@@ -4,24 +4,20 @@ package enum PercentDecoding {
     ///
     /// A plus sign stays one: it means a space in forms only.
     package static func decode(_ segment: some StringProtocol) -> String? {
-        var bytes: [UInt8] = []
-        var digits: [UInt8]?
-        for byte in segment.utf8 {
-            switch (digits, byte) {
-            case (nil, UInt8(ascii: "%")): digits = []
-            case (nil, _): bytes.append(byte)
-            case (let first?, _):
-                guard Hexadecimal.value(of: byte) != nil else { return nil }
-                if first.isEmpty {
-                    digits = [byte]
-                } else {
-                    guard let pair = Hexadecimal.decode(first + [byte]) else { return nil }
-                    bytes.append(contentsOf: pair)
-                    digits = nil
-                }
+        var plain: [UInt8] = []
+        plain.reserveCapacity(segment.utf8.count)
+        var bytes = segment.utf8.makeIterator()
+        while let byte = bytes.next() {
+            guard byte == UInt8(ascii: "%") else {
+                plain.append(byte)
+                continue
             }
+            guard let high = bytes.next().flatMap(Hexadecimal.value(of:)),
+                let low = bytes.next().flatMap(Hexadecimal.value(of:))
+            else { return nil }
+            plain.append(high << 4 | low)
         }
-        guard digits == nil, !bytes.contains(0) else { return nil }
-        return String(validating: bytes, as: UTF8.self)
+        guard !plain.contains(0) else { return nil }
+        return String(validating: plain, as: UTF8.self)
     }
 }

@@ -140,7 +140,10 @@ package struct JSONMember: Equatable, Sendable {
 
 extension String {
     /// Equality of code units, not of what Unicode holds equivalent.
-    package func hasSameBytes(as other: String) -> Bool { utf8.elementsEqual(other.utf8) }
+    package func hasSameBytes(as other: String) -> Bool {
+        // Nearly all that is compared differs, and in its length.
+        utf8.count == other.utf8.count && utf8.elementsEqual(other.utf8)
+    }
 }
 
 extension JSONText {

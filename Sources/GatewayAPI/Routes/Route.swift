@@ -177,14 +177,15 @@ package enum RouteTable {
     /// nil where it does not fit.
     private static func names(in segments: [String], _ pattern: [String?]) -> [String]? {
         guard segments.count == pattern.count else { return nil }
+        // Most patterns don't fit, and shall cost no array.
+        for place in pattern.indices {
+            guard let expected = pattern[place] else { continue }
+            guard segments[place].hasSameBytes(as: expected) else { return nil }
+        }
         var names: [String] = []
-        for (segment, expected) in zip(segments, pattern) {
-            if let expected {
-                guard segment.hasSameBytes(as: expected) else { return nil }
-            } else {
-                guard !segment.isEmpty else { return nil }
-                names.append(segment)
-            }
+        for place in pattern.indices where pattern[place] == nil {
+            guard !segments[place].isEmpty else { return nil }
+            names.append(segments[place])
         }
         return names
     }
