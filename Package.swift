@@ -118,6 +118,8 @@ let package = Package(
         // Annexe: the stand-ins of the providers.
         room(
             "Simulator", ["PushModel", "JSON", "Encodings", "Calendar", "Reactor", "TLS", "HTTP2", "Signing", "APNs"]),
+        // And worlds without a clock or a socket in which the rules are tried: what tests look at, and one command.
+        room("DrySimulation", ["PushModel", "Encodings", "DeliveryRules", "APNs", "FCM"]),
 
         // Roof: the commands that ask a gateway; the wiring, and the executable around it.
         room(
@@ -171,7 +173,10 @@ let package = Package(
         suite("StoreTests", ["DeliveryRules", "Encodings", "Postgres", "PushModel", "Reactor", "Store"]),
         suite(
             "SimulationTests",
-            ["APNs", "DeliveryRules", "Encodings", "FCM", "Postgres", "PushModel", "Reactor", "Store"]),
+            [
+                "APNs", "DeliveryRules", "DrySimulation", "Encodings", "FCM", "Postgres", "PushModel", "Reactor",
+                "Store",
+            ]),
         suite(
             "DeliveryTests",
             [

@@ -1,4 +1,5 @@
 import DeliveryRules
+import DrySimulation
 import PushModel
 import Store
 
@@ -173,6 +174,7 @@ extension ConformanceRun {
     mutating func confirm() async throws -> String? {
         story.append("confirm at \(now.microseconds)")
         let real = try await stores.parcels.confirmSuspicions(Self.rule, now: now)
-        return differ("confirm", real, simulated.confirmSuspicions(Self.rule, now: now))
+        let expected = simulated.confirmSuspicions(Self.rule, now: now)
+        return differ("confirm", real, SuspicionReport(judged: expected.judged, retired: expected.retired))
     }
 }

@@ -1,4 +1,5 @@
 import DeliveryRules
+import DrySimulation
 import Postgres
 import PushModel
 import Store

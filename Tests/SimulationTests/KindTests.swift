@@ -1,4 +1,5 @@
 import DeliveryRules
+import DrySimulation
 import Encodings
 import PushModel
 import Testing

@@ -1,4 +1,5 @@
 import DeliveryRules
+import DrySimulation
 import PushModel
 import Testing
 

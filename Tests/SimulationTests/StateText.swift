@@ -1,3 +1,4 @@
+import DrySimulation
 import Encodings
 import Postgres
 import PushModel

@@ -1,3 +1,4 @@
+import DrySimulation
 import Foundation
 
 /// Which seeds a test run tries. The same in every run, so that red means changed code.
@@ -20,7 +21,7 @@ enum WorldSeeds {
     /// The seed first, then what broke, then how it came to that.
     static func report(_ seed: UInt64, _ violation: Violation, _ world: SimulatedWorld) -> String {
         let head = "seed \(seed): \(violation) (after \(world.events) events)"
-        let modules = ["SimulationTests.", "PushModel.", "DeliveryRules.", "FCM."]
+        let modules = ["DrySimulation.", "PushModel.", "DeliveryRules.", "FCM."]
         let lines = world.trail.lines.map { line in
             String(modules.reduce(line) { $0.replacingOccurrences(of: $1, with: "") }.prefix(200))
         }

@@ -1,3 +1,4 @@
+import DrySimulation
 import Testing
 
 @Suite("A world full of faults")

@@ -99,6 +99,8 @@ enum House {
                 "Synchronization",
                 "Logging",
             ]),
+        // The worlds of one seed, in which the rules are tried.
+        Room("DrySimulation", .annexe, ["PushModel", "Encodings", "DeliveryRules", "APNs", "FCM"]),
 
         Room(
             "Commands", .roof,

@@ -2,19 +2,19 @@ import DeliveryRules
 import PushModel
 
 /// One token of a phone with the app on it, as it is; what the registry believes may be older.
-struct SimulatedDevice: Sendable {
-    let app: AppID
+package struct SimulatedDevice: Sendable {
+    package let app: AppID
     /// Of the installation, within its app.
-    let number: Int
-    let kind: TokenKind
-    var provider: Provider
-    var token: DeviceToken
+    package let number: Int
+    package let kind: TokenKind
+    package var provider: Provider
+    package var token: DeviceToken
     /// Where Apple knows the token.
-    var environment: PushEnvironment
+    package var environment: PushEnvironment
     /// The app says the other one.
-    var isMistaken = false
+    package var isMistaken = false
 
-    var installation: String { "phone-\(app.value)-\(number)" }
+    package var installation: String { "phone-\(app.value)-\(number)" }
 }
 
 // The fleet, and what happens to devices while a broadcast is under way.
@@ -64,7 +64,7 @@ extension SimulatedWorld {
             .map { store.registrations[$0] }
     }
 
-    mutating func register(_ device: Int) {
+    package mutating func register(_ device: Int) {
         let phone = devices[device]
         let holder = store.registrations.first {
             $0.app == phone.app && $0.isLive && $0.stored.provider == phone.provider && $0.stored.token == phone.token

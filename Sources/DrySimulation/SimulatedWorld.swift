@@ -6,35 +6,35 @@ import PushModel
 ///
 /// The Dispatchers and the rules are the real ones; everything around them is a value in here. After `faultsEnd`
 /// nothing goes wrong any more, and the promises have to come true.
-struct SimulatedWorld {
-    let plan: WorldPlan
+package struct SimulatedWorld {
+    package let plan: WorldPlan
     var random: SeededRandom
     var now = SimulatedTime.zero
     var queue = EventQueue<WorldEvent>()
-    var store = SimulatedStore()
+    package var store = SimulatedStore()
     var processes: [SimulatedProcess] = []
-    var providers = SimulatedProviders()
-    var devices: [SimulatedDevice] = []
-    var messages: [SimulatedMessage] = []
-    var weather = Weather()
-    var ledger = Ledger()
-    var trail = Trail()
-    var violation: Violation?
+    package var providers = SimulatedProviders()
+    package var devices: [SimulatedDevice] = []
+    package var messages: [SimulatedMessage] = []
+    package var weather = Weather()
+    package var ledger = Ledger()
+    package var trail = Trail()
+    package var violation: Violation?
     var sent = 0
     var streams = 0
     /// What each message is. Looked up, never walked.
-    var forms: [MessageID: MessageForm] = [:]
+    package var forms: [MessageID: MessageForm] = [:]
     /// Registrations whose push ends any process that tries to send it.
-    var poisonous: Set<RegistrationID> = []
-    var events = 0
-    var incidents = WorldIncidents()
+    package var poisonous: Set<RegistrationID> = []
+    package var events = 0
+    package var incidents = WorldIncidents()
 
     /// A world that needs more is spinning, or wedged.
-    static let eventsMax = 4_000_000
+    package static let eventsMax = 4_000_000
     /// No world has reason to keep more ahead of it.
-    static let queueMax = 20_000
+    package static let queueMax = 20_000
 
-    init(plan: WorldPlan) {
+    package init(plan: WorldPlan) {
         self.plan = plan
         random = SeededRandom(seed: plan.seed ^ 0x5eed)
         populate()
@@ -47,15 +47,15 @@ struct SimulatedWorld {
     }
 
     /// The database's clock: the one that everyone agrees on.
-    var wall: WallInstant { SimulatedWorld.wall(at: now) }
+    package var wall: WallInstant { SimulatedWorld.wall(at: now) }
 
-    static func wall(at time: SimulatedTime) -> WallInstant {
+    package static func wall(at time: SimulatedTime) -> WallInstant {
         WallInstant(microseconds: 1_800_000_000_000_000 + time.nanoseconds / 1_000)
     }
 
     var isFaulty: Bool { now < plan.faultsEnd }
 
-    mutating func run() -> Violation? {
+    package mutating func run() -> Violation? {
         while violation == nil, !isQuiet {
             events += 1
             guard events < Self.eventsMax, queue.count < Self.queueMax, let next = queue.takeFirst() else {
@@ -134,29 +134,29 @@ struct SimulatedWorld {
 }
 
 /// What is wrong with the world at large.
-struct Weather: Sendable {
-    var storeDownUntil = SimulatedTime.zero
-    var unreachable: [(provider: Provider, until: SimulatedTime)] = []
+package struct Weather: Sendable {
+    package var storeDownUntil = SimulatedTime.zero
+    package var unreachable: [(provider: Provider, until: SimulatedTime)] = []
     /// What its provider answers to everything.
-    var onlyAnswer: AnswerWord?
+    package var onlyAnswer: AnswerWord?
     /// It takes everything and says nothing.
-    var silent: Provider?
+    package var silent: Provider?
     /// Every token of the place looks bad: somebody mixed up a topic, an environment or a project.
-    var waveUntil = SimulatedTime.zero
-    var wavePlace = LanePlace.production
+    package var waveUntil = SimulatedTime.zero
+    package var wavePlace = LanePlace.production
     /// Google's 404 of the front door is a refusal too.
-    var refused: [(credential: CredentialID, isNoSuchProject: Bool, until: SimulatedTime)] = []
-    var missing: [(credential: CredentialID, until: SimulatedTime)] = []
+    package var refused: [(credential: CredentialID, isNoSuchProject: Bool, until: SimulatedTime)] = []
+    package var missing: [(credential: CredentialID, until: SimulatedTime)] = []
     /// How often each slot was rotated.
-    var rotations: [(slot: Int64, count: Int64)] = []
+    package var rotations: [(slot: Int64, count: Int64)] = []
 
-    func isUnreachable(_ provider: Provider, _ now: SimulatedTime) -> Bool {
+    package func isUnreachable(_ provider: Provider, _ now: SimulatedTime) -> Bool {
         unreachable.contains { $0.provider == provider && now < $0.until }
     }
 }
 
 /// Where a lane leads.
-enum LanePlace: Int64, CaseIterable, Sendable {
+package enum LanePlace: Int64, CaseIterable, Sendable {
     case production = 1
     case sandbox = 2
     /// By certificates for calls alone.
@@ -164,7 +164,7 @@ enum LanePlace: Int64, CaseIterable, Sendable {
     case sandboxCalls = 4
     case google = 5
 
-    init(_ provider: Provider, _ environment: PushEnvironment, ownCalls: Bool) {
+    package init(_ provider: Provider, _ environment: PushEnvironment, ownCalls: Bool) {
         self =
             switch (provider, environment) {
             case (.fcm, _): .google
@@ -173,16 +173,16 @@ enum LanePlace: Int64, CaseIterable, Sendable {
             }
     }
 
-    var provider: Provider { self == .google ? .fcm : .apns }
-    var environment: PushEnvironment { self == .sandbox || self == .sandboxCalls ? .sandbox : .production }
-    var isForCalls: Bool { self == .calls || self == .sandboxCalls }
+    package var provider: Provider { self == .google ? .fcm : .apns }
+    package var environment: PushEnvironment { self == .sandbox || self == .sandboxCalls ? .sandbox : .production }
+    package var isForCalls: Bool { self == .calls || self == .sandboxCalls }
 }
 
 /// The last things that happened, for the report of a run that failed.
-struct Trail: Sendable {
+package struct Trail: Sendable {
     private var entries: [(at: SimulatedTime, event: WorldEvent)] = []
     private var next = 0
-    static let length = 60
+    package static let length = 60
 
     mutating func note(_ at: SimulatedTime, _ event: WorldEvent) {
         if entries.count < Trail.length {
@@ -193,7 +193,7 @@ struct Trail: Sendable {
         next = (next + 1) % Trail.length
     }
 
-    var lines: [String] {
+    package var lines: [String] {
         let inOrder = entries.count < Trail.length ? entries : Array(entries[next...] + entries[..<next])
         return inOrder.map { entry in
             let milliseconds = entry.at.nanoseconds / 1_000_000

@@ -2,20 +2,20 @@ import DeliveryRules
 import PushModel
 
 /// What one look at an audience found.
-struct SimulatedLook {
+package struct SimulatedLook {
     /// Rising.
-    var members: [SimulatedMember] = []
+    package var members: [SimulatedMember] = []
     /// Those that end before anything is sent, by state, reason and route.
-    var early: [EarlyGroup] = []
-    var through: Int64
-    var isLast: Bool
-    var ended: Int { early.reduce(0) { $0 + $1.members.count } }
+    package var early: [EarlyGroup] = []
+    package var through: Int64
+    package var isLast: Bool
+    package var ended: Int { early.reduce(0) { $0 + $1.members.count } }
 
-    struct EarlyGroup {
-        let ending: Ending
+    package struct EarlyGroup {
+        package let ending: Ending
         /// nil: the members are places among the names of the audience, from 1.
-        let route: RouteID?
-        var members: [Int64]
+        package let route: RouteID?
+        package var members: [Int64]
 
         fileprivate var order: [String] { ["\(ending.state.rawValue)", ending.reason] }
     }
@@ -40,9 +40,9 @@ struct SimulatedLook {
     }
 }
 
-struct SimulatedMember {
-    let id: RegistrationID
-    let route: RouteID
+package struct SimulatedMember {
+    package let id: RegistrationID
+    package let route: RouteID
 }
 
 extension RegistrationRow {
@@ -51,7 +51,7 @@ extension RegistrationRow {
 
 extension SimulatedStore {
     /// The next slice of an audience: bounded by what is looked at, by rising ids but for named installations.
-    mutating func look(at message: MessageRow, after: Int64, _ idsMax: Int) -> SimulatedLook {
+    package mutating func look(at message: MessageRow, after: Int64, _ idsMax: Int) -> SimulatedLook {
         let audience = message.audienceWanted
         switch audience.selection {
         case .all: return range(of: live(message), message, after, idsMax) { audience.includes($0) }
@@ -185,7 +185,7 @@ extension Audience {
     fileprivate func includes(_ row: RegistrationRow) -> Bool { providers?.contains(row.stored.provider) ?? true }
 
     /// Which programs may plan it.
-    var planFormat: Int16 {
+    package var planFormat: Int16 {
         switch selection {
         case .all, .installations: providers == nil ? 1 : 2
         case .users, .tags, .tokens: 2
@@ -194,16 +194,16 @@ extension Audience {
     }
 
     /// Which programs may lease its parcels.
-    var parcelFormat: Int16 {
+    package var parcelFormat: Int16 {
         if case .tokens = selection { 2 } else { 1 }
     }
 
-    var targets: [InlineTarget] {
+    package var targets: [InlineTarget] {
         if case .tokens(let targets) = selection { targets } else { [] }
     }
 
     /// Names by their bytes, each once: planning can go on from a position.
-    var sorted: Audience {
+    package var sorted: Audience {
         var audience = self
         switch selection {
         case .all, .stale: break

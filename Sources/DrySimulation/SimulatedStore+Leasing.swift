@@ -2,7 +2,7 @@ import DeliveryRules
 import PushModel
 
 extension SimulatedStore {
-    func readyRoutes(knownFormats: [Int16], now: WallInstant) -> [ReadyRoute] {
+    package func readyRoutes(knownFormats: [Int16], now: WallInstant) -> [ReadyRoute] {
         routes.flatMap { route in
             TopicService.allCases.compactMap { service in
                 let formats = service.formats(ofContents: knownFormats)
@@ -18,7 +18,7 @@ extension SimulatedStore {
 
     /// Leases whose owner gave no word until their end: their parcels are ready again, and remember the lapse.
     @discardableResult
-    mutating func rescue(now: WallInstant) -> Int {
+    package mutating func rescue(now: WallInstant) -> Int {
         var count = 0
         for place in parcels.indices {
             guard let lease = parcels[place].lease, lease.until < now else { continue }
@@ -30,7 +30,7 @@ extension SimulatedStore {
     }
 
     /// The next parcel of the route and service whose time has come. The first lease raises the badges, under the mark (P3).
-    mutating func lease(
+    package mutating func lease(
         route: RouteID, service: TopicService = .app, owner: ProcessID, leaseFor: Duration, knownFormats: [Int16],
         scope: LeaseScope = .ordinary, now: WallInstant
     ) -> LeasedParcel? {
@@ -128,7 +128,7 @@ extension SimulatedStore {
         return sender.blockedUntil.map { now < $0 } ?? false ? nil : twin.id
     }
 
-    mutating func renew(
+    package mutating func renew(
         _ parcel: ParcelID, epoch: Int32, owner: ProcessID, leaseFor: Duration, now: WallInstant
     ) -> Bool {
         guard let place = placeOfParcel(parcel), parcels[place].epoch == epoch, parcels[place].lease?.owner == owner
@@ -151,11 +151,11 @@ extension BadgeChange {
 }
 
 extension RegistrationRow {
-    var mayBeElsewhere: Bool { environmentsCompared != stored.generation }
+    package var mayBeElsewhere: Bool { environmentsCompared != stored.generation }
 }
 
 extension ParcelRow {
-    var travelsAlone: Bool { lapses >= PoisonRule.aloneFrom }
+    package var travelsAlone: Bool { lapses >= PoisonRule.aloneFrom }
 
     fileprivate func isWanted(_ scope: LeaseScope, _ now: WallInstant) -> Bool {
         switch scope {
@@ -166,7 +166,7 @@ extension ParcelRow {
     }
 
     /// As it goes over the wire: empty where nothing is settled yet.
-    var bitmap: [UInt8] {
+    package var bitmap: [UInt8] {
         guard settled.contains(true) else { return [] }
         var bits = [UInt8](repeating: 0, count: (settled.count + 7) / 8)
         for place in settled.indices where settled[place] { bits[place >> 3] |= 1 << UInt8(place & 7) }

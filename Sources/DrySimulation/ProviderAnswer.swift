@@ -4,14 +4,14 @@ import FCM
 import PushModel
 
 /// What a provider answers: its own words in its own bytes. What they mean is for the product's classification.
-struct ProviderAnswer: Equatable, Sendable {
-    let word: AnswerWord
+package struct ProviderAnswer: Equatable, Sendable {
+    package let word: AnswerWord
     /// In a 410: since when the token is dead.
-    var since: WallInstant?
+    package var since: WallInstant?
     /// In the header, in seconds.
-    var retryAfter: Int?
+    package var retryAfter: Int?
 
-    init(_ word: AnswerWord, since: WallInstant? = nil, retryAfter: Int? = nil) {
+    package init(_ word: AnswerWord, since: WallInstant? = nil, retryAfter: Int? = nil) {
         self.word = word
         // Apple's clock has milliseconds.
         self.since = since.map { WallInstant(microseconds: $0.microseconds / 1_000 * 1_000) }
@@ -19,7 +19,7 @@ struct ProviderAnswer: Equatable, Sendable {
     }
 
     /// As room Delivery reads it.
-    func verdict(now: WallInstant) -> ProviderVerdict {
+    package func verdict(now: WallInstant) -> ProviderVerdict {
         let wait = Array((retryAfter.map { "\($0)" } ?? "").utf8)
         let body = Array(self.body.utf8)
         return word.provider == .fcm
@@ -34,7 +34,7 @@ struct ProviderAnswer: Equatable, Sendable {
     }
 
     /// How long the provider wants to be left alone with this push, by its header or by its documentation.
-    var pauseAsked: Duration? {
+    package var pauseAsked: Duration? {
         guard let floor = word.floor else { return nil }
         guard let retryAfter else { return floor }
         // Google's header says it all; Apple's may only add to what it documents.
@@ -43,7 +43,7 @@ struct ProviderAnswer: Equatable, Sendable {
 }
 
 /// Everything that the providers of these worlds can say. The census asks for each of them.
-enum AnswerWord: String, CaseIterable, Sendable {
+package enum AnswerWord: String, CaseIterable, Sendable {
     // Apple's.
     case delivered
     case unregistered = "Unregistered"
@@ -77,7 +77,7 @@ enum AnswerWord: String, CaseIterable, Sendable {
     /// A page of some machine in between.
     case badGateway
 
-    var provider: Provider {
+    package var provider: Provider {
         switch self {
         case .delivered, .unregistered, .expiredToken, .badDeviceToken, .notForTopic, .tooManyRequests,
             .internalServerError, .serviceUnavailable, .invalidProviderToken, .expiredProviderToken, .payloadTooLarge:
@@ -89,7 +89,7 @@ enum AnswerWord: String, CaseIterable, Sendable {
         }
     }
 
-    var status: Int {
+    package var status: Int {
         switch self {
         case .delivered, .sent: 200
         case .badDeviceToken, .notForTopic, .tokenIsNone, .tokenFieldIsBad, .messageTooBig, .messageFieldIsBad: 400
@@ -105,10 +105,10 @@ enum AnswerWord: String, CaseIterable, Sendable {
         }
     }
 
-    var isAccepted: Bool { self == .delivered || self == .sent }
+    package var isAccepted: Bool { self == .delivered || self == .sent }
 
     /// The push ended with it, undelivered.
-    var isRefusal: Bool {
+    package var isRefusal: Bool {
         switch self {
         case .payloadTooLarge, .messageTooBig, .messageFieldIsBad, .thirdPartyAuth: true
         default: saysDead || doubtsToken
@@ -116,10 +116,10 @@ enum AnswerWord: String, CaseIterable, Sendable {
     }
 
     /// Dead, by the provider's word.
-    var saysDead: Bool { self == .unregistered || self == .expiredToken || self == .appGone }
+    package var saysDead: Bool { self == .unregistered || self == .expiredToken || self == .appGone }
 
     /// Something is wrong with the token, or with whom it is shown to.
-    var doubtsToken: Bool {
+    package var doubtsToken: Bool {
         switch self {
         case .badDeviceToken, .notForTopic, .senderMismatch, .tokenIsNone, .tokenFieldIsBad: true
         default: false
@@ -128,7 +128,7 @@ enum AnswerWord: String, CaseIterable, Sendable {
 
     /// What the providers' documentation asks for where no header does: Google 60 s after a 429 and 10 s after a 5xx;
     /// the same is our measure for Apple, which names none.
-    var floor: Duration? {
+    package var floor: Duration? {
         switch status {
         case 429: .seconds(60)
         case 500...: .seconds(10)

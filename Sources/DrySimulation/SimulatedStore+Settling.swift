@@ -3,7 +3,7 @@ import PushModel
 
 extension SimulatedStore {
     /// Compare-and-set on (parcel, epoch, settles, leased): everything, or nothing.
-    mutating func settle(_ settlement: Settlement, now: WallInstant) -> SettleReply {
+    package mutating func settle(_ settlement: Settlement, now: WallInstant) -> SettleReply {
         guard let place = placeOfParcel(settlement.parcel) else { return .fenced(standing: nil) }
         let parcel = parcels[place]
         guard parcel.epoch == settlement.epoch, parcel.settles == settlement.settles, parcel.lease != nil else {
@@ -74,7 +74,7 @@ extension SimulatedStore {
         add(counts, messagePlace)
     }
 
-    mutating func add(_ counts: ProviderCounts, _ messagePlace: Int) {
+    package mutating func add(_ counts: ProviderCounts, _ messagePlace: Int) {
         var providers = messages[messagePlace].providers
         let known = providers.firstIndex { $0.provider == counts.provider }
         if known == nil { providers.append(ProviderCounts(provider: counts.provider)) }
@@ -84,7 +84,7 @@ extension SimulatedStore {
     }
 
     /// The sums that PostgreSQL's CHECKs repeat; a sentence where one does not hold.
-    var brokenSum: String? {
+    package var brokenSum: String? {
         for parcel in parcels {
             let ended = Int(parcel.counts.reduce(0, +))
             if parcel.members.count != parcel.pending + parcel.handedOver + ended { return "parcel_adds_up" }

@@ -16,7 +16,7 @@ extension SimulatedWorld {
     }
 
     /// For stories, before anything happens: this message, not the one that was drawn.
-    mutating func replaceMessage(_ number: Int, _ content: SimulatedContent, _ audience: Audience) {
+    package mutating func replaceMessage(_ number: Int, _ content: SimulatedContent, _ audience: Audience) {
         let drawn = messages[number]
         let form = MessageForm(content, badge: .none, drawn.id)
         forms[drawn.id] = form

@@ -1,16 +1,21 @@
 import DeliveryRules
 import PushModel
-import Store
 
 /// What a batch of verdicts did.
-struct SimulatedVerdictReport: Equatable, Sendable {
-    var retired = 0
-    var suspected = 0
-    var cleared = 0
+package struct SimulatedVerdictReport: Equatable, Sendable {
+    package var retired = 0
+    package var suspected = 0
+    package var cleared = 0
+}
+
+/// What a look at the doubts did.
+package struct SimulatedSuspicionReport: Equatable, Sendable {
+    package let judged: Int
+    package let retired: Int
 }
 
 extension SimulatedStore {
-    mutating func applyVerdicts(
+    package mutating func applyVerdicts(
         _ verdicts: [GuardedVerdict], now: WallInstant
     ) -> SimulatedVerdictReport {
         var report = SimulatedVerdictReport()
@@ -83,7 +88,7 @@ extension SimulatedStore {
         suspicions.sort { $0.registration < $1.registration }
     }
 
-    mutating func count(_ sample: AnswerSample, on route: RouteID, _ now: WallInstant) {
+    package mutating func count(_ sample: AnswerSample, on route: RouteID, _ now: WallInstant) {
         guard sample != AnswerSample() else { return }
         let minute = now.minute
         if let place = minutes.firstIndex(where: { $0.route == route && $0.minute == minute }) {
@@ -98,7 +103,7 @@ extension SimulatedStore {
 
     /// Doubts whose turn it is, judged by what their route answered since the minute in which they arose (P5).
     @discardableResult
-    mutating func confirmSuspicions(_ rule: SuspicionRule, now: WallInstant) -> SuspicionReport {
+    package mutating func confirmSuspicions(_ rule: SuspicionRule, now: WallInstant) -> SimulatedSuspicionReport {
         let due = suspicions.filter { $0.lookAt <= now }
         var retired = 0
         for (suspicion, judgement) in due.map({ ($0, rule.judge(standing($0, rule, now))) }) {
@@ -114,7 +119,7 @@ extension SimulatedStore {
                 if retire(suspicion, now) { retired += 1 }
             }
         }
-        return SuspicionReport(judged: due.count, retired: retired)
+        return SimulatedSuspicionReport(judged: due.count, retired: retired)
     }
 
     private func standing(_ suspicion: SuspicionRow, _ rule: SuspicionRule, _ now: WallInstant) -> StandingDoubt {
@@ -169,5 +174,5 @@ extension GuardedVerdict {
 
 extension WallInstant {
     /// Its minute's beginning.
-    var minute: WallInstant { WallInstant(secondsSince1970: secondsSince1970 / 60 * 60) }
+    package var minute: WallInstant { WallInstant(secondsSince1970: secondsSince1970 / 60 * 60) }
 }

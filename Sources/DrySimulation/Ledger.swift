@@ -3,64 +3,64 @@ import PushModel
 
 /// What an all-seeing bookkeeper writes down at each commit and each open stream: independent of the store's own
 /// counts, and never read by anything but the checkers.
-struct Ledger: Sendable {
+package struct Ledger: Sendable {
     /// Every (message, registration) that was ever frozen into a parcel, in that order.
-    private(set) var pairs: [PushPair] = []
+    package private(set) var pairs: [PushPair] = []
     /// Looked up, never walked.
     private var standing: [PushPair: PairStanding] = [:]
     private var badges: [RegistrationID: Int32] = [:]
     private var raised: Set<PushPair> = []
     private var lapsed: Set<LeaseName> = []
-    private(set) var lapses: [PushPair: Int] = [:]
+    package private(set) var lapses: [PushPair: Int] = [:]
     /// Registrations that were retired, removed, replaced or moved: not "alive all along".
-    private(set) var disturbed: Set<RegistrationID> = []
+    package private(set) var disturbed: Set<RegistrationID> = []
     /// Pushes that no provider saw, since it has no form of them.
-    private(set) var refusedHere: Set<PushPair> = []
-    private(set) var leases = 0
+    package private(set) var refusedHere: Set<PushPair> = []
+    package private(set) var leases = 0
     /// The other environment, as a lease offered it. Looked up, never walked.
     private var offers: [LeaseName: EnvironmentOffer] = [:]
     /// Tokens, by generation, for which both environments were asked.
     private var compared: Set<TokenName> = []
     private var samples: [(route: RouteID, sample: AnswerSample, at: WallInstant)] = []
 
-    struct PairStanding: Sendable {
-        var isEnded = false
+    package struct PairStanding: Sendable {
+        package var isEnded = false
         /// A process died with the push in hand, or its answer was lost.
-        var isExcused = false
+        package var isExcused = false
     }
 
     /// nil where the pair was never frozen.
-    subscript(_ pair: PushPair) -> PairStanding? { standing[pair] }
+    package subscript(_ pair: PushPair) -> PairStanding? { standing[pair] }
 
-    mutating func freeze(_ pair: PushPair) -> String? {
+    package mutating func freeze(_ pair: PushPair) -> String? {
         guard standing[pair] == nil else { return "a registration is in two slices of one message" }
         standing[pair] = PairStanding()
         pairs.append(pair)
         return nil
     }
 
-    mutating func end(_ pair: PushPair) -> String? {
+    package mutating func end(_ pair: PushPair) -> String? {
         guard let known = standing[pair] else { return "a pair ended that was never owed" }
         guard !known.isEnded else { return "a pair ended twice" }
         standing[pair]?.isEnded = true
         return nil
     }
 
-    mutating func noteLease() -> Int {
+    package mutating func noteLease() -> Int {
         leases += 1
         return leases
     }
 
-    mutating func noteLapse(_ lease: LeaseName, _ pairs: [PushPair]) {
+    package mutating func noteLapse(_ lease: LeaseName, _ pairs: [PushPair]) {
         lapsed.insert(lease)
         for pair in pairs { lapses[pair, default: 0] += 1 }
     }
 
-    mutating func hear(_ sample: AnswerSample, on route: RouteID, at wall: WallInstant) {
+    package mutating func hear(_ sample: AnswerSample, on route: RouteID, at wall: WallInstant) {
         samples.append((route, sample, wall))
     }
 
-    func heard(on route: RouteID, within window: ClosedRange<WallInstant>) -> AnswerSample {
+    package func heard(on route: RouteID, within window: ClosedRange<WallInstant>) -> AnswerSample {
         samples.reduce(into: AnswerSample()) { sum, heard in
             guard heard.route == route, window.contains(heard.at) else { return }
             sum.answered += heard.sample.answered
@@ -68,13 +68,13 @@ struct Ledger: Sendable {
         }
     }
 
-    var lapsedLeases: Int { lapsed.count }
+    package var lapsedLeases: Int { lapsed.count }
 
-    func hasLapsed(_ lease: LeaseName) -> Bool { lapsed.contains(lease) }
+    package func hasLapsed(_ lease: LeaseName) -> Bool { lapsed.contains(lease) }
 
-    mutating func disturb(_ registration: RegistrationID) { disturbed.insert(registration) }
+    package mutating func disturb(_ registration: RegistrationID) { disturbed.insert(registration) }
 
-    mutating func offer(_ parcel: LeasedParcel) {
+    package mutating func offer(_ parcel: LeasedParcel) {
         var offer = EnvironmentOffer(isThere: parcel.otherEnvironment != nil)
         for member in parcel.members where member.standing == .present {
             let name = TokenName(registration: member.registration, generation: member.generation)
@@ -84,18 +84,18 @@ struct Ledger: Sendable {
         offers[LeaseName(parcel: parcel.id, epoch: parcel.epoch)] = offer
     }
 
-    func offer(_ lease: LeaseName) -> EnvironmentOffer? { offers[lease] }
+    package func offer(_ lease: LeaseName) -> EnvironmentOffer? { offers[lease] }
 
-    mutating func compare(_ token: TokenName) { compared.insert(token) }
+    package mutating func compare(_ token: TokenName) { compared.insert(token) }
 
-    mutating func refuseHere(_ pair: PushPair) { refusedHere.insert(pair) }
+    package mutating func refuseHere(_ pair: PushPair) { refusedHere.insert(pair) }
 
-    mutating func setBadge(_ badge: Int32, of registration: RegistrationID) { badges[registration] = badge }
+    package mutating func setBadge(_ badge: Int32, of registration: RegistrationID) { badges[registration] = badge }
 
-    func badge(of registration: RegistrationID) -> Int32 { badges[registration, default: 0] }
+    package func badge(of registration: RegistrationID) -> Int32 { badges[registration, default: 0] }
 
     /// The change that a message makes, the first time only.
-    mutating func raiseBadge(_ pair: PushPair, _ change: BadgeChange) {
+    package mutating func raiseBadge(_ pair: PushPair, _ change: BadgeChange) {
         guard raised.insert(pair).inserted else { return }
         switch change {
         case .none: break
@@ -106,23 +106,23 @@ struct Ledger: Sendable {
 }
 
 /// One token of a registration: what was found out about it says nothing of the next.
-struct TokenName: Hashable, Sendable {
-    let registration: RegistrationID
-    let generation: TokenGeneration
+package struct TokenName: Hashable, Sendable {
+    package let registration: RegistrationID
+    package let generation: TokenGeneration
 }
 
 /// What a lease knew of the other environment.
-struct EnvironmentOffer: Sendable {
+package struct EnvironmentOffer: Sendable {
     /// There is a credential for it.
-    let isThere: Bool
-    var generations: [RegistrationID: TokenGeneration] = [:]
+    package let isThere: Bool
+    package var generations: [RegistrationID: TokenGeneration] = [:]
     /// Those that both environments had been asked about by then.
-    var compared: Set<TokenName> = []
+    package var compared: Set<TokenName> = []
 }
 
 /// A promise that did not hold.
-struct Violation: Error, Equatable, Sendable, CustomStringConvertible {
-    let promise: String
-    let sentence: String
-    var description: String { "\(promise): \(sentence)" }
+package struct Violation: Error, Equatable, Sendable, CustomStringConvertible {
+    package let promise: String
+    package let sentence: String
+    package var description: String { "\(promise): \(sentence)" }
 }

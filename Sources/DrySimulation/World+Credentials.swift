@@ -4,13 +4,13 @@ import PushModel
 
 // Credentials: one for each app and place, some for calls alone; rotation gives the slot another. What is wrong with them.
 extension SimulatedWorld {
-    func slot(_ app: AppID, _ place: LanePlace) -> Int64 { app.value * 10 + place.rawValue }
+    package func slot(_ app: AppID, _ place: LanePlace) -> Int64 { app.value * 10 + place.rawValue }
 
-    func place(of lane: LaneKey) -> LanePlace {
+    package func place(of lane: LaneKey) -> LanePlace {
         LanePlace(rawValue: lane.credential.value / 1_000 % 10) ?? .production
     }
 
-    func credential(inSlot slot: Int64) -> CredentialID {
+    package func credential(inSlot slot: Int64) -> CredentialID {
         let rotations = weather.rotations.first { $0.slot == slot }?.count ?? 0
         return CredentialID(slot * 1_000 + rotations)
     }

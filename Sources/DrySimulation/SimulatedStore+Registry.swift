@@ -3,7 +3,7 @@ import PushModel
 
 extension SimulatedStore {
     /// The route of these facts, made where it is new.
-    mutating func routeOf(
+    package mutating func routeOf(
         app: AppID, provider: Provider, environment: PushEnvironment, topic: String
     ) -> RouteID {
         let known = routes.first {
@@ -22,7 +22,7 @@ extension SimulatedStore {
     }
 
     @discardableResult
-    mutating func register(_ said: DeviceRegistration, app: AppID, now: WallInstant) -> RegistrationChange {
+    package mutating func register(_ said: DeviceRegistration, app: AppID, now: WallInstant) -> RegistrationChange {
         let route = routeOf(
             app: app, provider: said.provider, environment: said.environment, topic: said.topic)
         let place = placeOfDevice(app: app, installation: said.installation, kind: said.kind)
@@ -62,21 +62,21 @@ extension SimulatedStore {
     }
 
     /// Whoever else has the token.
-    func placeOfHolder(app: AppID, of said: DeviceRegistration) -> Int? {
+    package func placeOfHolder(app: AppID, of said: DeviceRegistration) -> Int? {
         registrations.firstIndex {
             $0.app == app && $0.isLive && $0.stored.provider == said.provider && $0.stored.token == said.token
                 && !($0.stored.installation == said.installation && $0.stored.kind == said.kind)
         }
     }
 
-    func placeOfDevice(app: AppID, installation: String, kind: TokenKind) -> Int? {
+    package func placeOfDevice(app: AppID, installation: String, kind: TokenKind) -> Int? {
         registrations.firstIndex {
             $0.app == app && $0.stored.installation == installation && $0.stored.kind == kind
         }
     }
 
     @discardableResult
-    mutating func removeDevice(app: AppID, installation: String) -> Int {
+    package mutating func removeDevice(app: AppID, installation: String) -> Int {
         let gone = registrations.filter { $0.app == app && $0.stored.installation == installation }.map(\.id)
         suspicions.removeAll { gone.contains($0.registration) }
         registrations.removeAll { gone.contains($0.id) }
@@ -84,21 +84,24 @@ extension SimulatedStore {
     }
 
     @discardableResult
-    mutating func setBadge(_ badge: Int32, app: AppID, installation: String, kind: TokenKind = .alert) -> Int32? {
+    package mutating func setBadge(_ badge: Int32, app: AppID, installation: String, kind: TokenKind = .alert) -> Int32?
+    {
         guard let place = placeOfDevice(app: app, installation: installation, kind: kind) else { return nil }
         registrations[place].badge = badge
         return badge
     }
 
     @discardableResult
-    mutating func consumeBadge(_ count: Int32, app: AppID, installation: String, kind: TokenKind = .alert) -> Int32? {
+    package mutating func consumeBadge(_ count: Int32, app: AppID, installation: String, kind: TokenKind = .alert)
+        -> Int32?
+    {
         guard let place = placeOfDevice(app: app, installation: installation, kind: kind) else { return nil }
         registrations[place].badge = max(0, registrations[place].badge - count)
         return registrations[place].badge
     }
 
     @discardableResult
-    mutating func undo(feedback id: Int64, app: AppID, now: WallInstant) -> SimulatedUndo {
+    package mutating func undo(feedback id: Int64, app: AppID, now: WallInstant) -> SimulatedUndo {
         guard let told = feedback.firstIndex(where: { $0.app == app && $0.id == id }) else { return .unknownFeedback }
         guard let place = placeOfRegistration(feedback[told].registration) else { return .unknownDevice }
         let row = registrations[place]
@@ -119,11 +122,11 @@ extension SimulatedStore {
         return .decided(decision, registrations[place].stored.state)
     }
 
-    mutating func forgetSuspicion(_ registration: RegistrationID) {
+    package mutating func forgetSuspicion(_ registration: RegistrationID) {
         suspicions.removeAll { $0.registration == registration }
     }
 
-    mutating func tell(
+    package mutating func tell(
         _ verdict: FeedbackVerdict, _ reason: String, of row: RegistrationRow, _ now: WallInstant,
         _ environments: EnvironmentChange? = nil
     ) {
@@ -136,14 +139,14 @@ extension SimulatedStore {
     }
 
     /// Rows after the cursor, oldest first, and the cursor behind them.
-    func feedbackPage(app: AppID, after cursor: Int64, limit: Int) -> (items: [FeedbackRow], next: Int64) {
+    package func feedbackPage(app: AppID, after cursor: Int64, limit: Int) -> (items: [FeedbackRow], next: Int64) {
         let items = Array(feedback.filter { $0.app == app && $0.id > cursor }.prefix(limit))
         return (items, items.last?.id ?? cursor)
     }
 }
 
 extension PushEnvironment {
-    var other: PushEnvironment { self == .production ? .sandbox : .production }
+    package var other: PushEnvironment { self == .production ? .sandbox : .production }
 }
 
 extension DeviceRegistration {
@@ -151,7 +154,7 @@ extension DeviceRegistration {
     fileprivate func learned(at now: WallInstant) -> WallInstant { min(asOf ?? now, now) }
 }
 
-enum SimulatedUndo: Equatable, Sendable {
+package enum SimulatedUndo: Equatable, Sendable {
     case unknownFeedback
     case unknownDevice
     case decided(UndoDecision, RegistrationState)

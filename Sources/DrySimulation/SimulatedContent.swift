@@ -3,12 +3,12 @@ import FCM
 import PushModel
 
 /// What the messages of these worlds are about: one content for each thing that APNs treats differently.
-enum SimulatedContent: CaseIterable, Sendable {
+package enum SimulatedContent: CaseIterable, Sendable {
     case alert, background, voip, pushToTalk, activityStart, activityUpdate, widgets, location, complication
     case controls, fileProvider
 
     /// Which of an installation's tokens it is for. By hand, from Apple's documentation: the product has its own table.
-    var kind: TokenKind {
+    package var kind: TokenKind {
         switch self {
         case .alert, .background: .alert
         case .voip: .voip
@@ -24,10 +24,10 @@ enum SimulatedContent: CaseIterable, Sendable {
     }
 
     /// Somebody would notice a repetition (P4, by hand).
-    var isSeenTwice: Bool { self == .voip || self == .pushToTalk || self == .activityStart }
+    package var isSeenTwice: Bool { self == .voip || self == .pushToTalk || self == .activityStart }
 
     /// Whose topic it goes to, by hand.
-    var service: TopicService {
+    package var service: TopicService {
         switch self {
         case .voip: .voip
         case .complication: .complication
@@ -36,11 +36,11 @@ enum SimulatedContent: CaseIterable, Sendable {
         }
     }
 
-    var isForFCM: Bool { self == .alert || self == .background }
+    package var isForFCM: Bool { self == .alert || self == .background }
 
-    var mayHaveBadge: Bool { self == .alert }
+    package var mayHaveBadge: Bool { self == .alert }
 
-    func content(badge: BadgeChange) -> MessageContent {
+    package func content(badge: BadgeChange) -> MessageContent {
         var content = MessageContent(badge: badge, options: MessageOptions(pushType: pushType))
         switch self {
         case .alert: content.notification = NotificationText(title: "Carillon", body: "Twelve o'clock")
@@ -74,14 +74,14 @@ enum SimulatedContent: CaseIterable, Sendable {
 }
 
 /// What the product makes of a content: its own compilers decide.
-struct MessageForm: Sendable {
-    let content: SimulatedContent
+package struct MessageForm: Sendable {
+    package let content: SimulatedContent
     /// Which of an installation's tokens it goes to.
-    let kind: TokenKind
-    let mayRepeat: Bool
-    let isForFCM: Bool
+    package let kind: TokenKind
+    package let mayRepeat: Bool
+    package let isForFCM: Bool
 
-    init(_ content: SimulatedContent, badge: BadgeChange, _ message: MessageID) {
+    package init(_ content: SimulatedContent, badge: BadgeChange, _ message: MessageID) {
         let written = content.content(badge: badge)
         guard let apns = try? APNsNotification.compile(written, message: message) else {
             preconditionFailure("the worlds write messages that the door takes")

@@ -2,29 +2,54 @@ import DeliveryRules
 import PushModel
 
 /// A message as it is handed to the store.
-struct SimulatedMessage: Equatable, Sendable {
-    let id: MessageID
-    let app: AppID
-    var format: Int16 = 1
-    let urgency: MessageUrgency
-    var kind = TokenKind.alert
-    let badge: BadgeChange
-    let lifetime: Duration
-    let audience: Audience
+package struct SimulatedMessage: Equatable, Sendable {
+    package let id: MessageID
+    package let app: AppID
+    package var format: Int16 = 1
+    package let urgency: MessageUrgency
+    package var kind = TokenKind.alert
+    package let badge: BadgeChange
+    package let lifetime: Duration
+    package let audience: Audience
+
+    package init(
+        id: MessageID, app: AppID, format: Int16 = 1, urgency: MessageUrgency, kind: TokenKind = .alert,
+        badge: BadgeChange, lifetime: Duration, audience: Audience
+    ) {
+        self.id = id
+        self.app = app
+        self.format = format
+        self.urgency = urgency
+        self.kind = kind
+        self.badge = badge
+        self.lifetime = lifetime
+        self.audience = audience
+    }
 }
 
 /// What one planning transaction wrote.
-struct SimulatedSlice: Equatable, Sendable {
-    let message: MessageID
-    let app: AppID
-    let routes: [RouteID]
-    let members: Int
-    let isPlanned: Bool
-    let isFinished: Bool
+package struct SimulatedSlice: Equatable, Sendable {
+    package let message: MessageID
+    package let app: AppID
+    package let routes: [RouteID]
+    package let members: Int
+    package let isPlanned: Bool
+    package let isFinished: Bool
+
+    package init(
+        message: MessageID, app: AppID, routes: [RouteID], members: Int, isPlanned: Bool, isFinished: Bool
+    ) {
+        self.message = message
+        self.app = app
+        self.routes = routes
+        self.members = members
+        self.isPlanned = isPlanned
+        self.isFinished = isFinished
+    }
 }
 
 extension SimulatedStore {
-    mutating func accept(_ message: SimulatedMessage, now: WallInstant) {
+    package mutating func accept(_ message: SimulatedMessage, now: WallInstant) {
         precondition(placeOfMessage(message.id) == nil, "the worlds and the conformance suite make their own ids")
         for target in message.audience.targets {
             _ = routeOf(
@@ -46,7 +71,7 @@ extension SimulatedStore {
 
     /// Cuts the next slice of the message whose turn it is. Members are frozen here, over all routes at once
     /// (decision 0001).
-    mutating func planSlice(
+    package mutating func planSlice(
         idsMax: Int, parcelMembersMax: Int, knownFormats: [Int16], now: WallInstant
     ) -> SimulatedSlice? {
         guard let place = nextPlan(knownFormats), let messagePlace = placeOfMessage(plans[place].message) else {
@@ -129,12 +154,12 @@ extension SimulatedStore {
     }
 
     /// Counts that no parcel holds, or that its parcel hands in as it goes; with their reasons.
-    mutating func addToMessage(_ place: Int, _ ending: EndingCount) {
+    package mutating func addToMessage(_ place: Int, _ ending: EndingCount) {
         messages[place].counts[Int(ending.ending.state.rawValue) - 1] += Int64(ending.count)
         addReason(place, ending)
     }
 
-    mutating func addReason(_ place: Int, _ ending: EndingCount) {
+    package mutating func addReason(_ place: Int, _ ending: EndingCount) {
         guard ending.ending != Ending(.accepted) else { return }
         if let known = messages[place].reasons.firstIndex(where: { $0.ending == ending.ending }) {
             let count = messages[place].reasons[known].count + Int64(ending.count)
@@ -149,14 +174,14 @@ extension SimulatedStore {
         }
     }
 
-    mutating func finishIfComplete(_ place: Int, _ now: WallInstant) {
+    package mutating func finishIfComplete(_ place: Int, _ now: WallInstant) {
         guard messages[place].state == .sending, messages[place].audience == messages[place].members else { return }
         messages[place].state = .finished
         messages[place].finishedAt = now
     }
 
     /// Folded counts and those of the parcels that are still there, together.
-    func account(_ id: MessageID) -> MessageAccount? {
+    package func account(_ id: MessageID) -> MessageAccount? {
         guard let message = message(id) else { return nil }
         let open = parcels.filter { $0.message == id }
         var outcomes = message.counts

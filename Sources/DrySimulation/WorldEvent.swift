@@ -3,7 +3,7 @@ import FCM
 import PushModel
 
 /// One process's run from its start to its death: what is addressed to an earlier one is lost.
-struct Addressee: Hashable, Sendable {
+package struct Addressee: Hashable, Sendable {
     let process: Int
     let life: Int
 }
@@ -86,32 +86,32 @@ enum StoreReply: Sendable {
 }
 
 /// One request on the wire.
-struct WirePush: Sendable {
-    let from: Addressee
-    let lane: LaneKey
-    let stream: Int
-    let lease: LeaseName
-    let route: RouteID
-    let position: Int32
-    let message: MessageID
-    let registration: RegistrationID
-    let token: DeviceToken
-    let provider: Provider
+package struct WirePush: Sendable {
+    package let from: Addressee
+    package let lane: LaneKey
+    package let stream: Int
+    package let lease: LeaseName
+    package let route: RouteID
+    package let position: Int32
+    package let message: MessageID
+    package let registration: RegistrationID
+    package let token: DeviceToken
+    package let provider: Provider
     /// What the message is, and so for which of an installation's tokens.
-    let kind: TokenKind
+    package let kind: TokenKind
     /// With what it is allowed in: FCM's only.
-    let access: FCMAccessToken?
+    package let access: FCMAccessToken?
     /// Its registration's own environment refused it.
-    let isElsewhere: Bool
+    package let isElsewhere: Bool
     /// When the database leased its parcel.
-    let leasedAt: WallInstant
-    let apnsID: UniversalID
-    let badge: Int32
+    package let leasedAt: WallInstant
+    package let apnsID: UniversalID
+    package let badge: Int32
     /// Which of the store's leases it was, counted over the whole run.
-    let leaseNumber: Int
-    let openedAt: SimulatedTime
+    package let leaseNumber: Int
+    package let openedAt: SimulatedTime
     /// The answer will not come back.
-    let isAnswerLost: Bool
+    package let isAnswerLost: Bool
 }
 
 enum StreamEnd: Sendable {

@@ -2,10 +2,10 @@ import DeliveryRules
 import PushModel
 
 /// How often each kind of trouble came about: a simulation that never gets into any proves nothing.
-struct WorldCensus: Equatable, Sendable {
-    var worlds = 0
-    var events = 0
-    var pushes = 0
+package struct WorldCensus: Equatable, Sendable {
+    package var worlds = 0
+    package var events = 0
+    package var pushes = 0
     /// What came about, by its name, and how often.
     private var counts: [(name: String, count: Int)] = WorldCensus.names.map { ($0, 0) }
     /// Looked up, never walked.
@@ -16,7 +16,9 @@ struct WorldCensus: Equatable, Sendable {
         Trouble.allCases.map(\.rawValue) + AnswerWord.allCases.map { "answer \($0)" }
         + SimulatedContent.allCases.map { "delivered \($0)" }
 
-    enum Trouble: String, CaseIterable, Sendable {
+    package init() {}
+
+    package enum Trouble: String, CaseIterable, Sendable {
         case repeats, lapses, losers, drains, expired, poisoned
         case ambiguousSettles = "ambiguous settles"
         case handOvers = "hand-overs"
@@ -44,7 +46,7 @@ struct WorldCensus: Equatable, Sendable {
         case sidesChanged = "installations that changed providers"
     }
 
-    mutating func add(_ world: SimulatedWorld) {
+    package mutating func add(_ world: SimulatedWorld) {
         worlds += 1
         events += world.events
         pushes += world.providers.log.count
@@ -76,7 +78,7 @@ struct WorldCensus: Equatable, Sendable {
     }
 
     /// What others found.
-    mutating func add(_ other: WorldCensus) {
+    package mutating func add(_ other: WorldCensus) {
         worlds += other.worlds
         events += other.events
         pushes += other.pushes
@@ -118,41 +120,41 @@ struct WorldCensus: Equatable, Sendable {
     }
 
     /// The kinds that never came about.
-    var missing: [String] { counts.filter { $0.count == 0 }.map(\.name) }
+    package var missing: [String] { counts.filter { $0.count == 0 }.map(\.name) }
 
-    static func == (left: WorldCensus, right: WorldCensus) -> Bool {
+    package static func == (left: WorldCensus, right: WorldCensus) -> Bool {
         left.worlds == right.worlds && left.events == right.events && left.pushes == right.pushes
             && left.counts.elementsEqual(right.counts) { $0 == $1 }
     }
 }
 
 extension WorldCensus: CustomStringConvertible {
-    var description: String {
+    package var description: String {
         (["\(worlds) worlds, \(events) events, \(pushes) pushes"] + counts.map { "\($0.name): \($0.count)" })
             .joined(separator: "\n")
     }
 }
 
 /// What the bookkeeper counts for the census.
-struct WorldIncidents: Sendable {
+package struct WorldIncidents: Sendable {
     /// Settles that found their parcel in other hands, or gone.
-    var losers = 0
+    package var losers = 0
     /// Settles that found that they had been written before.
-    var ambiguousSettles = 0
-    var handOvers = 0
-    var handOversToFCM = 0
-    var handOversToAPNs = 0
-    var drains = 0
+    package var ambiguousSettles = 0
+    package var handOvers = 0
+    package var handOversToFCM = 0
+    package var handOversToAPNs = 0
+    package var drains = 0
     /// Requests that had to wait for their lane's pace.
-    var paced = 0
+    package var paced = 0
     /// Beside another lane of their project, that had something to send too.
-    var pacedTogether = 0
+    package var pacedTogether = 0
     /// Access tokens that took the place of refused ones.
-    var accessRenewed = 0
+    package var accessRenewed = 0
     /// Pushes that their own environment did not know.
-    var triedElsewhere = 0
-    var found = 0
-    var refusedInBoth = 0
+    package var triedElsewhere = 0
+    package var found = 0
+    package var refusedInBoth = 0
     /// Installations that went over to another provider.
-    var sidesChanged = 0
+    package var sidesChanged = 0
 }

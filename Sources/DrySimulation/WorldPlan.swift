@@ -5,74 +5,74 @@ import PushModel
 ///
 /// Each kind of fault is switched on or off by itself, so that some worlds are calm but for one thing: faults that
 /// always come together hide each other.
-struct WorldPlan: Sendable {
-    let seed: UInt64
-    var processes: Int
-    var apps: Int
-    var devicesPerApp: Int
-    var messages: Int
-    var idsMax: Int
-    var parcelMembersMax: Int
-    var streamsMax: Int
+package struct WorldPlan: Sendable {
+    package let seed: UInt64
+    package var processes: Int
+    package var apps: Int
+    package var devicesPerApp: Int
+    package var messages: Int
+    package var idsMax: Int
+    package var parcelMembersMax: Int
+    package var streamsMax: Int
     /// In a thousand installations.
-    var fcmDevices = 0
+    package var fcmDevices = 0
     /// In a thousand of Apple's installations: they name the wrong environment.
-    var mistaken = 0
+    package var mistaken = 0
     /// The apps have credentials for APNs' sandbox too. Without, everything is registered for production.
-    var hasSandbox = true
+    package var hasSandbox = true
     /// The apps have certificates of their own for calls.
-    var hasOwnCalls = false
+    package var hasOwnCalls = false
     /// In a thousand of Apple's installations: they have tokens of other kinds too.
-    var manyKinds = 0
+    package var manyKinds = 0
     /// How fast a project of FCM may be sent to by a process; nil: as it likes.
-    var requestsPerMinute: Int?
+    package var requestsPerMinute: Int?
     /// The apps' service accounts are of one project of Google's.
-    var isOneProject = false
+    package var isOneProject = false
     /// How long Google lets an access token serve.
-    var accessSeconds: Int64 = 3_599
-    var settings: DispatcherSettings
-    var suspicion: SuspicionRule
+    package var accessSeconds: Int64 = 3_599
+    package var settings: DispatcherSettings
+    package var suspicion: SuspicionRule
     /// Parts per million that a process's clock is fast (or slow) by.
-    var driftMax: Int
-    var faultsEnd: SimulatedTime
+    package var driftMax: Int
+    package var faultsEnd: SimulatedTime
 
     // How often, in a thousand.
-    var storeCallLost = 0
-    var storeReplyLost = 0
-    var storeCallLate = 0
-    var notificationLost = 0
-    var answerLost = 0
-    var requestLost = 0
-    var silent = 0
-    var streamRefused = 0
-    var answerDoubled = 0
-    var throttled = 0
-    var busy = 0
-    var messageRefused = 0
-    var staleGone = 0
-    var deadDevices = 0
-    var badTokens = 0
-    var poisonous = 0
-    var accessFailed = 0
+    package var storeCallLost = 0
+    package var storeReplyLost = 0
+    package var storeCallLate = 0
+    package var notificationLost = 0
+    package var answerLost = 0
+    package var requestLost = 0
+    package var silent = 0
+    package var streamRefused = 0
+    package var answerDoubled = 0
+    package var throttled = 0
+    package var busy = 0
+    package var messageRefused = 0
+    package var staleGone = 0
+    package var deadDevices = 0
+    package var badTokens = 0
+    package var poisonous = 0
+    package var accessFailed = 0
 
     /// The average pause between two events of the kind; nil where it doesn't happen.
-    var killEvery: SimulatedTime?
-    var freezeEvery: SimulatedTime?
-    var drainEvery: SimulatedTime?
-    var outageEvery: SimulatedTime?
-    var unreachableEvery: SimulatedTime?
-    var credentialTroubleEvery: SimulatedTime?
-    var revocationEvery: SimulatedTime?
-    var waveEvery: SimulatedTime?
-    var deviceEventEvery: SimulatedTime?
+    package var killEvery: SimulatedTime?
+    package var freezeEvery: SimulatedTime?
+    package var drainEvery: SimulatedTime?
+    package var outageEvery: SimulatedTime?
+    package var unreachableEvery: SimulatedTime?
+    package var credentialTroubleEvery: SimulatedTime?
+    package var revocationEvery: SimulatedTime?
+    package var waveEvery: SimulatedTime?
+    package var deviceEventEvery: SimulatedTime?
 
     /// In a thousand messages.
-    var shortLived = 0
+    package var shortLived = 0
     /// Of another push type than alert.
-    var otherTypes = 0
-    var named = 0
+    package var otherTypes = 0
+    package var named = 0
 
-    init(seed: UInt64) {
+    package init(seed: UInt64) {
         var random = SeededRandom(seed: seed)
         self.seed = seed
         processes = random.within(1...3)
@@ -174,12 +174,12 @@ struct WorldPlan: Sendable {
     }
 
     /// A world in which nothing goes wrong: for stories about one thing that does.
-    static func calm(seed: UInt64, devicesPerApp: Int = 40) -> WorldPlan {
+    package static func calm(seed: UInt64, devicesPerApp: Int = 40) -> WorldPlan {
         WorldPlan(seed: seed, processes: 2, apps: 2, devicesPerApp: devicesPerApp, messages: 4)
     }
 
     /// Nothing in this world may keep a push from a device that can get it.
-    var everyoneIsReached: Bool {
+    package var everyoneIsReached: Bool {
         shortLived == 0 && poisonous == 0 && settings.retry.budget >= .seconds(7_200)
     }
 }
