@@ -77,6 +77,7 @@ let package = Package(
                 .embedInCode("0012_feedback_retention.sql"),
                 .embedInCode("0013_ready_by_format.sql"),
                 .embedInCode("0014_doubts_from_home.sql"),
+                .embedInCode("0015_found_elsewhere.sql"),
             ], swiftSettings: house),
         room("Store", ["PushModel", "JSON", "Encodings", "DeliveryRules", "Postgres", "Reactor", "Migrations"]),
 

@@ -16,5 +16,6 @@ package enum EmbeddedMigrations {
         ("0012_feedback_retention", PackageResources._012_feedback_retention_sql),
         ("0013_ready_by_format", PackageResources._013_ready_by_format_sql),
         ("0014_doubts_from_home", PackageResources._014_doubts_from_home_sql),
+        ("0015_found_elsewhere", PackageResources._015_found_elsewhere_sql),
     ]
 }

@@ -1,5 +1,6 @@
 import DeliveryRules
 import JSON
+import Logging
 import PushModel
 import Reactor
 import Store
@@ -117,8 +118,9 @@ extension DeliveryEngine {
         var verdictsDone = !withVerdicts
         do {
             if withVerdicts, !pending.verdicts.isEmpty {
-                let report = try await stores.parcels.applyVerdicts(pending.verdicts)
+                let report = try await stores.parcels.applyVerdicts(pending.verdicts, under: settings.suspicion)
                 if report.retired > 0 { log.info("Tokens retired", metadata: ["count": "\(report.retired)"]) }
+                for held in report.held { await note(held, of: parcelsOut[name]?.parcel.app) }
                 steps?.reached(.verdictsCommitted)
             }
             verdictsDone = true
@@ -129,6 +131,24 @@ extension DeliveryEngine {
             log.warning("Settling waits for the database", metadata: ["fault": "\(error)"])
             take(.settleFailed(name, verdictsDone: verdictsDone))
         }
+    }
+
+    private func note(_ held: HeldRoute, of app: AppID?) async {
+        guard heldRoutes.isNews(held.route, now: Clocks.monotonicNow(), quiet: settings.suspicion.window) else {
+            return
+        }
+        var metadata: Logger.Metadata = [
+            "environment": "\(held.environment)", "topic": "\(held.topic)", "found": "\(held.found)",
+            "answered": "\(max(held.answered, held.found))",
+            "remedy": "wait where APNs is in trouble; else register the tokens right, or raise CARILLON_SUSPECT_SHARE",
+        ]
+        if let app {
+            let slug = await lanes.slug(of: app)
+            metadata["app"] = "\(slug)"
+        }
+        log.error(
+            "Too many tokens of a route were found in APNs' other environment: they stay where they are",
+            metadata: metadata)
     }
 
     private func renew(_ name: LeaseName) async {

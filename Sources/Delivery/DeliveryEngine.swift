@@ -24,6 +24,7 @@ package actor DeliveryEngine {
     var routesQueued: Set<RouteLine> = []
     var reasonWords = ReasonWords()
     var proofs = LaneProofs()
+    var heldRoutes = HeldRoutes()
     var isResolving = false
     private var wakeAt = MonotonicInstant(nanoseconds: .max)
     private var alarmClock: Task<Void, Never>?

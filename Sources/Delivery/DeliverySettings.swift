@@ -20,7 +20,7 @@ package struct DeliverySettings: Sendable {
 
     package init(
         dispatcher: DispatcherSettings = DispatcherSettings(),
-        suspicion: SuspicionRule = SuspicionRule(window: .seconds(600), shareMax: 0.2, sampleMin: 50),
+        suspicion: SuspicionRule = .standard,
         upkeepEvery: Duration = .seconds(15), sliceIDsMax: Int = 20_000, plannersMax: Int = 3,
         parcelMembersMax: Int = 5_000, credentialBlock: Duration = .seconds(60),
         retention: Retention = Retention()

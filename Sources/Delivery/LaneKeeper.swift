@@ -233,6 +233,8 @@ package actor LaneKeeper {
         return all
     }
 
+    func slug(of app: AppID) async -> String { await credentials.slug(of: app) }
+
     private func noteWaiting(_ route: ReadyRoute) async {
         if waitingRoutes.count >= Self.waitingRoutesMax { waitingRoutes = [] }
         guard waitingRoutes.insert(route.line).inserted else { return }

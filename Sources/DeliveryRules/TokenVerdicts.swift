@@ -53,6 +53,9 @@ package struct SuspicionRule: Equatable, Sendable {
     /// How soon a doubt is looked at again that has stood for its window and waits for a sample.
     package static let lookAgainAfter: Duration = .seconds(60)
 
+    /// The product's own, where no setting says otherwise.
+    package static let standard = SuspicionRule(window: .seconds(600), shareMax: 0.2, sampleMin: 50)
+
     package init(window: Duration, shareMax: Double, sampleMin: Int) {
         precondition(shareMax >= 0 && shareMax <= 1 && sampleMin >= 0)
         precondition(window >= .zero && window <= Self.windowMax)
@@ -76,7 +79,7 @@ package struct SuspicionRule: Equatable, Sendable {
         return doubt.age >= Self.windowMax ? .dropped : .waits(for: Self.lookAgainAfter)
     }
 
-    private func isTooMany(_ suspected: Int, of answered: Int) -> Bool {
+    func isTooMany(_ suspected: Int, of answered: Int) -> Bool {
         Double(suspected) > shareMax * Double(answered)
     }
 }

@@ -22,6 +22,9 @@ package struct Ledger: Sendable {
     /// Tokens, by generation, for which both environments were asked.
     private var compared: Set<TokenName> = []
     private var samples: [(route: RouteID, sample: AnswerSample, at: WallInstant)] = []
+    private var finds: [(route: RouteID, at: WallInstant)] = []
+    /// Tokens that were found in the other environment and stayed where they were, since too many were.
+    package private(set) var held: Set<RegistrationID> = []
 
     package struct PairStanding: Sendable {
         package var isEnded = false
@@ -67,6 +70,14 @@ package struct Ledger: Sendable {
             sum.suspected += heard.sample.suspected
         }
     }
+
+    package mutating func find(on route: RouteID, at wall: WallInstant) { finds.append((route, wall)) }
+
+    package func found(on route: RouteID, within window: ClosedRange<WallInstant>) -> Int {
+        finds.count { $0.route == route && window.contains($0.at) }
+    }
+
+    package mutating func hold(_ registration: RegistrationID) { held.insert(registration) }
 
     package var lapsedLeases: Int { lapsed.count }
 

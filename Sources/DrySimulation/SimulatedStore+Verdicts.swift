@@ -6,6 +6,8 @@ package struct SimulatedVerdictReport: Equatable, Sendable {
     package var retired = 0
     package var suspected = 0
     package var cleared = 0
+    /// Routes whose tokens were found in the other environment, and did not move.
+    package var held: [RouteID] = []
 }
 
 /// What a look at the doubts did.
@@ -16,10 +18,12 @@ package struct SimulatedSuspicionReport: Equatable, Sendable {
 
 extension SimulatedStore {
     package mutating func applyVerdicts(
-        _ verdicts: [GuardedVerdict], now: WallInstant
+        _ verdicts: [GuardedVerdict], under rule: SuspicionRule = .standard, now: WallInstant
     ) -> SimulatedVerdictReport {
         var report = SimulatedVerdictReport()
-        for verdict in SimulatedStore.eachOnce(verdicts) {
+        let verdicts = SimulatedStore.eachOnce(verdicts)
+        report.held = count(verdicts, rule, now)
+        for verdict in verdicts.map({ report.held.contains($0.route) ? $0.staying : $0 }) {
             guard let place = placeOfRegistration(verdict.registration),
                 let state = TokenLifecycle.judge(verdict, standing: registrations[place].standing)
             else { continue }
@@ -88,17 +92,40 @@ extension SimulatedStore {
         suspicions.sort { $0.registration < $1.registration }
     }
 
+    /// Those that were found, in their routes' minutes. → routes where too many were
+    private mutating func count(_ verdicts: [GuardedVerdict], _ rule: SuspicionRule, _ now: WallInstant) -> [RouteID] {
+        let found = verdicts.filter(\.isFound)
+        for verdict in found {
+            guard let place = placeOfRegistration(verdict.registration), registrations[place].isLive,
+                registrations[place].stored.generation == verdict.generation
+            else { continue }
+            let minute = placeOfMinute(registrations[place].stored.route, now)
+            minutes[minute].found += 1
+        }
+        return Set(found.map(\.route)).sorted().filter { !rule.letsMove(findings(on: $0, rule, now)) }
+    }
+
+    private func findings(on route: RouteID, _ rule: SuspicionRule, _ now: WallInstant) -> RouteFindings {
+        let since = (now + (.zero - rule.window)).minute
+        let first = since + (.zero - SuspicionRule.windowMax)
+        let own = minutes.filter { $0.route == route && $0.minute >= first }
+        let window = own.filter { $0.minute >= since }
+        return RouteFindings(
+            found: window.reduce(0) { $0 + $1.found }, answered: window.reduce(0) { $0 + $1.answered },
+            borneOut: own.filter { $0.minute < since }.reduce(0) { $0 + $1.answered - $1.suspected - $1.found })
+    }
+
+    private mutating func placeOfMinute(_ route: RouteID, _ now: WallInstant) -> Int {
+        if let place = minutes.firstIndex(where: { $0.route == route && $0.minute == now.minute }) { return place }
+        minutes.append(RouteMinute(route: route, minute: now.minute))
+        return minutes.count - 1
+    }
+
     package mutating func count(_ sample: AnswerSample, on route: RouteID, _ now: WallInstant) {
         guard sample != AnswerSample() else { return }
-        let minute = now.minute
-        if let place = minutes.firstIndex(where: { $0.route == route && $0.minute == minute }) {
-            minutes[place].answered += sample.answered
-            minutes[place].suspected += sample.suspected
-            return
-        }
-        minutes.append(
-            RouteMinute(
-                route: route, minute: minute, answered: sample.answered, suspected: sample.suspected))
+        let place = placeOfMinute(route, now)
+        minutes[place].answered += sample.answered
+        minutes[place].suspected += sample.suspected
     }
 
     /// Doubts whose turn it is, judged by what their route answered since the minute in which they arose (P5).
@@ -169,6 +196,10 @@ extension RegistrationRow {
 extension GuardedVerdict {
     fileprivate var isDeath: Bool {
         if case .unregistered = verdict { true } else { false }
+    }
+
+    var isFound: Bool {
+        if case .found = verdict { true } else { false }
     }
 }
 

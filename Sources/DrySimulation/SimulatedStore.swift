@@ -198,8 +198,10 @@ package struct SuspicionRow: Equatable, Sendable {
 package struct RouteMinute: Equatable, Sendable {
     package let route: RouteID
     package let minute: WallInstant
-    package var answered: Int
-    package var suspected: Int
+    package var answered = 0
+    package var suspected = 0
+    /// In the other environment.
+    package var found = 0
 }
 
 package struct FeedbackRow: Equatable, Sendable {

@@ -20,9 +20,44 @@ extension SimulatedWorld {
         }
     }
 
+    /// Tokens that the other environment took: they move, or too many of their route were found where it used to be right.
+    mutating func bookFound(_ verdicts: [GuardedVerdict], _ before: [RegistrationRow], held: [RouteID]) {
+        let found = before.filter { row in
+            row.isLive
+                && verdicts.contains {
+                    $0.isFound && $0.registration == row.id && $0.generation == row.stored.generation
+                }
+        }
+        for row in found { ledger.find(on: row.stored.route, at: wall) }
+        for row in found {
+            let isExodus = isExodus(from: row.stored.route)
+            guard store.registration(row.id)?.stored.route == row.stored.route else {
+                if isExodus { fail("P5", "too many tokens of a route moved to the other environment") }
+                continue
+            }
+            guard held.contains(row.stored.route) else { continue }
+            incidents.held += 1
+            ledger.hold(row.id)
+            if !isExodus { fail("P5", "a token that was found stays, without need") }
+        }
+    }
+
+    /// More of its tokens were found elsewhere than may be at once, of a route that was right before.
+    private func isExodus(from route: RouteID) -> Bool {
+        let since = (wall + (.zero - plan.suspicion.window)).minute
+        let (all, dawn) = (ledger.heard(on: route, within: since...wall), SimulatedWorld.wall(at: .zero))
+        let found = ledger.found(on: route, within: since...wall)
+        guard since > dawn else { return false }
+        let before = dawn...(since + .microseconds(-1))
+        let past = ledger.heard(on: route, within: before)
+        guard past.answered - past.suspected > ledger.found(on: route, within: before) else { return false }
+        return Double(found) > plan.suspicion.shareMax * Double(max(all.answered, found, plan.suspicion.sampleMin))
+    }
+
     /// A registration moves only to where Apple took its token.
     private mutating func checkFound(_ row: RegistrationRow) {
         let token = providers[.apns, row.stored.token]
+        if isInsideOut { return }
         if store.route(row.stored.route)?.environment != token.environment {
             fail("P5", "a registration moved to an environment that does not know its token")
         }
@@ -58,8 +93,10 @@ extension SimulatedWorld {
     /// Accepted elsewhere, and settled: it lives there now, whatever its app goes on saying.
     mutating func checkFoundAreRemembered() {
         for seen in providers.log where seen.push.isElsewhere && seen.answer.word.isAccepted {
+            // What Apple said then was not true, and may have moved a few.
+            if let from = plan.insideOutFrom, seen.at >= from { continue }
             guard !seen.push.isAnswerLost, !ledger.hasLapsed(seen.push.lease),
-                !ledger.disturbed.contains(seen.push.registration),
+                !ledger.disturbed.contains(seen.push.registration), !ledger.held.contains(seen.push.registration),
                 let row = store.registration(seen.push.registration), row.isLive, row.stored.provider == .apns,
                 row.stored.token == seen.push.token
             else { continue }

@@ -34,6 +34,7 @@ extension SimulatedWorld {
             return ProviderAnswer(random.happens(perMille: 200) ? .expiredProviderToken : .invalidProviderToken)
         }
         if now < weather.waveUntil, place == weather.wavePlace { return ProviderAnswer(.badDeviceToken) }
+        if isInsideOut { return ProviderAnswer(place.environment == .production ? .badDeviceToken : .delivered) }
         if token.flaw != nil || token.environment != place.environment { return ProviderAnswer(.badDeviceToken) }
         if token.kind != push.kind { return ProviderAnswer(.notForTopic) }
         if let since = token.deadSince {
@@ -52,6 +53,11 @@ extension SimulatedWorld {
             return ProviderAnswer(.unregistered, since: since)
         }
         return ProviderAnswer(.delivered)
+    }
+
+    var isInsideOut: Bool {
+        guard isFaulty, let from = plan.insideOutFrom else { return false }
+        return now >= from
     }
 
     private mutating func googleAnswer(to push: WirePush) -> ProviderAnswer {

@@ -116,7 +116,8 @@ extension SimulatedWorld {
 
     private mutating func applyVerdicts(_ pending: PendingSettle) {
         let before = pending.verdicts.compactMap { store.registration($0.registration) }
-        _ = store.applyVerdicts(pending.verdicts, now: wall)
+        let held = store.applyVerdicts(pending.verdicts, under: plan.suspicion, now: wall).held
+        bookFound(pending.verdicts, before, held: held)
         bookCompared(before)
         for row in before {
             checkRetired(row)

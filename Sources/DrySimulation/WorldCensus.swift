@@ -42,6 +42,7 @@ package struct WorldCensus: Equatable, Sendable {
         case accessRenewed = "access tokens renewed"
         case triedElsewhere = "tokens tried in the other environment"
         case found = "tokens found there"
+        case held = "tokens found there that stayed"
         case refusedInBoth = "tokens refused in both"
         case sidesChanged = "installations that changed providers"
     }
@@ -63,6 +64,7 @@ package struct WorldCensus: Equatable, Sendable {
         count(.accessRenewed, world.incidents.accessRenewed)
         count(.triedElsewhere, world.incidents.triedElsewhere)
         count(.found, world.incidents.found)
+        count(.held, world.incidents.held)
         count(.refusedInBoth, world.incidents.refusedInBoth)
         count(.sidesChanged, world.incidents.sidesChanged)
         for told in world.store.feedback { count(told) }
@@ -154,6 +156,8 @@ package struct WorldIncidents: Sendable {
     /// Pushes that their own environment did not know.
     package var triedElsewhere = 0
     package var found = 0
+    /// Found, and left where they are, since too many were.
+    package var held = 0
     package var refusedInBoth = 0
     /// Installations that went over to another provider.
     package var sidesChanged = 0

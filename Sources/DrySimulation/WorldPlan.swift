@@ -66,6 +66,9 @@ package struct WorldPlan: Sendable {
     package var waveEvery: SimulatedTime?
     package var deviceEventEvery: SimulatedTime?
 
+    /// From then on, Apple's production knows no token and its sandbox takes them all; nil: never.
+    package var insideOutFrom: SimulatedTime?
+
     /// In a thousand messages.
     package var shortLived = 0
     /// Of another push type than alert.

@@ -120,7 +120,7 @@ package enum SettingsTable {
             "How long a doubted token waits before it can be retired."),
         Setting(
             "SUSPECT_SHARE", default: "\(Limits().suspectShare)",
-            "Above this share of doubted tokens a route blames itself and retires none."
+            "Above this share of doubted tokens a route blames itself and retires none; of found ones, it moves none."
         ) { text, settings throws(SettingComplaint) in
             guard let share = Double(text), share > 0, share <= 1 else {
                 throw SettingComplaint("must be a number above 0 and at most 1")

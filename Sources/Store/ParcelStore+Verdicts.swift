@@ -7,10 +7,13 @@ package struct VerdictReport: Equatable, Sendable {
     package let retired: Int
     package let suspected: Int
     package let cleared: Int
-    package init(retired: Int, suspected: Int, cleared: Int) {
+    /// Routes whose tokens were found in the other environment, and too many of them to move there.
+    package let held: [HeldRoute]
+    package init(retired: Int, suspected: Int, cleared: Int, held: [HeldRoute] = []) {
         self.retired = retired
         self.suspected = suspected
         self.cleared = cleared
+        self.held = held
     }
 }
 
@@ -34,11 +37,16 @@ extension ParcelStore {
     ///
     /// Each is a compare-and-set on the generation and the registration time (`TokenLifecycle.judge`); feedback is
     /// written for those that really changed.
+    ///
+    /// - Parameter rule: how many of a route's tokens may move to the other environment.
     package func applyVerdicts(
-        _ verdicts: [GuardedVerdict], now: WallInstant? = nil
+        _ verdicts: [GuardedVerdict], under rule: SuspicionRule = .standard, now: WallInstant? = nil
     ) async throws(StoreFault) -> VerdictReport {
         let verdicts = Self.eachOnce(verdicts)
         guard !verdicts.isEmpty else { return VerdictReport(retired: 0, suspected: 0, cleared: 0) }
+        if verdicts.contains(where: { $0.verdict.foundOn != nil }) {
+            return try await applyFindings(verdicts, under: rule, now: now)
+        }
         let statements = [
             Query(PlannerSQL.throughKeys),
             Query(VerdictSQL.lock) { $0.int64Array(verdicts.map(\.registration.value)) },
@@ -49,9 +57,7 @@ extension ParcelStore {
             let answers = try await pool.retryingConflicts { () throws(PostgresError) in
                 try await pool.run(statements, transaction: TransactionOptions())
             }
-            return VerdictReport(
-                retired: Int(try answers[2].int64(0, 0)), suspected: Int(try answers[2].int64(0, 1)),
-                cleared: Int(try answers[2].int64(0, 2)))
+            return try VerdictReport(reading: answers[2], held: [])
         }
     }
 
@@ -98,6 +104,15 @@ extension ParcelStore {
     }
 }
 
+extension VerdictReport {
+    init(reading rows: ResultSet, held: [HeldRoute]) throws(PostgresError) {
+        self.init(
+            retired: Int(try rows.int64(0, 0)), suspected: Int(try rows.int64(0, 1)),
+            cleared: Int(try rows.int64(0, 2)),
+            held: held)
+    }
+}
+
 extension TokenVerdict {
     fileprivate var isDeath: Bool {
         switch self {
@@ -123,7 +138,7 @@ extension TokenVerdict {
     }
 
     /// Where its registration lives from here on.
-    fileprivate var foundOn: RouteID? {
+    var foundOn: RouteID? {
         if case .found(let route) = self { route } else { nil }
     }
 
@@ -153,7 +168,7 @@ extension Parameters {
         int64(SuspicionRule.lookAgainAfter.wholeMicroseconds)
     }
 
-    fileprivate mutating func verdicts(_ verdicts: [GuardedVerdict], now: WallInstant?) {
+    mutating func verdicts(_ verdicts: [GuardedVerdict], now: WallInstant?) {
         instant(now)
         int64Array(verdicts.map(\.registration.value))
         int32Array(verdicts.map(\.generation.value))

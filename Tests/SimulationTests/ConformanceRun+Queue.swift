@@ -165,10 +165,11 @@ extension ConformanceRun {
     }
 
     private mutating func applyVerdicts(_ verdicts: [GuardedVerdict]) async throws -> String? {
-        let real = try await stores.parcels.applyVerdicts(verdicts, now: now)
-        let report = simulated.applyVerdicts(verdicts, now: now)
+        let real = try await stores.parcels.applyVerdicts(verdicts, under: Self.rule, now: now)
+        let report = simulated.applyVerdicts(verdicts, under: Self.rule, now: now)
         return differ("retired", real.retired, report.retired) ?? differ("suspected", real.suspected, report.suspected)
             ?? differ("cleared", real.cleared, report.cleared)
+            ?? differ("held", real.held.map(\.route).sorted(), report.held)
     }
 
     mutating func confirm() async throws -> String? {

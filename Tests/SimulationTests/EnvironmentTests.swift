@@ -27,6 +27,30 @@ struct EnvironmentTests {
         #expect(!told.isEmpty && told.allSatisfy { $0.environments.map { $0.to == $0.from.other } == true })
     }
 
+    @Test(
+        "are left where they are where Apple calls every token of an app unknown that it took before",
+        arguments: UInt64(1)...6)
+    func insideOut(seed: UInt64) {
+        var plan = WorldPlan.calm(seed: seed)
+        (plan.apps, plan.messages) = (1, 20)
+        plan.suspicion = SuspicionRule(window: .seconds(1), shareMax: 0.2, sampleMin: 5)
+        // The minute before it is past.
+        plan.insideOutFrom = .seconds(61)
+        var world = SimulatedWorld(plan: plan)
+        for number in world.messages.indices { world.replaceMessage(number, .alert, .all) }
+        let before = world.store.registrations.map(\.stored.route)
+        #expect(world.run() == nil)
+        // They got their pushes all the same.
+        for pair in world.ledger.pairs {
+            #expect(world.providers.seen(pair).count { $0.answer.word.isAccepted } == 1)
+        }
+        #expect(world.incidents.held > 30)
+        #expect(!world.store.feedback.contains { $0.verdict == .retired })
+        let moved = zip(before, world.store.registrations).count { $0 != $1.stored.route }
+        // One of five answers of that minute, of which few are from before.
+        #expect(moved <= before.count / 4)
+    }
+
     @Test("are remembered although they go on saying so", arguments: UInt64(1)...3)
     func stubborn(seed: UInt64) {
         var world = Self.world(seed)

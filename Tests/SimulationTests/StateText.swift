@@ -48,7 +48,7 @@ enum StateText {
                 FROM suspicions
                 UNION ALL
                 SELECT 8, minute::text, route_id, concat_ws('|', 'minute', route_id, \(micros("minute")), answered,
-                    suspected)
+                    suspected, found)
                 FROM route_minutes
                 UNION ALL
                 SELECT 9, id::text, id, concat_ws('|', 'feedback', app_id, registration_id, generation, installation,
@@ -192,7 +192,7 @@ extension SuspicionRow {
 }
 
 extension RouteMinute {
-    fileprivate var cells: [Any] { ["minute", route.value, minute.microseconds, answered, suspected] }
+    fileprivate var cells: [Any] { ["minute", route.value, minute.microseconds, answered, suspected, found] }
 }
 
 extension InlineRow {

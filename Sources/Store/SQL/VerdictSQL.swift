@@ -82,6 +82,36 @@ enum VerdictSQL {
         FROM judged WHERE before <> state
         """)
 
+    /// $1 now, $2 ids, locked, $3 generations: tokens that were found in the other environment count in their routes'
+    /// minutes. Whoever counts waits for the others of its minute, so that together they let no more move than may.
+    static let countFound = Statement(
+        "verdict_count_found",
+        """
+        INSERT INTO route_minutes (route_id, minute, found)
+        SELECT r.route_id, date_trunc('minute', coalesce($1, now())), count(*)
+        FROM unnest($2, $3) AS said (id, generation)
+            JOIN registrations r ON r.id = said.id AND r.generation = said.generation
+        WHERE r.state < 3
+        GROUP BY r.route_id ORDER BY r.route_id
+        ON CONFLICT (route_id, minute) DO UPDATE SET found = route_minutes.found + excluded.found
+        """)
+
+    /// $1 now, $2 routes, $3 window, $4 longest window (microseconds): `RouteFindings` of each, and what it is.
+    static let findings = Statement(
+        "verdict_findings",
+        """
+        SELECT routes.id, routes.environment, routes.topic, sums.found, sums.answered, sums.borne_out
+        FROM unnest($2) AS asked (id) JOIN routes ON routes.id = asked.id CROSS JOIN LATERAL (
+            SELECT coalesce(sum(m.found) FILTER (WHERE m.minute >= since.window), 0)::bigint AS found,
+                coalesce(sum(m.answered) FILTER (WHERE m.minute >= since.window), 0)::bigint AS answered,
+                coalesce(sum(m.answered - m.suspected - m.found) FILTER (WHERE m.minute < since.window), 0)::bigint
+                    AS borne_out
+            FROM (SELECT date_trunc('minute', coalesce($1, now()) - $3 * interval '1 microsecond') AS window) AS since
+                JOIN route_minutes m ON m.route_id = asked.id
+                    AND m.minute >= since.window - $4 * interval '1 microsecond'
+        ) AS sums
+        """)
+
     /// $1 now, $2 how many. Doubts whose turn it is, by their registrations, looked up and locked one after the other.
     static let lockDue = Statement(
         "verdict_lock_due",
