@@ -162,6 +162,33 @@ struct ServedDoorTests {
         }
     }
 
+    @Test("lets nobody starve the apps by naming others that don't exist")
+    func inventedApps() async throws {
+        var limits = GatewayLimits()
+        limits.bodyBytesMax = 1_000
+        limits.bodiesInFlightBytesMax = 4_000
+        try await withGateway(limits: limits) { world in
+            let honest = try await world.makeApp("honest")
+            let padding = String(repeating: " ", count: 800)
+            var held: [Wire] = []
+            for number in 0... {
+                let invented = "/v1/apps/invented-\(number)"
+                let body = GatewayWorld.registration(1) + padding
+                let request = GatewayWorld.request("PUT", invented + "/devices/phone", body)
+                let wire = try Wire(port: world.port)
+                try await wire.send(String(request.dropLast()))
+                held.append(wire)
+                let probe = try await world.call("PUT", invented + "-too/devices/phone", "[" + padding)
+                let code = try probe.member("code")?.string
+                try #require(code != "overloaded", "\(held.count) names have all the room there is")
+                if code == "share_used_up" { break }
+            }
+            let whole = GatewayWorld.registration(2)
+            let body = whole + String(repeating: " ", count: 1_000 - whole.utf8.count)
+            try await world.expect(201, "PUT", honest + "/devices/phone", body)
+        }
+    }
+
     @Test("keeps no room for what was only announced, and hangs up on a body that trickles")
     func trickle() async throws {
         var limits = GatewayLimits()

@@ -9,13 +9,13 @@ import Synchronization
 /// much as it leaves free: half where it is alone, a third each where two want all, and so on. So there is always room
 /// for one more, however long the others hold theirs (P7).
 package final class BodyBudget: Sendable {
-    /// Whose bodies they are: of the app in the path, or of what is about all apps.
+    /// Whose bodies they are: of an app that there is, or nobody's: of what is about all apps, or about none.
+    ///
+    /// An app that is only named has no account: whoever invents names would have a share with each of them.
     package struct Account: Hashable, Sendable {
         let app: String?
 
         package init(app: String?) { self.app = app }
-
-        init(_ match: RouteMatch) { app = match.route.isOfApp ? match.names.first : nil }
     }
 
     package enum Refusal: Error, Equatable, Sendable {

@@ -82,7 +82,7 @@ package struct GatewayResponder: HTTPResponder {
         if match.route == .importDevices { return try await importDevices(call([]), incoming) }
         guard match.route.takesBody else { return Response(try await answer(call([]))) }
         // Counted as it comes: who declares much and sends little takes no room from the others.
-        let account = BodyBudget.Account(match)
+        let account = await account(of: match, caller)
         var held = 0
         defer { budget.giveBack(held, of: account) }
         incoming.askForBody()
@@ -105,6 +105,15 @@ package struct GatewayResponder: HTTPResponder {
         let caller = try await ring.caller(authorization: request.headers[values: .authorization])
         try caller.check(match)
         return caller
+    }
+
+    /// Whose share the body comes out of. Where the database can't say whether there is the app, it is nobody's until then.
+    private func account(of match: RouteMatch, _ caller: Caller) async -> BodyBudget.Account {
+        guard match.route.isOfApp, let slug = match.names.first else { return BodyBudget.Account(app: nil) }
+        // A key of one app opens no other.
+        if let own = caller.app { return BodyBudget.Account(app: own) }
+        guard AppRequest.isSlug(slug) else { return BodyBudget.Account(app: nil) }
+        return BodyBudget.Account(app: try? await services.registry.app(slug: slug)?.slug)
     }
 
     private func answer(_ call: Call) async throws(Problem) -> Answer {
@@ -175,7 +184,7 @@ package struct GatewayResponder: HTTPResponder {
         let share: ImportShare
         do {
             share = try ImportShare(
-                services.limits.importBytes, of: [importBudget, budget], for: BodyBudget.Account(call.match))
+                services.limits.importBytes, of: [importBudget, budget], for: BodyBudget.Account(app: app.slug))
         } catch { throw Problem(error) }
         // From here on the body is the import's.
         incoming.isBodyRead = true
