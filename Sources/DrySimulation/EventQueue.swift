@@ -1,23 +1,26 @@
 /// What is going to happen, in order of time; what falls on the same instant, in the order in which it was put in.
 ///
-/// A binary heap. The bound is a promise of the world: work that grows without end is a bug that it must find.
+/// A binary heap of small entries: the events, which are large, stay where they were put. The bound is a promise of the
+/// world: work that grows without end is a bug that it must find.
 struct EventQueue<Event> {
     private struct Entry {
         let at: SimulatedTime
         let number: Int
-        let event: Event
+        let slot: Int
 
         func isBefore(_ other: Entry) -> Bool { at == other.at ? number < other.number : at < other.at }
     }
 
     private var heap: [Entry] = []
     private var numbers = 0
+    private var events: [Event?] = []
+    private var freeSlots: [Int] = []
 
     var count: Int { heap.count }
     var nextAt: SimulatedTime? { heap.first?.at }
 
     mutating func put(_ event: Event, at: SimulatedTime) {
-        heap.append(Entry(at: at, number: numbers, event: event))
+        heap.append(Entry(at: at, number: numbers, slot: keep(event)))
         numbers += 1
         var place = heap.count - 1
         while place > 0 {
@@ -28,6 +31,15 @@ struct EventQueue<Event> {
         }
     }
 
+    private mutating func keep(_ event: Event) -> Int {
+        guard let slot = freeSlots.popLast() else {
+            events.append(event)
+            return events.count - 1
+        }
+        events[slot] = event
+        return slot
+    }
+
     mutating func takeFirst() -> (at: SimulatedTime, event: Event)? {
         guard let first = heap.first else { return nil }
         let last = heap.removeLast()
@@ -35,14 +47,16 @@ struct EventQueue<Event> {
             heap[0] = last
             sink()
         }
-        return (first.at, first.event)
+        guard let event = events[first.slot].take() else { return nil }
+        freeSlots.append(first.slot)
+        return (first.at, event)
     }
 
     private mutating func sink() {
         var place = 0
         while true {
             var smallest = place
-            for child in [2 * place + 1, 2 * place + 2] where child < heap.count {
+            for child in 2 * place + 1...2 * place + 2 where child < heap.count {
                 if heap[child].isBefore(heap[smallest]) { smallest = child }
             }
             guard smallest != place else { return }

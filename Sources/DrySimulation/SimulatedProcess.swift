@@ -36,7 +36,12 @@ struct SimulatedProcess: Sendable {
 
     var addressee: Addressee { Addressee(process: index, life: life) }
 
-    func lease(_ name: LeaseName) -> HeldLease? { leases.first { $0.name == name } }
+    func lease(_ name: LeaseName) -> HeldLease? { placeOfLease(name).map { leases[$0] } }
+
+    func placeOfLease(_ name: LeaseName) -> Int? { leases.indices.first { leases[$0].name == name } }
+
+    /// nil: it is not held any more, or was never handed to a lane.
+    func streamsUntil(_ name: LeaseName) -> MonotonicInstant? { placeOfLease(name).flatMap { leases[$0].until } }
 
     mutating func placeOfAccount(_ credential: CredentialID) -> Int {
         if let place = accounts.firstIndex(where: { $0.credential == credential }) { return place }

@@ -63,15 +63,18 @@ extension SimulatedStore {
 
     /// Whoever else has the token.
     package func placeOfHolder(app: AppID, of said: DeviceRegistration) -> Int? {
-        registrations.firstIndex {
-            $0.app == app && $0.isLive && $0.stored.provider == said.provider && $0.stored.token == said.token
-                && !($0.stored.installation == said.installation && $0.stored.kind == said.kind)
+        registrations.indices.first {
+            registrations[$0].stored.token == said.token && registrations[$0].app == app && registrations[$0].isLive
+                && registrations[$0].stored.provider == said.provider
+                && !(registrations[$0].stored.installation == said.installation
+                    && registrations[$0].stored.kind == said.kind)
         }
     }
 
     package func placeOfDevice(app: AppID, installation: String, kind: TokenKind) -> Int? {
-        registrations.firstIndex {
-            $0.app == app && $0.stored.installation == installation && $0.stored.kind == kind
+        registrations.indices.first {
+            registrations[$0].app == app && registrations[$0].stored.kind == kind
+                && registrations[$0].stored.installation == installation
         }
     }
 

@@ -66,16 +66,13 @@ extension SimulatedWorld {
 
     package mutating func register(_ device: Int) {
         let phone = devices[device]
-        let holder = store.registrations.first {
-            $0.app == phone.app && $0.isLive && $0.stored.provider == phone.provider && $0.stored.token == phone.token
-                && $0.stored.installation != phone.installation
-        }
-        store.register(
-            DeviceRegistration(
-                installation: phone.installation, kind: phone.kind, provider: phone.provider,
-                environment: environmentSaid(by: phone), token: phone.token, user: .set(user(of: phone)),
-                tags: .set(tags(of: phone))), app: phone.app, now: wall)
-        if let holder { ledger.disturb(holder.id) }
+        let said = DeviceRegistration(
+            installation: phone.installation, kind: phone.kind, provider: phone.provider,
+            environment: environmentSaid(by: phone), token: phone.token, user: .set(user(of: phone)),
+            tags: .set(tags(of: phone)))
+        let holder = store.placeOfHolder(app: phone.app, of: said).map { store.registrations[$0] }
+        store.register(said, app: phone.app, now: wall)
+        if let holder, holder.stored.installation != phone.installation { ledger.disturb(holder.id) }
     }
 
     /// What the registry is told.

@@ -117,9 +117,17 @@ extension SimulatedWorld {
         }
         let mono = processes[index].clock.read(at: now)
         let isShut = lane.unusableSince.map { now - $0 >= Self.unreachableAfter } ?? false
+        // Most wait beside others of their parcel.
+        var judged: (lease: LeaseName, isLate: Bool)?
+        var isAnyLate = isShut
+        for waiting in lane.waiting where judged?.lease != waiting.lease {
+            judged = (waiting.lease, processes[index].streamsUntil(waiting.lease).map { $0 <= mono } ?? true)
+            isAnyLate = isAnyLate || judged?.isLate == true
+        }
+        guard isAnyLate else { return }
         var staying: [(lease: LeaseName, position: Int32)] = []
         for waiting in lane.waiting {
-            let isLate = processes[index].lease(waiting.lease)?.until.map { $0 <= mono } ?? true
+            let isLate = processes[index].streamsUntil(waiting.lease).map { $0 <= mono } ?? true
             if isLate || isShut {
                 report(.unsent(isLate ? .withdrawn : .unreachable), waiting.position, waiting.lease, index)
             } else {

@@ -5,13 +5,13 @@ import Foundation
 enum WorldSeeds {
     static let count: UInt64 = {
         guard let said = ProcessInfo.processInfo.environment["CARILLON_SEEDS"], let count = UInt64(said) else {
-            return 1_000
+            return 2_000
         }
         return max(1, count)
     }()
 
     /// With more seeds than the suite's own, the census is printed.
-    static var tellsMore: Bool { count > 1_000 }
+    static var tellsMore: Bool { count > 2_000 }
 
     /// Small enough that the cores share them.
     static let batches: [Range<UInt64>] = stride(from: 1, through: count, by: 25).map { first in
