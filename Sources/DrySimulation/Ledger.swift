@@ -11,6 +11,8 @@ package struct Ledger: Sendable {
     private var badges: [RegistrationID: Int32] = [:]
     private var raised: Set<PushPair> = []
     private var lapsed: Set<LeaseName> = []
+    /// Until when, by true time, the store said that nobody else gets the parcel. Looked up, never walked.
+    private var promises: [LeaseName: SimulatedTime] = [:]
     package private(set) var lapses: [PushPair: Int] = [:]
     /// Registrations that were retired, removed, replaced or moved: not "alive all along".
     package private(set) var disturbed: Set<RegistrationID> = []
@@ -53,6 +55,12 @@ package struct Ledger: Sendable {
         leases += 1
         return leases
     }
+
+    mutating func promise(_ lease: LeaseName, until: SimulatedTime) {
+        promises[lease] = max(promises[lease] ?? .zero, until)
+    }
+
+    func promisedUntil(_ lease: LeaseName) -> SimulatedTime { promises[lease] ?? .zero }
 
     package mutating func noteLapse(_ lease: LeaseName, _ pairs: [PushPair]) {
         lapsed.insert(lease)

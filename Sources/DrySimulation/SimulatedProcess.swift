@@ -86,6 +86,9 @@ struct SimulatedLane: Sendable {
     let provider: Provider
     var waiting: [(lease: LeaseName, position: Int32)] = []
     var open: [WirePush] = []
+    var connections: [SimulatedConnection] = []
+    /// When the provider token was signed that its requests carry.
+    var signedAt = SimulatedTime.zero
     var isBlocked = false
     /// nil: the provider doesn't count.
     var quota: LaneQuota?

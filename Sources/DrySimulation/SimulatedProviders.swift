@@ -8,6 +8,10 @@ package struct SimulatedProviders: Sendable {
     package private(set) var log: [SeenPush] = []
     /// By (message, registration): places in `log`, in order of arrival. Looked up, never walked.
     private var places: [PushPair: [Int]] = [:]
+    /// Streams, by what became of them on the way. Looked up, never walked.
+    private var arrived: Set<Int> = []
+    private var vanished: Set<Int> = []
+    private var lostAnswers: Set<Int> = []
     /// Google's access tokens, by their number.
     package private(set) var accessTokens: [IssuedAccess] = []
 
@@ -41,13 +45,23 @@ package struct SimulatedProviders: Sendable {
 
     private static func number(of token: DeviceToken) -> Int { token.bytes.reduce(0) { $0 << 8 | Int($1) } }
 
+    func hasArrived(_ push: WirePush) -> Bool { arrived.contains(push.stream) }
+    mutating func vanish(_ push: WirePush) { vanished.insert(push.stream) }
+    func hasVanished(_ push: WirePush) -> Bool { vanished.contains(push.stream) }
+    mutating func loseAnswer(_ push: WirePush) { lostAnswers.insert(push.stream) }
+    func isAnswerLost(_ push: WirePush) -> Bool { push.isAnswerLost || lostAnswers.contains(push.stream) }
+
     package mutating func note(_ push: WirePush, _ answer: ProviderAnswer, at: SimulatedTime) {
         let pair = PushPair(message: push.message, registration: push.registration)
+        arrived.insert(push.stream)
         places[pair, default: []].append(log.count)
         log.append(SeenPush(push: push, answer: answer, at: at))
     }
 
-    package func seen(_ pair: PushPair) -> [SeenPush] { places[pair, default: []].map { log[$0] } }
+    /// In the order in which they left: a connection that stalls delivers late.
+    package func seen(_ pair: PushPair) -> [SeenPush] {
+        places[pair, default: []].map { log[$0] }.sorted { $0.push.stream < $1.push.stream }
+    }
 
     package mutating func issueAccess(until: SimulatedTime) -> Int {
         accessTokens.append(IssuedAccess(until: until))

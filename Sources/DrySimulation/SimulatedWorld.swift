@@ -18,10 +18,11 @@ package struct SimulatedWorld {
     package var messages: [SimulatedMessage] = []
     package var weather = Weather()
     package var ledger = Ledger()
-    package var trail = Trail()
+    package var trail: Trail
     package var violation: Violation?
     var sent = 0
     var streams = 0
+    var connections = 0
     /// What each message is. Looked up, never walked.
     package var forms: [MessageID: MessageForm] = [:]
     /// Registrations whose push ends any process that tries to send it.
@@ -34,8 +35,10 @@ package struct SimulatedWorld {
     /// No world has reason to keep more ahead of it.
     package static let queueMax = 20_000
 
-    package init(plan: WorldPlan) {
+    /// - Parameter trailLength: how many of the last events are kept for a report.
+    package init(plan: WorldPlan, trailLength: Int = Trail.lengthDefault) {
         self.plan = plan
+        trail = Trail(length: trailLength)
         random = SeededRandom(seed: plan.seed ^ 0x5eed)
         populate()
         for index in 0..<plan.processes { processes.append(makeProcess(index)) }
@@ -44,10 +47,13 @@ package struct SimulatedWorld {
         for mischief in Mischief.allCases { scheduleNext(mischief) }
         scheduleDeviceEvent()
         queue.put(.faultsEnd, at: plan.faultsEnd)
+        if plan.driftMax > 0 { incidents.note(.drift) }
     }
 
     /// The database's clock: the one that everyone agrees on.
-    package var wall: WallInstant { SimulatedWorld.wall(at: now) }
+    package var wall: WallInstant { databaseWall(at: now) }
+
+    func databaseWall(at time: SimulatedTime) -> WallInstant { SimulatedWorld.wall(at: time) + weather.clockOffset }
 
     package static func wall(at time: SimulatedTime) -> WallInstant {
         WallInstant(microseconds: 1_800_000_000_000_000 + time.nanoseconds / 1_000)
@@ -87,7 +93,9 @@ package struct SimulatedWorld {
 
     private mutating func handle(_ event: WorldEvent) {
         if let to = event.addressee {
-            guard processes[to.process].life == to.life, processes[to.process].isAlive else { return }
+            guard processes[to.process].life == to.life, processes[to.process].isAlive else {
+                return noteMissed(event)
+            }
             if processes[to.process].isFrozen {
                 processes[to.process].held.append(event)
                 return
@@ -122,10 +130,13 @@ package struct SimulatedWorld {
         case .laneCloses(_, let lane): tell(.lane(lane, canSend: false), to: process)
         case .laneOpens(_, let lane): openLane(lane, process)
         case .laneTimer(_, let lane): ringLane(lane, process)
+        case .connectionDies(_, let lane, let connection): bury(connection, lane, process)
         case .accessArrives(_, let credential, let token): adopt(token, credential, process)
         case .callAnswered(let call, let reply): hear(reply, to: call, process)
         case .streamEnds(_, let lane, let stream, let end): endStream(stream, lane, end, process)
-        case .saidAgain(_, let lease, let position, let outcome): report(outcome, position, lease, process)
+        case .saidAgain(_, let lease, let position, let outcome):
+            incidents.note(.saidAgain)
+            report(outcome, position, lease, process)
         default: break
         }
     }
@@ -136,6 +147,14 @@ package struct SimulatedWorld {
 /// What is wrong with the world at large.
 package struct Weather: Sendable {
     package var storeDownUntil = SimulatedTime.zero
+    /// Statements take seconds, and some are ended by their deadline.
+    var storeSlowUntil = SimulatedTime.zero
+    /// How far the database's clock was set from true time.
+    var clockOffset = Duration.zero
+    /// A provider that has too much to do answers everything so.
+    var storm: (word: AnswerWord, until: SimulatedTime)?
+    /// Provider tokens that were signed earlier have expired.
+    var signedSince: [(credential: CredentialID, since: SimulatedTime)] = []
     package var unreachable: [(provider: Provider, until: SimulatedTime)] = []
     /// What its provider answers to everything.
     package var onlyAnswer: AnswerWord?
@@ -178,23 +197,26 @@ package enum LanePlace: Int64, CaseIterable, Sendable {
     package var isForCalls: Bool { self == .calls || self == .sandboxCalls }
 }
 
-/// The last things that happened, for the report of a run that failed.
+/// The last things that happened, for the report of a run.
 package struct Trail: Sendable {
     private var entries: [(at: SimulatedTime, event: WorldEvent)] = []
     private var next = 0
-    package static let length = 60
+    private let length: Int
+    package static let lengthDefault = 60
+
+    init(length: Int) { self.length = max(1, length) }
 
     mutating func note(_ at: SimulatedTime, _ event: WorldEvent) {
-        if entries.count < Trail.length {
+        if entries.count < length {
             entries.append((at, event))
         } else {
             entries[next] = (at, event)
         }
-        next = (next + 1) % Trail.length
+        next = (next + 1) % length
     }
 
     package var lines: [String] {
-        let inOrder = entries.count < Trail.length ? entries : Array(entries[next...] + entries[..<next])
+        let inOrder = entries.count < length ? entries : Array(entries[next...] + entries[..<next])
         return inOrder.map { entry in
             let milliseconds = entry.at.nanoseconds / 1_000_000
             return "\(milliseconds) ms  \(entry.event)"

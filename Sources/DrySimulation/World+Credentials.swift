@@ -51,7 +51,7 @@ extension SimulatedWorld {
                     SenderRow(
                         app: AppID(Int64(app)), environment: place.environment,
                         service: place.isForCalls ? .voip : nil,
-                        blockedUntil: refusal.map { Self.wall(at: $0.until) }))
+                        blockedUntil: refusal.map { databaseWall(at: $0.until) }))
             }
         }
         return senders

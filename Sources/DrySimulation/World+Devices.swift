@@ -51,7 +51,9 @@ extension SimulatedWorld {
     /// Some were dead, wrong or dangerous from the start.
     private mutating func spoil(_ device: Int) {
         let (provider, token) = (devices[device].provider, devices[device].token)
-        if random.happens(perMille: plan.deadDevices) { providers[provider, token].deadSince = wall + .seconds(1) }
+        if random.happens(perMille: plan.deadDevices) {
+            providers[provider, token].deadSince = Self.wall(at: now + .seconds(1))
+        }
         if random.happens(perMille: plan.badTokens) {
             providers[provider, token].flaw = provider == .fcm ? random.pick([.garbage, .foreign]) : .garbage
         }
@@ -115,7 +117,7 @@ extension SimulatedWorld {
     private mutating func replaceToken(_ device: Int, _ provider: Provider, _ environment: PushEnvironment) {
         let phone = devices[device]
         if providers[phone.provider, phone.token].deadSince == nil {
-            providers[phone.provider, phone.token].deadSince = wall
+            providers[phone.provider, phone.token].deadSince = Self.wall(at: now)
         }
         devices[device].token = providers.issueToken(provider, phone.kind, environment)
         devices[device].provider = provider
@@ -164,7 +166,7 @@ extension SimulatedWorld {
     private mutating func uninstallOrReturn(_ device: Int) {
         let (provider, token) = (devices[device].provider, devices[device].token)
         if providers[provider, token].deadSince == nil {
-            providers[provider, token].deadSince = wall
+            providers[provider, token].deadSince = Self.wall(at: now)
         } else {
             providers[provider, token].deadSince = nil
             register(device)

@@ -29,16 +29,19 @@ extension SimulatedWorld {
                 }
         }
         for row in found { ledger.find(on: row.stored.route, at: wall) }
+        // Where the database's clock is set, its minutes are not ours.
         for row in found {
             let isExodus = isExodus(from: row.stored.route)
             guard store.registration(row.id)?.stored.route == row.stored.route else {
-                if isExodus { fail("P5", "too many tokens of a route moved to the other environment") }
+                if isExodus, plan.clockStepEvery == nil {
+                    fail("P5", "too many tokens of a route moved to the other environment")
+                }
                 continue
             }
             guard held.contains(row.stored.route) else { continue }
             incidents.held += 1
             ledger.hold(row.id)
-            if !isExodus { fail("P5", "a token that was found stays, without need") }
+            if !isExodus, plan.clockStepEvery == nil { fail("P5", "a token that was found stays, without need") }
         }
     }
 
@@ -95,7 +98,7 @@ extension SimulatedWorld {
         for seen in providers.log where seen.push.isElsewhere && seen.answer.word.isAccepted {
             // What Apple said then was not true, and may have moved a few.
             if let from = plan.insideOutFrom, seen.at >= from { continue }
-            guard !seen.push.isAnswerLost, !ledger.hasLapsed(seen.push.lease),
+            guard !providers.isAnswerLost(seen.push), !ledger.hasLapsed(seen.push.lease),
                 !ledger.disturbed.contains(seen.push.registration), !ledger.held.contains(seen.push.registration),
                 let row = store.registration(seen.push.registration), row.isLive, row.stored.provider == .apns,
                 row.stored.token == seen.push.token

@@ -38,6 +38,7 @@ extension SimulatedWorld {
     mutating func placeOfLane(_ key: LaneKey, _ index: Int) -> Int {
         if let place = processes[index].lanes.firstIndex(where: { $0.key == key }) { return place }
         var lane = SimulatedLane(key: key, provider: place(of: key).provider)
+        lane.signedAt = now
         if lane.provider == .fcm {
             let project = processes[index].placeOfProject(project(of: key), perMinute: plan.requestsPerMinute)
             lane.quota = LaneQuota(project: project, share: processes[index].projects[project].pace?.join())
@@ -75,6 +76,7 @@ extension SimulatedWorld {
 
     mutating func pumpLanes(_ index: Int) {
         for lane in processes[index].lanes.indices {
+            if !processes[index].lanes[lane].waiting.isEmpty { dial(lane, index) }
             handBackLate(lane, index)
             while processes[index].isAlive, canOpen(lane, index) {
                 let next = processes[index].lanes[lane].waiting.removeFirst()
@@ -87,16 +89,18 @@ extension SimulatedWorld {
 
     private mutating func canOpen(_ place: Int, _ index: Int) -> Bool {
         let lane = processes[index].lanes[place]
-        guard !lane.isBlocked, !lane.waiting.isEmpty, lane.open.count < plan.streamsMax else { return false }
-        if lane.provider == .fcm, access(of: lane, index) == nil {
+        guard !lane.isBlocked, !lane.waiting.isEmpty else { return false }
+        if !isUsable(lane) || lane.provider == .fcm && access(of: lane, index) == nil {
             // As long as a request waits for a connection that is not there.
             if lane.unusableSince == nil {
                 processes[index].lanes[place].unusableSince = now
                 ringLater(place, index, at: now + Self.unreachableAfter)
             }
+            if let usableAt = usableAt(lane), usableAt > now { ringLater(place, index, at: usableAt) }
             return false
         }
         processes[index].lanes[place].unusableSince = nil
+        guard placeForStream(lane) != nil else { return false }
         guard let next = askPace(place, index) else { return true }
         ringLater(place, index, at: processes[index].clock.time(of: next))
         return false
@@ -129,6 +133,7 @@ extension SimulatedWorld {
         for waiting in lane.waiting {
             let isLate = processes[index].streamsUntil(waiting.lease).map { $0 <= mono } ?? true
             if isLate || isShut {
+                if isShut, !isUsable(lane) { incidents.note(.handedBack) }
                 report(.unsent(isLate ? .withdrawn : .unreachable), waiting.position, waiting.lease, index)
             } else {
                 staying.append(waiting)
@@ -137,7 +142,7 @@ extension SimulatedWorld {
         processes[index].lanes[place].waiting = staying
     }
 
-    private mutating func ringLater(_ place: Int, _ index: Int, at time: SimulatedTime) {
+    mutating func ringLater(_ place: Int, _ index: Int, at time: SimulatedTime) {
         if let set = processes[index].lanes[place].timerAt, set <= time { return }
         processes[index].lanes[place].timerAt = time
         queue.put(.laneTimer(processes[index].addressee, processes[index].lanes[place].key), at: max(time, now))
@@ -164,33 +169,51 @@ extension SimulatedWorld {
         let member = lease.parcel.members[Int(position)]
         if poisonous.contains(member.registration) { return kill(index) }
         let start = Int(member.tokenStart)
+        guard let on = placeForStream(processes[index].lanes[lane]) else { return }
+        let connection = processes[index].lanes[lane].connections[on]
         streams += 1
         let push = WirePush(
-            from: processes[index].addressee, lane: processes[index].lanes[lane].key, stream: streams, lease: name,
+            from: processes[index].addressee, lane: processes[index].lanes[lane].key,
+            connection: connection.number, stream: streams, lease: name,
             route: lease.parcel.route, position: position, message: lease.parcel.message,
             registration: member.registration,
             token: DeviceToken(bytes: Array(lease.parcel.tokens[start..<start + Int(member.tokenCount)])),
             provider: provider, kind: forms[lease.parcel.message]?.kind ?? .alert,
             access: provider == .fcm ? access(of: processes[index].lanes[lane], index) : nil,
+            signedAt: processes[index].lanes[lane].signedAt,
             isElsewhere: lease.parcel.home != nil, leasedAt: lease.parcel.leasedAt,
             apnsID: PushIdentity.apnsID(message: lease.parcel.message, registration: member.registration),
             badge: member.badge, leaseNumber: lease.number, openedAt: now,
+            leavesAt: max(now, connection.shutUntil),
             isAnswerLost: isFaulty
                 && (weather.silent == provider || random.happens(perMille: plan.answerLost + plan.silent)))
         checkFence(push)
         processes[index].lanes[lane].open.append(push)
         countAgainstQuota(lane, index)
         checkAccess(push, index)
-        carry(push)
+        carry(push, on: connection)
     }
 
     /// Over the wire, if it gets that far.
-    private mutating func carry(_ push: WirePush) {
+    private mutating func carry(_ push: WirePush, on connection: SimulatedConnection) {
         func end(_ end: StreamEnd, _ at: SimulatedTime) {
             queue.put(.streamEnds(push.from, push.lane, stream: push.stream, end), at: at)
         }
         let half = SimulatedTime(nanoseconds: plan.settings.requestDeadline.wholeNanoseconds / 2)
+        guard push.leavesAt < deadline(of: push) else {
+            incidents.note(.neverLeft)
+            return endAtDeadline(push)
+        }
+        if connection.deadUntil != nil {
+            lose(push)
+            return endAtDeadline(push)
+        }
+        if push.leavesAt > now || connection.stalledUntil > now {
+            endAtDeadline(push)
+            return queue.put(.pushArrives(push), at: max(push.leavesAt, after(.milliseconds(1) ... .milliseconds(80))))
+        }
         if isFaulty, random.happens(perMille: plan.streamRefused) {
+            incidents.note(.refusedStream)
             let fault = random.pick([TransportFault.refusedStream, .goAway, .connectionLost])
             return end(.fault(isSent: false, fault), after(.zero ... .milliseconds(100)))
         }
@@ -209,10 +232,24 @@ extension SimulatedWorld {
     mutating func endStream(_ stream: Int, _ key: LaneKey, _ end: StreamEnd, _ index: Int) {
         let lane = placeOfLane(key, index)
         // A second word about a stream that is closed.
-        guard let place = processes[index].lanes[lane].open.firstIndex(where: { $0.stream == stream }) else { return }
-        let push = processes[index].lanes[lane].open.remove(at: place)
+        guard let place = processes[index].lanes[lane].open.firstIndex(where: { $0.stream == stream }) else {
+            if case .answered = end { incidents.note(.lateAnswer) }
+            return
+        }
+        let push = processes[index].lanes[lane].open[place]
+        if case .answered = end, let stalledUntil = connection(of: push)?.stalledUntil, stalledUntil > now {
+            let later = stalledUntil + random.within(.zero ... .milliseconds(5))
+            return queue.put(.streamEnds(push.from, key, stream: stream, end), at: later)
+        }
+        if case .answered = end,
+            processes[index].lanes[lane].open[..<place].contains(where: { $0.connection == push.connection })
+        {
+            incidents.note(.outOfOrder)
+        }
+        processes[index].lanes[lane].open.remove(at: place)
         switch end {
         case .fault(let isSent, let fault):
+            if isSent { providers.loseAnswer(push) }
             report(isSent ? .unknown(fault) : .unsent(fault), push.position, push.lease, index)
         case .answered(let answer):
             hear(answer, push, lane, index)
@@ -237,6 +274,7 @@ extension SimulatedWorld {
         if answer.word.status == 429 { giveBackToQuota(lane, index) }
         switch outcome {
         case .deferred(_, .providerTokenExpired) where push.provider == .fcm: noteAccessRefused(push, index)
+        case .deferred(_, .providerTokenExpired): processes[index].lanes[lane].signedAt = now
         case .deferred(_, .credentialRefused):
             block(lane, index, .deferred(after: nil, .credentialRefused), for: .seconds(1) ... .seconds(10))
         default: break

@@ -17,6 +17,13 @@ extension SimulatedWorld {
         case .freeze: freeze(process)
         case .drain: drain(process)
         case .outage: weather.storeDownUntil = after(.seconds(1) ... .seconds(plan.leaseSeconds * 2))
+        case .slowness: weather.storeSlowUntil = after(.seconds(1) ... .seconds(plan.leaseSeconds))
+        case .connectionTrouble: troubleAConnection()
+        case .storm:
+            let words = [AnswerWord.tooManyRequests, .serviceUnavailable, .projectQuota, .unavailable]
+            weather.storm = (random.pick(words), after(.seconds(2) ... .seconds(60)))
+        case .tokenExpiry: expireProviderTokens()
+        case .clockStep: stepTheClock()
         case .unreachable:
             weather.unreachable.append((random.pick([.apns, .fcm]), after(.seconds(1) ... .seconds(20))))
         case .credentialTrouble: troubleACredential()
@@ -25,6 +32,22 @@ extension SimulatedWorld {
             weather.waveUntil = after(.seconds(1) ... .seconds(30))
             weather.wavePlace = random.pick([.production, .production, .sandbox, .google])
         }
+    }
+
+    /// Everywhere at once: what was signed until now is too old, also what is on its way.
+    private mutating func expireProviderTokens() {
+        for app in 1...plan.apps {
+            for place in LanePlace.allCases where place.provider == .apns {
+                weather.signedSince.append((credential(inSlot: slot(AppID(Int64(app)), place)), now))
+            }
+        }
+    }
+
+    /// The database's, within what its neighbours may be wrong by.
+    private mutating func stepTheClock() {
+        let offset = Duration.seconds(random.within(-20...20))
+        incidents.note(offset > weather.clockOffset ? .clockForward : .clockBack)
+        weather.clockOffset = offset
     }
 
     mutating func kill(_ index: Int) {
@@ -58,7 +81,7 @@ extension SimulatedWorld {
     }
 
     mutating func endFaults() {
-        weather = Weather(rotations: weather.rotations)
+        weather = Weather(clockOffset: weather.clockOffset, rotations: weather.rotations)
         for index in processes.indices { thaw(index) }
         credentialsChange(at: now)
     }
@@ -71,6 +94,11 @@ extension WorldPlan {
         case .freeze: freezeEvery
         case .drain: drainEvery
         case .outage: outageEvery
+        case .slowness: slownessEvery
+        case .connectionTrouble: connectionTroubleEvery
+        case .storm: stormEvery
+        case .tokenExpiry: tokenExpiryEvery
+        case .clockStep: clockStepEvery
         case .unreachable: unreachableEvery
         case .credentialTrouble: credentialTroubleEvery
         case .revocation: revocationEvery
@@ -89,7 +117,8 @@ extension WorldPlan {
 
     /// Something may keep an owner from settling or renewing in time.
     var mayLapse: Bool {
-        killEvery != nil || freezeEvery != nil || outageEvery != nil || poisonous > 0
+        killEvery != nil || freezeEvery != nil || outageEvery != nil || slownessEvery != nil || clockStepEvery != nil
+            || poisonous > 0
             || storeCallLost + storeReplyLost + storeCallLate > 0
     }
 }

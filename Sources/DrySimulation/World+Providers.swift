@@ -7,6 +7,10 @@ extension SimulatedWorld {
         // Bytes of a process that died on the way may have been in its own buffers still.
         let isSenderGone = processes[push.from.process].life != push.from.life
         if isSenderGone, random.happens(perMille: 300) { return }
+        if providers.hasVanished(push) { return }
+        if let stalledUntil = connection(of: push)?.stalledUntil, stalledUntil > now {
+            return queue.put(.pushArrives(push), at: stalledUntil + random.within(.zero ... .milliseconds(5)))
+        }
         checkTarget(push)
         let answer = answer(to: push)
         if answer.word.saysDead, !push.isElsewhere {
@@ -16,6 +20,7 @@ extension SimulatedWorld {
             providers[push.provider, push.token].doubtSaid.append(push.leasedAt)
         }
         providers.note(push, answer, at: now)
+        if answer.retryAfter != nil { incidents.note(.retryAfter) }
         guard !push.isAnswerLost else { return }
         queue.put(
             .streamEnds(push.from, push.lane, stream: push.stream, .answered(answer)),
@@ -24,6 +29,10 @@ extension SimulatedWorld {
 
     private mutating func answer(to push: WirePush) -> ProviderAnswer {
         if let word = weather.onlyAnswer, word.provider == push.provider { return ProviderAnswer(word) }
+        if let storm = weather.storm, storm.word.provider == push.provider, now < storm.until {
+            incidents.note(storm: storm.word)
+            return ProviderAnswer(storm.word, retryAfter: random.happens(perMille: 800) ? random.within(1...120) : nil)
+        }
         return push.provider == .fcm ? googleAnswer(to: push) : appleAnswer(to: push)
     }
 
@@ -32,6 +41,10 @@ extension SimulatedWorld {
         let place = place(of: push.lane)
         if weather.refused.contains(where: { $0.credential == push.lane.credential && now < $0.until }) {
             return ProviderAnswer(random.happens(perMille: 200) ? .expiredProviderToken : .invalidProviderToken)
+        }
+        if weather.signedSince.contains(where: { $0.credential == push.lane.credential && push.signedAt < $0.since }) {
+            incidents.note(.tokenExpired)
+            return ProviderAnswer(.expiredProviderToken)
         }
         if now < weather.waveUntil, place == weather.wavePlace { return ProviderAnswer(.badDeviceToken) }
         if isInsideOut { return ProviderAnswer(place.environment == .production ? .badDeviceToken : .delivered) }
@@ -64,7 +77,10 @@ extension SimulatedWorld {
         if let refusal = weather.refused.first(where: { $0.credential == push.lane.credential && now < $0.until }) {
             return ProviderAnswer(refusal.isNoSuchProject ? .noSuchProject : .permissionDenied)
         }
-        guard let access = push.access, isTaken(access) else { return ProviderAnswer(.accessRefused) }
+        guard let access = push.access, isTaken(access) else {
+            incidents.note(.accessExpired)
+            return ProviderAnswer(.accessRefused)
+        }
         if now < weather.waveUntil, weather.wavePlace == .google { return ProviderAnswer(.senderMismatch) }
         let token = providers[.fcm, push.token]
         switch token.flaw {

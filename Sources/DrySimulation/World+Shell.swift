@@ -27,6 +27,18 @@ extension SimulatedWorld {
         scheduleWake(index)
     }
 
+    /// What reached nobody, since its process had ended.
+    mutating func noteMissed(_ event: WorldEvent) {
+        switch event {
+        case .callAnswered(let call, let reply):
+            if case .failed = reply { return }
+            incidents.noteKilled(call.request, isWritten: true)
+        case .streamEnds: incidents.note(.killedOnTheWire)
+        case .flush: incidents.note(.killedUnread)
+        default: break
+        }
+    }
+
     mutating func tell(_ event: DispatchEvent, to index: Int) {
         let life = processes[index].life
         let mono = processes[index].clock.read(at: now)

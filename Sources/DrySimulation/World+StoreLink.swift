@@ -11,8 +11,10 @@ extension SimulatedWorld {
             queue.put(.callArrives(call, willBeAnswered: true), at: arrival)
             return
         }
+        guard now >= weather.storeSlowUntil else { return callSlowly(call) }
         let lot = random.below(1_000)
         if lot < plan.storeCallLost {
+            incidents.note(.neverWas)
             queue.put(.callAnswered(call, .failed), at: givesUp)
         } else if lot < plan.storeCallLost + plan.storeReplyLost {
             queue.put(.callArrives(call, willBeAnswered: false), at: arrival)
@@ -27,15 +29,28 @@ extension SimulatedWorld {
         }
     }
 
+    /// Where it takes too long its deadline ends it, or its commit comes first and is not heard of.
+    private mutating func callSlowly(_ call: StoreCall) {
+        let arrival = after(.milliseconds(100) ... .seconds(6))
+        let givesUp = after(.seconds(1) ... .seconds(3))
+        guard arrival >= givesUp else { return queue.put(.callArrives(call, willBeAnswered: true), at: arrival) }
+        incidents.note(.tooSlow)
+        queue.put(.callAnswered(call, .failed), at: givesUp)
+        if random.happens(perMille: 500) { return incidents.note(.neverWas) }
+        queue.put(.callArrives(call, willBeAnswered: false), at: arrival)
+    }
+
     mutating func arrive(_ call: StoreCall, _ willBeAnswered: Bool) {
         let isCallerGone = processes[call.from.process].life != call.from.life
+        if isCallerGone { incidents.noteKilled(call.request, isWritten: false) }
         if isCallerGone, random.happens(perMille: 300) { return }
         guard now >= weather.storeDownUntil else {
+            incidents.note(.gone)
             if willBeAnswered { queue.put(.callAnswered(call, .failed), at: after(.zero ... .seconds(1))) }
             return
         }
         let reply = apply(call)
-        guard willBeAnswered else { return }
+        guard willBeAnswered else { return incidents.note(.unheard) }
         queue.put(.callAnswered(call, reply), at: after(.milliseconds(1) ... .milliseconds(isFaulty ? 60 : 5)))
     }
 
@@ -49,6 +64,7 @@ extension SimulatedWorld {
         case .renew(let name):
             let held = store.renew(
                 name.parcel, epoch: name.epoch, owner: call.owner, leaseFor: plan.settings.leaseLength, now: wall)
+            if held { ledger.promise(name, until: now + SimulatedTime(plan.settings.leaseLength)) }
             return .renewed(held)
         case .verdicts(_, let pending):
             applyVerdicts(pending)
@@ -73,6 +89,9 @@ extension SimulatedWorld {
         if let parcel {
             book(parcel)
             ledger.offer(parcel)
+            ledger.promise(
+                LeaseName(parcel: parcel.id, epoch: parcel.epoch),
+                until: now + SimulatedTime(plan.settings.leaseLength))
         }
         return .leased(parcel, number: number)
     }
@@ -110,6 +129,8 @@ extension SimulatedWorld {
             let pairs = before.members.indices.filter { !before.settled[$0] }
                 .map { PushPair(message: before.message, registration: before.members[$0]) }
             ledger.noteLapse(LeaseName(parcel: before.id, epoch: before.epoch), pairs)
+            let owner = processes.first { $0.id == before.lease?.owner && $0.isAlive }
+            if let owner { incidents.note(owner.isFrozen ? .lapsedFrozen : .lapsedAlive) }
             if !plan.mayLapse { fail("P4", "a lease ran out although nothing went wrong") }
         }
     }

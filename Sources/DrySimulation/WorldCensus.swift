@@ -13,7 +13,8 @@ package struct WorldCensus: Equatable, Sendable {
 
     /// Everything that these worlds are there for.
     private static let names: [String] =
-        Trouble.allCases.map(\.rawValue) + AnswerWord.allCases.map { "answer \($0)" }
+        Trouble.allCases.map(\.rawValue) + WorldFault.allCases.map(\.rawValue)
+        + WorldFault.storms.map { "storm of \($0)" } + WorldFault.kills + AnswerWord.allCases.map { "answer \($0)" }
         + SimulatedContent.allCases.map { "delivered \($0)" }
 
     package init() {}
@@ -67,6 +68,7 @@ package struct WorldCensus: Equatable, Sendable {
         count(.held, world.incidents.held)
         count(.refusedInBoth, world.incidents.refusedInBoth)
         count(.sidesChanged, world.incidents.sidesChanged)
+        for (name, count) in world.incidents.noted { self.count(name, count) }
         for told in world.store.feedback { count(told) }
         for message in world.store.messages {
             if message.providers.count > 1 { count(.mixed) }
@@ -135,30 +137,4 @@ extension WorldCensus: CustomStringConvertible {
         (["\(worlds) worlds, \(events) events, \(pushes) pushes"] + counts.map { "\($0.name): \($0.count)" })
             .joined(separator: "\n")
     }
-}
-
-/// What the bookkeeper counts for the census.
-package struct WorldIncidents: Sendable {
-    /// Settles that found their parcel in other hands, or gone.
-    package var losers = 0
-    /// Settles that found that they had been written before.
-    package var ambiguousSettles = 0
-    package var handOvers = 0
-    package var handOversToFCM = 0
-    package var handOversToAPNs = 0
-    package var drains = 0
-    /// Requests that had to wait for their lane's pace.
-    package var paced = 0
-    /// Beside another lane of their project, that had something to send too.
-    package var pacedTogether = 0
-    /// Access tokens that took the place of refused ones.
-    package var accessRenewed = 0
-    /// Pushes that their own environment did not know.
-    package var triedElsewhere = 0
-    package var found = 0
-    /// Found, and left where they are, since too many were.
-    package var held = 0
-    package var refusedInBoth = 0
-    /// Installations that went over to another provider.
-    package var sidesChanged = 0
 }

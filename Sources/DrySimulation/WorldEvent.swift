@@ -20,6 +20,8 @@ enum WorldEvent: Sendable {
     case laneOpens(Addressee, LaneKey)
     /// Something of the lane may be due: the next request of its pace, or the end of a wait.
     case laneTimer(Addressee, LaneKey)
+    /// A connection whose peer is gone is found out.
+    case connectionDies(Addressee, LaneKey, Int)
     /// Google's answer to the question for an access token; nil: none came, or it failed.
     case accessArrives(Addressee, CredentialID, FCMAccessToken?)
     // On the way to the database and back.
@@ -43,7 +45,8 @@ enum WorldEvent: Sendable {
         switch self {
         case .wake(let to), .housekeeping(let to), .flush(let to), .notified(let to), .resolved(let to, _, _),
             .credentialsChanged(let to), .laneCloses(let to, _), .laneOpens(let to, _), .laneTimer(let to, _),
-            .accessArrives(let to, _, _), .streamEnds(let to, _, _, _), .saidAgain(let to, _, _, _):
+            .connectionDies(let to, _, _), .accessArrives(let to, _, _), .streamEnds(let to, _, _, _),
+            .saidAgain(let to, _, _, _):
             to
         case .callAnswered(let call, _): call.from
         case .callArrives, .pushArrives, .restart, .thaw, .mischief, .deviceEvent, .send, .faultsEnd: nil
@@ -52,7 +55,8 @@ enum WorldEvent: Sendable {
 }
 
 enum Mischief: CaseIterable, Sendable {
-    case kill, freeze, drain, outage, unreachable, credentialTrouble, revocation, wave
+    case kill, freeze, drain, outage, slowness, unreachable, connectionTrouble, storm
+    case credentialTrouble, revocation, tokenExpiry, wave, clockStep
 }
 
 struct StoreCall: Sendable {
@@ -89,6 +93,8 @@ enum StoreReply: Sendable {
 package struct WirePush: Sendable {
     package let from: Addressee
     package let lane: LaneKey
+    /// Of all connections of the world.
+    package let connection: Int
     package let stream: Int
     package let lease: LeaseName
     package let route: RouteID
@@ -101,6 +107,8 @@ package struct WirePush: Sendable {
     package let kind: TokenKind
     /// With what it is allowed in: FCM's only.
     package let access: FCMAccessToken?
+    /// When its lane signed the provider token that it carries: APNs' only.
+    package let signedAt: SimulatedTime
     /// Its registration's own environment refused it.
     package let isElsewhere: Bool
     /// When the database leased its parcel.
@@ -110,6 +118,8 @@ package struct WirePush: Sendable {
     /// Which of the store's leases it was, counted over the whole run.
     package let leaseNumber: Int
     package let openedAt: SimulatedTime
+    /// Its bytes wait for the peer's window until then.
+    package let leavesAt: SimulatedTime
     /// The answer will not come back.
     package let isAnswerLost: Bool
 }

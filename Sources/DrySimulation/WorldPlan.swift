@@ -14,6 +14,8 @@ package struct WorldPlan: Sendable {
     package var idsMax: Int
     package var parcelMembersMax: Int
     package var streamsMax: Int
+    /// Of a lane.
+    package var connectionsMax = 1
     /// In a thousand installations.
     package var fcmDevices = 0
     /// In a thousand of Apple's installations: they name the wrong environment.
@@ -64,6 +66,13 @@ package struct WorldPlan: Sendable {
     package var credentialTroubleEvery: SimulatedTime?
     package var revocationEvery: SimulatedTime?
     package var waveEvery: SimulatedTime?
+    package var connectionTroubleEvery: SimulatedTime?
+    package var slownessEvery: SimulatedTime?
+    package var stormEvery: SimulatedTime?
+    /// Apple's provider tokens expire, also those on their way.
+    package var tokenExpiryEvery: SimulatedTime?
+    /// The database's clock is set.
+    package var clockStepEvery: SimulatedTime?
     package var deviceEventEvery: SimulatedTime?
 
     /// From then on, Apple's production knows no token and its sandbox takes them all; nil: never.
@@ -155,6 +164,12 @@ package struct WorldPlan: Sendable {
         credentialTroubleEvery = pause([20, 90])
         waveEvery = pause([60, 200])
         deviceEventEvery = pause([1, 5, 20])
+        connectionsMax = random.pick([1, 1, 2, 3])
+        connectionTroubleEvery = pause([2, 10, 40])
+        slownessEvery = pause([30, 120])
+        stormEvery = pause([60, 200])
+        tokenExpiryEvery = pause([20, 90])
+        clockStepEvery = random.happens(perMille: 150) ? .seconds(random.pick([20, 90])) : nil
     }
 
     private mutating func drawMessages(_ random: inout SeededRandom) {

@@ -22,8 +22,32 @@ struct WorldStoryTests {
         #expect(world.run() == nil)
         for message in world.store.messages where message.app == AppID(2) {
             let taken = (message.finishedAt ?? message.expiresAt) - message.acceptedAt
-            #expect(taken < .seconds(10))
+            // An answer may take half of a request's twenty seconds. What waits for the refused one waits for minutes.
+            #expect(taken < .seconds(12))
         }
+    }
+
+    @Test("and that is its connections: everybody is reached, and no lease runs out", arguments: UInt64(1)...10)
+    func connections(seed: UInt64) {
+        var plan = WorldPlan.calm(seed: seed)
+        plan.connectionsMax = 2
+        plan.connectionTroubleEvery = .milliseconds(60)
+        var world = SimulatedWorld(plan: plan)
+        #expect(world.run() == nil)
+        #expect(world.ledger.lapsedLeases == 0)
+        #expect(world.incidents.noted.contains { $0.name.hasPrefix("connections") })
+    }
+
+    @Test(
+        "and that is the database's clock, which is set again and again: everybody is reached",
+        arguments: UInt64(1)...10)
+    func clock(seed: UInt64) {
+        var plan = WorldPlan.calm(seed: seed)
+        plan.clockStepEvery = .seconds(1)
+        var world = SimulatedWorld(plan: plan)
+        #expect(world.run() == nil)
+        let reached = world.store.messages.flatMap(\.reasons).allSatisfy { $0.ending.state == .accepted }
+        #expect(reached)
     }
 
     @Test("a push that ends every process that sends it is given up, and nobody with it", arguments: UInt64(3)...22)

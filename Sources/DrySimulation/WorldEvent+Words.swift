@@ -1,0 +1,97 @@
+import DeliveryRules
+import PushModel
+
+// The events of a world as sentences, for who reads a trace.
+extension WorldEvent: CustomStringConvertible {
+    var description: String {
+        switch self {
+        case .wake(let to): "\(to): its alarm rings"
+        case .housekeeping(let to): "\(to) plans, rescues and confirms"
+        case .flush(let to): "\(to) hands answers to its dispatcher"
+        case .notified(let to): "\(to) is told of work"
+        case .resolved(let to, let line, let lane):
+            "\(to): route \(line.route.value) \(lane.map { "leaves by \($0.words)" } ?? "has no credential")"
+        case .credentialsChanged(let to): "\(to) hears that credentials changed"
+        case .laneCloses(let to, let lane): "\(to): \(lane.words) can't send"
+        case .laneOpens(let to, let lane): "\(to): \(lane.words) can send"
+        case .laneTimer(let to, let lane): "\(to): \(lane.words) looks at what waits"
+        case .connectionDies(let to, _, let connection): "\(to): connection \(connection) answers no PING"
+        case .accessArrives(let to, _, let token): "\(to) gets \(token == nil ? "no" : "an") access token"
+        case .callArrives(let call, let willBeAnswered):
+            "the database gets \(call.words)\(willBeAnswered ? "" : ", whose caller won't hear of it")"
+        case .callAnswered(let call, let reply): "\(call.words): \(reply.words)"
+        case .pushArrives(let push): "\(push.provider) gets \(push.words)"
+        case .streamEnds(let to, _, let stream, let end): "\(to): stream \(stream) ends, \(end.words)"
+        case .saidAgain(let to, let lease, let position, _):
+            "\(to) hears again of \(lease.words), position \(position)"
+        case .restart(let process): "process \(process) starts"
+        case .thaw(let process): "process \(process) gets time again"
+        case .mischief(let mischief): "mischief: \(mischief)"
+        case .deviceEvent: "something happens to a device"
+        case .send(let number): "message \(number + 1) is accepted"
+        case .faultsEnd: "nothing goes wrong from now on"
+        }
+    }
+}
+
+extension Addressee: CustomStringConvertible {
+    /// The process, and which of its lives.
+    package var description: String { "process \(process).\(life)" }
+}
+
+extension LaneKey {
+    fileprivate var words: String { "lane \(credential.value)" }
+}
+
+extension LeaseName {
+    fileprivate var words: String { "parcel \(parcel.value), lease \(epoch)" }
+}
+
+extension StoreCall {
+    fileprivate var words: String {
+        switch request {
+        case .poll: "\(from)'s question for work"
+        case .lease(let request): "\(from)'s lease on route \(request.line.route.value)"
+        case .renew(let lease): "\(from)'s renewal of \(lease.words)"
+        case .verdicts(let lease, let pending): "\(from)'s \(pending.verdicts.count) verdicts of \(lease.words)"
+        case .settle(let lease, let pending, _):
+            "\(from)'s settle \(pending.settlement.settles) of \(lease.words), \(pending.settlement.pendingAfter) left open"
+        case .plan: "\(from)'s plan"
+        case .rescue: "\(from)'s rescue"
+        case .confirm: "\(from)'s look at doubts"
+        }
+    }
+}
+
+extension StoreReply {
+    fileprivate var words: String {
+        switch self {
+        case .failed: "no reply"
+        case .routes(let routes): "\(routes.count) routes have work"
+        case .leased(nil, _): "nothing there"
+        case .leased(let parcel?, _):
+            "parcel \(parcel.id.value), lease \(parcel.epoch), \(parcel.members.count) members, try \(parcel.attempt + 1)"
+        case .renewed(let isHeld): isHeld ? "held" : "lost"
+        case .verdictsWritten: "written"
+        case .settled(.settled): "written"
+        case .settled(.fenced): "fenced"
+        case .planned(let slice): slice.map { "\($0.members) members" } ?? "nothing to plan"
+        case .done: "done"
+        }
+    }
+}
+
+extension WirePush {
+    fileprivate var words: String {
+        "stream \(stream): message \(message.value.high) for registration \(registration.value)"
+    }
+}
+
+extension StreamEnd {
+    fileprivate var words: String {
+        switch self {
+        case .answered(let answer): "\(answer.word.rawValue)\(answer.retryAfter.map { ", again in \($0) s" } ?? "")"
+        case .fault(let isSent, let fault): "\(fault), \(isSent ? "sent" : "not sent")"
+        }
+    }
+}

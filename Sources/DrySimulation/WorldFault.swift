@@ -1,0 +1,51 @@
+/// What went wrong, and got as far as somebody who had something to lose by it. Its words are the census's.
+enum WorldFault: String, CaseIterable, Sendable {
+    case cut = "connections cut"
+    case halfOpen = "half-open peers"
+    case stall = "connections that stalled"
+    case goAway = "GOAWAYs"
+    case aboveTheLast = "streams above the last one of a GOAWAY"
+    case refusedStream = "refused streams"
+    case oneStream = "stream limits lowered to 1"
+    case noStream = "stream limits lowered to 0"
+    case handedBack = "requests handed back for want of any stream"
+    case fullWindow = "full windows"
+    case neverLeft = "requests that never left behind one"
+    case lateAnswer = "answers after the stream was given up"
+    case outOfOrder = "answers before those of older streams"
+    case saidAgain = "answers said twice"
+    case retryAfter = "pauses asked for in a header"
+    case tokenExpired = "provider tokens that expired on the way"
+    case accessExpired = "access tokens that expired or were revoked on the way"
+    case tooSlow = "statements that took too long"
+    case gone = "statements to a database that is gone"
+    case unheard = "commits that nobody heard of"
+    case neverWas = "calls that failed and never took effect"
+    case lapsedAlive = "leases that ran out while their owner worked"
+    case lapsedFrozen = "leases that ran out while their owner was frozen"
+    case killedOnTheWire = "processes ended with pushes on the wire"
+    case killedUnread = "processes ended with answers unread"
+    case clockForward = "database clocks set forward"
+    case clockBack = "database clocks set back"
+    case drift = "worlds whose clocks drift"
+
+    static let storms: [AnswerWord] = [.tooManyRequests, .serviceUnavailable, .projectQuota, .unavailable]
+    /// Before and after each commit.
+    static let kills = StoreStep.allCases.flatMap { ["processes ended before \($0)", "processes ended after \($0)"] }
+}
+
+/// The commits between which a process may end.
+enum StoreStep: CaseIterable, Sendable {
+    case plan, lease, renewal, verdicts, settle
+
+    init?(_ request: StoreRequest) {
+        switch request {
+        case .plan: self = .plan
+        case .lease: self = .lease
+        case .renew: self = .renewal
+        case .verdicts: self = .verdicts
+        case .settle: self = .settle
+        case .poll, .rescue, .confirm: return nil
+        }
+    }
+}

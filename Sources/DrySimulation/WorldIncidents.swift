@@ -1,0 +1,44 @@
+/// What the bookkeeper counts for the census.
+package struct WorldIncidents: Sendable {
+    /// Settles that found their parcel in other hands, or gone.
+    package var losers = 0
+    /// Settles that found that they had been written before.
+    package var ambiguousSettles = 0
+    package var handOvers = 0
+    package var handOversToFCM = 0
+    package var handOversToAPNs = 0
+    package var drains = 0
+    /// Requests that had to wait for their lane's pace.
+    package var paced = 0
+    /// Beside another lane of their project, that had something to send too.
+    package var pacedTogether = 0
+    /// Access tokens that took the place of refused ones.
+    package var accessRenewed = 0
+    /// Pushes that their own environment did not know.
+    package var triedElsewhere = 0
+    package var found = 0
+    /// Found, and left where they are, since too many were.
+    package var held = 0
+    package var refusedInBoth = 0
+    /// Installations that went over to another provider.
+    package var sidesChanged = 0
+    /// By the census's names.
+    package private(set) var noted: [(name: String, count: Int)] = []
+
+    mutating func note(_ fault: WorldFault) { note(fault.rawValue) }
+    mutating func note(storm word: AnswerWord) { note("storm of \(word)") }
+
+    /// A process ended, and its call was under way, or its reply was.
+    mutating func noteKilled(_ request: StoreRequest, isWritten: Bool) {
+        guard let step = StoreStep(request) else { return }
+        note("processes ended \(isWritten ? "after" : "before") \(step)")
+    }
+
+    private mutating func note(_ name: String) {
+        if let place = noted.firstIndex(where: { $0.name == name }) {
+            noted[place].count += 1
+        } else {
+            noted.append((name, 1))
+        }
+    }
+}
