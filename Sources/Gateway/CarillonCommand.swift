@@ -23,7 +23,7 @@ package struct CarillonCommand: AsyncParsableCommand {
                 "carillon --generate-completion-script bash",
             ]),
         version: "carillon \(ProgramVersion.current)",
-        subcommands: [ErrorsCommand.self],
+        subcommands: [ErrorsCommand.self, SimulateWorldCommand.self],
         groupedSubcommands: [
             CommandGroup(
                 name: "Running",

@@ -3,10 +3,12 @@ import Testing
 
 @Suite("A world full of faults")
 struct WorldTests {
-    /// More of them: `CARILLON_SEEDS=20000 swift test --filter WorldTests`.
+    /// More of them: `CARILLON_SEEDS=20000 swift test --filter WorldTests`, or `carillon simulate-world`.
     @Test("keeps every promise", .serialized, arguments: WorldSeeds.batches)
     func promisesHold(batch: Range<UInt64>) async {
-        if let report = await WorldHarvest.of(batch).report { Issue.record("\(report)") }
+        for report in await WorldSeeds.harvest(of: batch).reports {
+            Issue.record("\(report.lines.joined(separator: "\n"))")
+        }
     }
 
     @Test("is the same world every time")
@@ -18,11 +20,23 @@ struct WorldTests {
         #expect(first.events == second.events)
     }
 
+    @Test("is told from its first event to its last, and how each message ended")
+    func told() {
+        let short = WorldReport(seed: 11)
+        let whole = WorldReport(seed: 11, events: .max)
+        #expect(short.trace == whole.trace.suffix(60))
+        #expect(short.headline == whole.headline && short.accounts == whole.accounts)
+        var world = SimulatedWorld(plan: WorldPlan(seed: 11))
+        #expect(world.run() == nil)
+        #expect(whole.trace.count == world.events)
+        #expect(whole.accounts.count == world.messages.count)
+        #expect(whole.accounts.allSatisfy { $0.contains("finished") })
+    }
+
     @Test("gets into every kind of trouble, and hears every answer, that it is there for")
     func troubleEnough() async {
         var census = WorldCensus()
-        for batch in WorldSeeds.batches { census.add(await WorldHarvest.of(batch).census) }
+        for batch in WorldSeeds.batches { census.add(await WorldSeeds.harvest(of: batch).census) }
         #expect(census.missing.isEmpty, "\(census)")
-        if WorldSeeds.tellsMore { print(census) }
     }
 }

@@ -117,6 +117,7 @@ enum House {
                 "PushModel", "JSON", "Encodings", "DeliveryRules", "APNs", "FCM", "Reactor", "TLS", "Signing",
                 "Postgres",
                 "Transport", "Store", "Delivery", "Registry", "CredentialKeeping", "GatewayAPI", "Simulator",
+                "DrySimulation",
                 "ArgumentParser", "AsyncHTTPClient", "Calendar", "NIOCore", "NIOSSL", "Configuration", "Foundation",
                 "Hummingbird",
                 "Logging", "ServiceLifecycle",

@@ -1,0 +1,64 @@
+import ArgumentParser
+import Commands
+import DrySimulation
+
+/// `carillon simulate-world`: replays worlds of the dry simulation (docs/simulation.md). For whoever works on the program.
+struct SimulateWorldCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "simulate-world",
+        abstract: "Replays the delivery rules in a simulated world of one seed, or in many.",
+        discussion: HelpText.of(
+            """
+            Gateways, their database, the providers and the devices, with every fault that the seed holds, in a moment \
+            and the same every time: nothing is sent, nothing is stored. One seed is told with its last events and each \
+            message's account; of many, only what broke a promise, and how often each kind of trouble came about. Ends \
+            with 1 where a promise was broken. docs/simulation.md tells what is simulated.
+            """,
+            examples: [
+                "carillon simulate-world --seed 11", "carillon simulate-world --seed 11 --events 1000000",
+                "carillon simulate-world --seed 1 --worlds 20000",
+            ]),
+        shouldDisplay: false)
+
+    @Option(help: "The seed; of many, the first.")
+    var seed: UInt64
+
+    @Option(help: ArgumentHelp("How many of the last events are told.", valueName: "count"))
+    var events = 60
+
+    @Option(help: ArgumentHelp("Tries so many seeds, from --seed on.", valueName: "count"))
+    var worlds: UInt64 = 1
+
+    func validate() throws {
+        guard events >= 1 else { throw ValidationError("--events is at least 1.") }
+        guard worlds >= 1, seed.addingReportingOverflow(worlds).overflow == false else {
+            throw ValidationError("--worlds is at least 1, and the last seed has to fit in 64 bits.")
+        }
+    }
+
+    func run() async throws {
+        let isKept = worlds == 1 ? replay() : await tryMany()
+        if !isKept { throw ExitCode(1) }
+    }
+
+    private func replay() -> Bool {
+        let report = WorldReport(seed: seed, events: events)
+        for line in report.lines { Console.say(line) }
+        return report.violation == nil
+    }
+
+    /// A few at a time, so that the cores share them.
+    private func tryMany() async -> Bool {
+        let harvest = await withTaskGroup(of: WorldHarvest.self) { group in
+            for first in stride(from: seed, to: seed + worlds, by: 50) {
+                let last = min(first + 50, seed + worlds)
+                group.addTask { WorldHarvest(first..<last) }
+            }
+            return await group.reduce(into: WorldHarvest()) { $0.add($1) }
+        }
+        Console.say("\(harvest.census)")
+        for report in harvest.reports { Console.say(report.headline) }
+        Console.say("\(harvest.reports.count) of \(worlds) worlds broke a promise.")
+        return harvest.reports.isEmpty
+    }
+}
