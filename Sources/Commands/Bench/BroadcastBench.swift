@@ -11,18 +11,29 @@ struct BroadcastBench: AsyncParsableCommand {
             Devices are imported once, and used again by the next run. Each round sends a message with a badge to all of \
             them, from its acceptance to the last settled push, with PostgreSQL's default durability; then h2load sends as \
             many requests of that size to the same sink. What holds on another machine are the ratios.
+
+            With --answer-ms each round sends a second message, to a sink whose answers all come so late: what a lane \
+            makes of a provider that is far away.
             """,
-            examples: ["carillon bench broadcast", "carillon bench broadcast --devices 1000000 --rounds 5 --json"]))
+            examples: [
+                "carillon bench broadcast", "carillon bench broadcast --devices 1000000 --rounds 5 --json",
+                "carillon bench broadcast --answer-ms 50",
+            ]))
 
     @OptionGroup var options: BenchOptions
     @Option(help: ArgumentHelp("How many devices.", valueName: "count")) var devices = 100_000
     @Option(help: ArgumentHelp("How many times both are run, in turn.", valueName: "count")) var rounds = 5
+    @Option(
+        help: ArgumentHelp(
+            "Measures also with answers that come so many milliseconds late.", valueName: "milliseconds"))
+    var answerMs: Int?
 
     func validate() throws {
         guard (10_000...10_000_000).contains(devices) else {
             throw ValidationError("--devices takes 10000 to 10000000.")
         }
         guard (1...100).contains(rounds) else { throw ValidationError("--rounds takes 1 to 100.") }
+        guard (1...10_000).contains(answerMs ?? 1) else { throw ValidationError("--answer-ms takes 1 to 10000.") }
     }
 
     func run() async throws {
@@ -40,12 +51,22 @@ struct BroadcastBench: AsyncParsableCommand {
         var figures = BroadcastFigures(devices: devices)
         var progress = Progress("broadcasts")
         for round in 1...rounds {
-            figures.add(try await garden.broadcast(), try reference.run(devices))
+            let ours = try await garden.broadcast()
+            figures.add(ours, late: try await lateBroadcast(garden), try reference.run(devices))
             progress.show(Int64(round), of: Int64(rounds), "each beside h2load")
         }
         progress.end()
         figures.memoryBytesMax = world.memoryBytesMax
-        if options.json { sayJSON(figures.json) } else { figures.say() }
+        if options.json { sayJSON(figures.json) } else { figures.say(answerMs: answerMs) }
+    }
+
+    /// nil where it is not asked for.
+    private func lateBroadcast(_ garden: BroadcastGarden) async throws -> BroadcastGarden.Broadcast? {
+        guard let answerMs else { return nil }
+        try await garden.world.standIns.answerLate(by: answerMs)
+        let late = try await garden.broadcast()
+        try await garden.world.standIns.answerLate(by: 0)
+        return late
     }
 }
 
@@ -53,6 +74,7 @@ struct BroadcastBench: AsyncParsableCommand {
 struct BroadcastFigures {
     private struct Round {
         let ours: BroadcastGarden.Broadcast
+        let late: BroadcastGarden.Broadcast?
         let reference: ReferenceSender.Figures
     }
 
@@ -62,8 +84,10 @@ struct BroadcastFigures {
 
     init(devices: Int) { self.devices = devices }
 
-    mutating func add(_ ours: BroadcastGarden.Broadcast, _ reference: ReferenceSender.Figures) {
-        rounds.append(Round(ours: ours, reference: reference))
+    mutating func add(
+        _ ours: BroadcastGarden.Broadcast, late: BroadcastGarden.Broadcast?, _ reference: ReferenceSender.Figures
+    ) {
+        rounds.append(Round(ours: ours, late: late, reference: reference))
     }
 
     private func median(_ value: (Round) -> Double) -> Double {
@@ -81,11 +105,18 @@ struct BroadcastFigures {
     private var rateRatio: Double {
         median { Double(devices) / ($0.ours.time / .seconds(1)) / $0.reference.perSecond }
     }
+    /// Of those with late answers; 0 where there are none.
+    private var lateRate: Double {
+        median { round in round.late.map { Double(devices) / ($0.time / .seconds(1)) } ?? 0 }
+    }
+    private var lateRatio: Double { median { round in round.late.map { round.ours.time / $0.time } ?? 0 } }
+    private var lateProcessor: Double { perMillion { $0.late?.used.program ?? .zero } }
+    private var hasLate: Bool { rounds.contains { $0.late != nil } }
     private var processorRatio: Double { median { $0.ours.used.program / $0.reference.processor } }
     /// How much of one core the sink used while we sent: near 1 it is the sink that is measured.
     private var sinkLoad: Double { median { $0.ours.used.sink / $0.ours.time } }
 
-    func say() {
+    func say(answerMs: Int?) {
         Console.say("\(devices) devices, \(rounds.count) rounds, medians")
         var table = TextTable("", "PUSHES/S", "CPU S PER MILLION")
         func seconds(_ value: Double) -> String { String(format: "%.2f", value) }
@@ -95,7 +126,12 @@ struct BroadcastFigures {
         table.add("  of these PostgreSQL", "", seconds(perMillion { $0.ours.used.database }))
         table.add(
             "h2load", String(format: "%.0f", referenceRate), seconds(perMillion { $0.reference.processor }))
+        if let answerMs, hasLate {
+            table.add(
+                "carillon, answers \(answerMs) ms late", String(format: "%.0f", lateRate), seconds(lateProcessor))
+        }
         table.say()
+        if hasLate { Console.say("with late answers \(seconds(lateRatio)) of the rate without") }
         Console.say(
             "ratios: rate \(seconds(rateRatio)), processor \(seconds(processorRatio)); the sink used "
                 + "\(seconds(sinkLoad)) of a core; the gateway's memory was at most \(memoryBytesMax >> 20) MiB")
@@ -104,6 +140,9 @@ struct BroadcastFigures {
     var json: JSONValue {
         func number(_ value: Double) -> JSONValue { JSONNumber(value).map(JSONValue.number) ?? .null }
         return [
+            "late_answers_per_second": hasLate ? number(lateRate) : .null,
+            "late_answers_ratio": hasLate ? number(lateRatio) : .null,
+            "late_answers_cpu_s_per_million": hasLate ? number(lateProcessor) : .null,
             "devices": .number(.whole(Int64(devices))), "rounds": .number(.whole(Int64(rounds.count))),
             "pushes_per_second": number(rate), "reference_per_second": number(referenceRate),
             "rate_ratio": number(rateRatio), "processor_ratio": number(processorRatio),

@@ -78,15 +78,34 @@ struct OwnStandIns: Sendable {
         return count
     }
 
-    private func ask(_ url: String) async throws -> JSONValue {
+    /// From now on every answer of APNs comes so late.
+    func answerLate(by milliseconds: Int) async throws {
+        let script: JSONValue = ["latency_ms": .number(.whole(Int64(milliseconds)))]
+        for url in [production, sandbox] { _ = try await ask(url + "/simulator/script", posting: script.bytes) }
+    }
+
+    private func ask(_ url: String, posting body: [UInt8]? = nil) async throws -> JSONValue {
         var tls = TLSConfiguration.makeClientConfiguration()
         tls.trustRoots = .certificates(try NIOSSLCertificate.fromPEMFile(authorityFile))
-        let client = HTTPClient(configuration: HTTPClient.Configuration(tlsConfiguration: tls))
+        var configuration = HTTPClient.Configuration(tlsConfiguration: tls)
+        // A sink reads no bodies over HTTP/2.
+        configuration.httpVersion = .http1Only
+        let client = HTTPClient(configuration: configuration)
         let outcome: Result<JSONValue, any Error>
         do {
-            let response = try await client.execute(HTTPClientRequest(url: url), timeout: .seconds(30))
+            var request = HTTPClientRequest(url: url)
+            if let body {
+                request.method = .POST
+                request.body = .bytes(body)
+            }
+            let response = try await client.execute(request, timeout: .seconds(30))
+            guard response.status == .ok else {
+                throw CommandFault(.failed, "the stand-in at \(url) answered \(response.status.code)")
+            }
             let body = try await response.body.collect(upTo: Self.answerBytesMax)
             outcome = .success(try JSONReader.read(Array(body.readableBytesView), limits: .trusted))
+        } catch let fault as CommandFault {
+            outcome = .failure(fault)
         } catch {
             let why = NetworkTrouble(error).sentence
             outcome = .failure(CommandFault(.failed, "the stand-in at \(url) can't be asked: \(why)"))
