@@ -126,7 +126,9 @@ let package = Package(
         room(
             "Commands",
             [
-                "PushModel", "JSON", "Encodings", "Calendar", "DeliveryRules", "APNs", "FCM", "Reactor", "Delivery",
+                "PushModel", "JSON", "Encodings", "Calendar", "DeliveryRules", "APNs", "FCM", "Reactor", "HTTP2", "TLS",
+                "Postgres",
+                "Transport", "Delivery",
                 "GatewayAPI",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),

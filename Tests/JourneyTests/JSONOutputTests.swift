@@ -48,6 +48,7 @@ extension Journeys {
                 Line("apps", "delete", "garden", "--yes"),
                 Line("demo", "--installations", "100", "--once", "--port", "0", "--folder", folder + "/demo"),
                 Line("bench", "latency", "--pushes", "10", "--folder", folder + "/bench"),
+                Line("bench", "fill", "--devices", "1000", "--folder", folder + "/bench"),
             ]
         }
 

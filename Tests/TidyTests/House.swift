@@ -105,7 +105,9 @@ enum House {
         Room(
             "Commands", .roof,
             [
-                "PushModel", "JSON", "Encodings", "Calendar", "DeliveryRules", "APNs", "FCM", "Reactor", "Delivery",
+                "PushModel", "JSON", "Encodings", "Calendar", "DeliveryRules", "APNs", "FCM", "Reactor", "HTTP2", "TLS",
+                "Postgres",
+                "Transport", "Delivery",
                 "GatewayAPI",
                 "ArgumentParser", "AsyncHTTPClient", "NIOCore", "NIOPosix", "NIOSSL", "Foundation",
                 "Synchronization", "UnixSignals",

@@ -6,13 +6,16 @@ package struct BenchCommand: AsyncParsableCommand {
         commandName: "bench", abstract: "Measures the gateway on this machine, against stand-ins.",
         discussion: HelpText.of(
             """
-            Each measurement starts a gateway, a PostgreSQL and stand-ins of its own, and ends them. Compare figures of one \
+            Each measurement starts what it needs of gateway, PostgreSQL and stand-ins, and ends it. Compare figures of one \
             run, on a quiet machine: docs/performance.md says how they are meant.
             """,
             examples: [
                 "carillon bench latency", "carillon bench broadcast --devices 1000000", "carillon bench register",
+                "carillon bench fill --devices 10000000",
             ]),
-        subcommands: [LatencyBench.self, BroadcastBench.self, RegisterBench.self])
+        subcommands: [
+            LatencyBench.self, BroadcastBench.self, RegisterBench.self, FillBench.self,
+        ])
 
     package init() {}
 }

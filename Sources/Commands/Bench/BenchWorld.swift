@@ -69,11 +69,24 @@ struct BenchOptions: ParsableArguments {
     func run(
         standIns options: [String] = [], data: String = "gateway", _ body: (BenchWorld) async throws -> Void
     ) async throws {
+        try await within { folder, children in
+            try await body(try await BenchWorld(folder, children, options: options, data: data))
+        }
+    }
+
+    /// Without a gateway.
+    func runBesideStandIns(
+        _ options: [String], _ body: (OwnFolder, OwnStandIns) async throws -> Void
+    ) async throws {
+        try await within { folder, children in
+            try await body(folder, try await OwnStandIns(folder, children, options))
+        }
+    }
+
+    private func within(_ body: (OwnFolder, ChildPrograms) async throws -> Void) async throws {
         try await orComplain(asJSON: json) {
             try await OwnFolder(path: folder).locked { folder in
-                try await ChildPrograms.running { children in
-                    try await body(try await BenchWorld(folder, children, options: options, data: data))
-                }
+                try await ChildPrograms.running { children in try await body(folder, children) }
             }
         }
     }

@@ -25,30 +25,11 @@ struct BroadcastGarden {
         try await world.furnish()
         let last = BenchWorld.app + "/devices/phone-\(devices)"
         if (try? await world.client.get(last)) != nil { return }
-        let file = world.folder.file("devices.ndjson")
-        guard FileManager.default.createFile(atPath: file, contents: nil), let out = FileHandle(forWritingAtPath: file)
-        else { throw CommandFault(.failed, "\(file) can't be written") }
-        for start in stride(from: 1, through: devices, by: 10_000) {
-            let lines = (start...min(devices, start + 9_999)).map {
-                #"{"installation":"phone-\#($0)","provider":"apns","topic":"\#(OwnStandIns.topic)","#
-                    + #""token":"\#(Self.token($0))"}"# + "\n"
-            }
-            try out.write(contentsOf: Data(lines.joined().utf8))
+        let importing = DeviceImport(world: world, devices: devices) {
+            #"{"installation":"phone-\#($0)","provider":"apns","topic":"\#(OwnStandIns.topic)","#
+                + #""token":"\#(Self.token($0))"}"#
         }
-        try out.close()
-        guard let handle = FileHandle(forReadingAtPath: file) else {
-            throw CommandFault(.failed, "\(file) can't be read")
-        }
-        var progress = Progress("import")
-        var end = JSONValue.null
-        try await world.client.stream(BenchWorld.app + "/devices/import", file: handle) { line in
-            end = line
-            progress.show(line.object?["line"]?.integer ?? 0, of: Int64(devices), "registered")
-        }
-        progress.end()
-        guard end.object?["done"]?.bool == true, end.count("refused") == 0 else {
-            throw CommandFault(.failed, "the import ended: \(String(decoding: end.bytes, as: UTF8.self))")
-        }
+        _ = try await importing.run()
     }
 
     func broadcast() async throws -> Broadcast {

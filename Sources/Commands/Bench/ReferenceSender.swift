@@ -34,17 +34,22 @@ struct ReferenceSender {
         } catch { throw CommandFault(.failed, "\(folder.path) can't be written to: \(error.localizedDescription)") }
         arguments = [
             "-c", String(Self.connections), "-t", "1", "-m", String(Self.streams), "-i", addresses, "-d", payload,
-            "-H", "authorization: bearer \(String(repeating: "e", count: 242))",
+            "-H", "authorization: \(Self.authorization)",
             "-H", "apns-topic: \(OwnStandIns.topic)", "-H", "apns-push-type: alert", "-H", "apns-priority: 10",
             "-H", "apns-expiration: 1893456000", "-H", "apns-id: 01920000-0000-8000-8000-000000000000",
             "-H", "apns-collapse-id: 0192000000008000",
         ]
     }
 
-    /// As long as that of the broadcast.
-    private static let payload =
+    /// As long as one of APNs.
+    static let authorization = "bearer " + String(repeating: "e", count: 242)
+    /// Together as long as that of the broadcast.
+    private static let payload = payloadBeforeBadge + "12" + payloadBehindBadge
+    static let payloadBeforeBadge =
         #"{"aps":{"alert":{"title":"Carillon","body":"Twelve o'clock in the garden, and the roses are in bloom"},"#
-        + #""badge":12,"sound":"default"},"article":"42","section":"weather and tides","number":"4711"}"#
+        + #""badge":"#
+    static let payloadBehindBadge =
+        #","sound":"default"},"article":"42","section":"weather and tides","number":"4711"}"#
 
     /// (2N - N) / N: what the program needs to start and to read its addresses is in both, and so in neither.
     func run(_ requests: Int) throws(CommandFault) -> Figures {

@@ -42,8 +42,14 @@ struct OwnGateway: Sendable {
     }
 
     /// Of its private PostgreSQL, whose first line names it.
-    var databaseProcess: Int32? {
-        let lines = try? text(ofFile: dataFolder + "/postgres/postmaster.pid").split(separator: "\n")
-        return lines?.first.flatMap { Int32($0) }
+    var databaseProcess: Int32? { databaseLine(1).flatMap { Int32($0) } }
+
+    /// Of the same, where its socket is: the fifth line.
+    var databaseSocketFolder: String? { databaseLine(5) }
+
+    private func databaseLine(_ number: Int) -> String? {
+        let lines = try? text(ofFile: dataFolder + "/postgres/postmaster.pid")
+            .split(separator: "\n", omittingEmptySubsequences: false)
+        return lines.flatMap { $0.count >= number ? String($0[number - 1]) : nil }
     }
 }
