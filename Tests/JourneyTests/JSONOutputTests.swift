@@ -55,7 +55,8 @@ extension Journeys {
         /// Those that go on, whose answer is many lines by its nature (a case of its own), that take minutes, or that print
         /// a page.
         private static let others = [
-            "serve", "simulate", "devices import", "simulate-world", "bench broadcast", "bench register", "errors",
+            "serve", "simulate", "devices import", "simulate-world", "bench broadcast", "bench register", "bench wire",
+            "errors",
         ]
 
         @Test("is one JSON document for every command, lists all in the same form")
