@@ -54,6 +54,7 @@ let package = Package(
 
         // Floor 1: the rules.
         room("DeliveryRules", ["PushModel"]),
+        room("FilterExpressions", ["PushModel", "JSON", "Calendar"]),
 
         // Floor 2: one folder per provider.
         room("APNs", ["PushModel", "JSON", "Encodings", "Calendar", "DeliveryRules"], path: "Sources/Providers/APNs"),
@@ -79,7 +80,12 @@ let package = Package(
                 .embedInCode("0014_doubts_from_home.sql"),
                 .embedInCode("0015_found_elsewhere.sql"),
             ], swiftSettings: house),
-        room("Store", ["PushModel", "JSON", "Encodings", "DeliveryRules", "Postgres", "Reactor", "Migrations"]),
+        room(
+            "Store",
+            [
+                "PushModel", "JSON", "Encodings", "DeliveryRules", "FilterExpressions", "Postgres", "Reactor",
+                "Migrations",
+            ]),
 
         // Floor 4: the running service.
         room(
@@ -102,8 +108,8 @@ let package = Package(
         .target(
             name: "GatewayAPI",
             dependencies: [
-                "PushModel", "JSON", "Encodings", "Calendar", "DeliveryRules", "APNs", "FCM", "Signing", "Store",
-                "Delivery", "Registry", "CredentialKeeping",
+                "PushModel", "JSON", "Encodings", "Calendar", "DeliveryRules", "FilterExpressions", "APNs", "FCM",
+                "Signing", "Store", "Delivery", "Registry", "CredentialKeeping",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),
@@ -166,6 +172,7 @@ let package = Package(
         suite("EncodingsTests", ["Encodings", "PushModel"]),
         suite("CalendarTests", ["Calendar", "PushModel"]),
         suite("DeliveryRulesTests", ["DeliveryRules", "PushModel"]),
+        suite("FilterExpressionsTests", ["Calendar", "FilterExpressions", "PushModel"]),
         suite("APNsTests", ["APNs", "Encodings", "JSON", "PushModel"]),
         suite("FCMTests", ["Encodings", "FCM", "JSON", "PushModel"]),
         suite("ReactorTests", ["PushModel", "Reactor"]),
@@ -174,7 +181,9 @@ let package = Package(
         suite("HTTP2Tests", ["HTTP2"]),
         suite("PostgresTests", ["Postgres", "PushModel", "Reactor"]),
         suite("TransportTests", ["HTTP2", "PushModel", "Reactor", "TLS", "Transport"]),
-        suite("StoreTests", ["DeliveryRules", "Encodings", "Postgres", "PushModel", "Reactor", "Store"]),
+        suite(
+            "StoreTests",
+            ["DeliveryRules", "Encodings", "FilterExpressions", "Postgres", "PushModel", "Reactor", "Store"]),
         suite(
             "SimulationTests",
             [

@@ -46,6 +46,7 @@ enum House {
         Room("Calendar", .vocabulary, ["PushModel"]),
 
         Room("DeliveryRules", .rules, ["PushModel"]),
+        Room("FilterExpressions", .rules, ["PushModel", "JSON", "Calendar"]),
 
         Room(
             "APNs", .providers, ["PushModel", "JSON", "Encodings", "Calendar", "DeliveryRules"],
@@ -58,7 +59,10 @@ enum House {
         Room("Migrations", .vocabulary, [], folder: "migrations"),
         Room(
             "Store", .ends,
-            ["PushModel", "JSON", "Encodings", "DeliveryRules", "Postgres", "Reactor", "Migrations", "Synchronization"]),
+            [
+                "PushModel", "JSON", "Encodings", "DeliveryRules", "FilterExpressions", "Postgres", "Reactor",
+                "Migrations", "Synchronization",
+            ]),
 
         Room(
             "Delivery", .service,
@@ -85,7 +89,8 @@ enum House {
         Room(
             "GatewayAPI", .api,
             [
-                "PushModel", "JSON", "Encodings", "Calendar", "DeliveryRules", "APNs", "FCM", "Signing", "Store",
+                "PushModel", "JSON", "Encodings", "Calendar", "DeliveryRules", "FilterExpressions", "APNs", "FCM",
+                "Signing", "Store",
                 "Delivery", "Registry", "CredentialKeeping", "Logging", "Hummingbird", "HummingbirdCore",
                 "HummingbirdTLS",
                 "HTTPTypes", "NIOCore", "NIOHTTP1", "NIOSSL",

@@ -1,0 +1,80 @@
+/// A decimal number without loss, as PostgreSQL compares those of JSON: 1, 1.0 and 10e-1 are one number.
+package struct DecimalNumber: Equatable, Sendable {
+    private let isNegative: Bool
+    /// Without zeros at either end; none for zero.
+    private let digits: [UInt8]
+    /// Where the point stands: the value is 0.digits times ten to this.
+    private let exponent: Int
+
+    /// Of exponents that are read: far more than any that is kept.
+    private static let exponentMax = 1_000_000
+
+    package init(_ integer: Int64) {
+        self.init(isNegative: integer < 0, digits: String(integer.magnitude).utf8.map { $0 - UInt8(ascii: "0") }, 0)
+    }
+
+    /// - Parameter point: how many of the digits, with those that an exponent adds, stand behind the point.
+    private init(isNegative: Bool, digits all: [UInt8], _ point: Int) {
+        let first = all.firstIndex { $0 != 0 } ?? all.count
+        let end = (all.lastIndex { $0 != 0 } ?? -1) + 1
+        digits = first < end ? Array(all[first..<end]) : []
+        exponent = digits.isEmpty ? 0 : all.count - point - first
+        self.isNegative = isNegative && !digits.isEmpty
+    }
+
+    /// nil: not a number as JSON writes them.
+    package init?(_ text: String) {
+        var rest = text.utf8[...]
+        let isNegative = rest.first == UInt8(ascii: "-")
+        if isNegative { rest.removeFirst() }
+        var digits = Self.takeDigits(&rest)
+        guard !digits.isEmpty else { return nil }
+        var point = 0
+        if rest.first == UInt8(ascii: ".") {
+            rest.removeFirst()
+            let fraction = Self.takeDigits(&rest)
+            guard !fraction.isEmpty else { return nil }
+            digits += fraction
+            point = fraction.count
+        }
+        if let mark = rest.first, mark | 0x20 == UInt8(ascii: "e") {
+            guard let power = Int(Substring(rest.dropFirst())), abs(power) <= Self.exponentMax else { return nil }
+            point -= power
+            rest = rest.suffix(0)
+        }
+        guard rest.isEmpty else { return nil }
+        self.init(isNegative: isNegative, digits: digits, point)
+    }
+
+    private static func takeDigits(_ rest: inout Substring.UTF8View) -> [UInt8] {
+        let digits = rest.prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+        rest = rest[digits.endIndex...]
+        return digits.map { $0 - UInt8(ascii: "0") }
+    }
+
+    /// Plain digits, without an exponent: as long as the number is far from one.
+    package var text: String {
+        if digits.isEmpty { return "0" }
+        var bytes: [UInt8] = isNegative ? [UInt8(ascii: "-")] : []
+        if exponent <= 0 { bytes += "0.".utf8 + Array(repeating: UInt8(ascii: "0"), count: -exponent) }
+        for (place, digit) in digits.enumerated() {
+            if place == exponent, place > 0 { bytes.append(UInt8(ascii: ".")) }
+            bytes.append(UInt8(ascii: "0") + digit)
+        }
+        if exponent > digits.count { bytes += Array(repeating: UInt8(ascii: "0"), count: exponent - digits.count) }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}
+
+extension DecimalNumber: Comparable {
+    package static func < (left: DecimalNumber, right: DecimalNumber) -> Bool {
+        if left.isNegative != right.isNegative { return left.isNegative }
+        return left.isNegative ? right.isCloserToZero(than: left) : left.isCloserToZero(than: right)
+    }
+
+    private func isCloserToZero(than other: DecimalNumber) -> Bool {
+        if digits.isEmpty || other.digits.isEmpty { return digits.isEmpty && !other.digits.isEmpty }
+        if exponent != other.exponent { return exponent < other.exponent }
+        return digits.lexicographicallyPrecedes(other.digits)
+    }
+}

@@ -1,0 +1,85 @@
+/// Why a text is no filter.
+package struct FilterFault: Error, Equatable, Sendable {
+    /// Of the character that it begins at, from 1. In Unicode scalars.
+    package let position: Int
+    package let reason: Reason
+
+    package init(position: Int, reason: Reason) {
+        self.position = position
+        self.reason = reason
+    }
+
+    package enum Reason: Equatable, Sendable {
+        case tooLong(bytes: Int)
+        case tooDeep
+        case tooManyConditions
+        case tooManyValues
+        case tooManyNames
+        case tooFarFromNow
+        /// Something else is expected there.
+        case unexpected(FilterPiece, expected: [FilterExpectation])
+        case unknownField(String)
+        /// The field has no such test.
+        case notForField(FilterOperator, field: String, allowed: [FilterOperator])
+        /// Not one of the field's words.
+        case unknownWord(field: String, words: [String])
+        case textNotClosed
+        /// A backslash stands before something else than a quotation mark or a backslash.
+        case unknownEscape
+        case controlCharacter
+        case notAVersion
+        case notAnInstant
+    }
+}
+
+/// What stood where something else was expected. Texts are not repeated.
+package enum FilterPiece: Equatable, Sendable {
+    case end
+    case text
+    case number
+    /// A number with a unit.
+    case quantity
+    case word(String)
+    case symbol(String)
+    /// A character that stands in texts alone.
+    case character
+}
+
+/// What may stand at a place, in words for people.
+package enum FilterExpectation: String, Equatable, Sendable {
+    case field = "a field"
+    case test = "a comparison"
+    case text = "a text in quotation marks"
+    case value = "a value (a text in quotation marks, a number, true or false)"
+    case numberOrText = "a number or a text in quotation marks"
+    case version = "a version in quotation marks"
+    case instant = "a time: now, now - 30d, or a date in quotation marks"
+    case quantity = "a number with min, h, d or w"
+    case attributeName = "the attribute's name"
+    case and, or
+    case comma = "a comma"
+    case openingParenthesis = "("
+    case closingParenthesis = ")"
+    case openingBracket = "["
+    case closingBracket = "]"
+    case `in`
+    case end = "the end"
+}
+
+/// The tests that a condition can make.
+package enum FilterOperator: String, CaseIterable, Sendable {
+    case equal = "=="
+    case notEqual = "!="
+    case less = "<"
+    case atMost = "<="
+    case more = ">"
+    case atLeast = ">="
+    case among = "in"
+    case notAmong = "not in"
+    case startsWith = "starts_with"
+    case has
+    case exists
+    case missing
+
+    var order: FilterOrder? { FilterOrder(rawValue: rawValue) }
+}

@@ -1,0 +1,109 @@
+/// From the text of a filter to what it means, or to the place where it can't be understood.
+///
+///     any       = all { "or" all }
+///     all       = unit { "and" unit }
+///     unit      = "not" unit | "(" any ")" | field test
+///     field     = name | "attributes" ( "." name | "[" text "]" ) { ... }
+///     test      = ( "==" | "!=" | "<" | "<=" | ">" | ">=" | "has" ) value | "starts_with" text
+///               | [ "not" ] "in" "[" value { "," value } "]" | "exists" | "missing"
+///     value     = text | number | "true" | "false" | "now" [ ( "+" | "-" ) quantity ]
+///
+/// By descent, never deeper than `FilterLimits.depthMax`.
+struct FilterParser {
+    private let bytes: [UInt8]
+    private let tokens: [FilterToken]
+    private var place = 0
+    private var depth = 0
+    private var conditions = 0
+
+    static func parse(_ text: String) throws(FilterFault) -> FilterExpression {
+        let bytes = Array(text.utf8)
+        guard bytes.count <= FilterLimits.textBytesMax else {
+            throw FilterFault(position: 1, reason: .tooLong(bytes: bytes.count))
+        }
+        var parser = FilterParser(bytes: bytes, tokens: try FilterLexer.tokens(of: bytes))
+        let expression = try parser.parseAny()
+        guard parser.token.kind == .end else { throw parser.unexpected(.and, .or, .end) }
+        return expression
+    }
+
+    private init(bytes: [UInt8], tokens: [FilterToken]) {
+        self.bytes = bytes
+        self.tokens = tokens
+    }
+
+    private mutating func parseAny() throws(FilterFault) -> FilterExpression {
+        var members = [try parseAll()]
+        while takeWord("or") { members.append(try parseAll()) }
+        return members.count == 1 ? members[0] : .any(members)
+    }
+
+    private mutating func parseAll() throws(FilterFault) -> FilterExpression {
+        var members = [try parseUnit()]
+        while takeWord("and") { members.append(try parseUnit()) }
+        return members.count == 1 ? members[0] : .all(members)
+    }
+
+    private mutating func parseUnit() throws(FilterFault) -> FilterExpression {
+        let opening = token
+        if takeWord("not") {
+            try goDeeper(from: opening)
+            let inner = try parseUnit()
+            depth -= 1
+            return .not(inner)
+        }
+        guard takeSymbol("(") else {
+            conditions += 1
+            guard conditions <= FilterLimits.conditionsMax else { throw fault(.tooManyConditions, at: opening) }
+            return .condition(try parseCondition())
+        }
+        try goDeeper(from: opening)
+        let inner = try parseAny()
+        guard takeSymbol(")") else { throw unexpected(.and, .or, .closingParenthesis) }
+        depth -= 1
+        return inner
+    }
+
+    private mutating func goDeeper(from opening: FilterToken) throws(FilterFault) {
+        depth += 1
+        guard depth <= FilterLimits.depthMax else { throw fault(.tooDeep, at: opening) }
+    }
+}
+
+// Tokens, one after the other.
+extension FilterParser {
+    /// The next one. The end is never passed.
+    var token: FilterToken { tokens[place] }
+
+    mutating func advance() {
+        if place < tokens.count - 1 { place += 1 }
+    }
+
+    mutating func takeWord(_ word: String) -> Bool { take(.word(word)) }
+    mutating func takeSymbol(_ symbol: String) -> Bool { take(.symbol(symbol)) }
+
+    private mutating func take(_ kind: FilterToken.Kind) -> Bool {
+        guard token.kind == kind else { return false }
+        advance()
+        return true
+    }
+
+    mutating func takeText(_ expected: FilterExpectation = .text) throws(FilterFault) -> String {
+        guard case .text(let text) = token.kind else { throw unexpected(expected) }
+        advance()
+        return text
+    }
+
+    func fault(_ reason: FilterFault.Reason, at token: FilterToken) -> FilterFault {
+        FilterFault(reason, at: token.offset, in: bytes)
+    }
+
+    func unexpected(_ expected: FilterExpectation...) -> FilterFault {
+        fault(.unexpected(token.piece, expected: expected), at: token)
+    }
+}
+
+extension FilterExpression {
+    /// Reads what people or programs wrote.
+    package init(parsing text: String) throws(FilterFault) { self = try FilterParser.parse(text) }
+}

@@ -1,0 +1,136 @@
+/// The smallest pieces of a filter, each with where it begins.
+struct FilterToken: Equatable {
+    enum Kind: Equatable {
+        case word(String)
+        case text(String)
+        /// Digits, with a point and more of them or without.
+        case number(String)
+        /// Digits, and the letters behind them.
+        case quantity(String, unit: String)
+        case symbol(String)
+        case character
+        case end
+    }
+
+    let kind: Kind
+    /// In bytes.
+    let offset: Int
+
+    var piece: FilterPiece {
+        switch kind {
+        case .word(let word): .word(word)
+        case .text: .text
+        case .number: .number
+        case .quantity: .quantity
+        case .symbol(let symbol): .symbol(symbol)
+        case .character: .character
+        case .end: .end
+        }
+    }
+}
+
+/// From the text to its tokens, the last of them the end.
+struct FilterLexer {
+    private let bytes: [UInt8]
+    private var index = 0
+
+    // The longer ones first. Those that other languages have are known, so that what is expected can be said instead.
+    private static let symbols = [
+        "==", "!=", "<=", ">=", "<>", "&&", "||", "=~", "=", "!", "<", ">", "&", "|", "(", ")", "[", "]", ",", ".", "+",
+        "-", "*", "/", "%",
+    ]
+
+    static func tokens(of bytes: [UInt8]) throws(FilterFault) -> [FilterToken] {
+        var lexer = FilterLexer(bytes: bytes)
+        var tokens: [FilterToken] = []
+        repeat { tokens.append(try lexer.next()) } while tokens.last?.kind != .end
+        return tokens
+    }
+
+    private init(bytes: [UInt8]) { self.bytes = bytes }
+
+    private mutating func next() throws(FilterFault) -> FilterToken {
+        while index < bytes.count, [0x20, 0x09, 0x0a, 0x0d].contains(bytes[index]) { index += 1 }
+        let start = index
+        guard start < bytes.count else { return FilterToken(kind: .end, offset: start) }
+        return FilterToken(kind: try take(bytes[start]), offset: start)
+    }
+
+    private mutating func take(_ first: UInt8) throws(FilterFault) -> FilterToken.Kind {
+        switch first {
+        case UInt8(ascii: "\""), UInt8(ascii: "'"): return .text(try takeText(closedBy: first))
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): return takeNumber()
+        case _ where Self.isLetter(first): return .word(take { Self.isLetter($0) || Self.isDigit($0) })
+        default:
+            if let symbol = Self.symbols.first(where: { bytes[index...].starts(with: $0.utf8) }) {
+                index += symbol.utf8.count
+                return .symbol(symbol)
+            }
+            index += 1
+            return .character
+        }
+    }
+
+    private mutating func takeNumber() -> FilterToken.Kind {
+        let whole = take(Self.isDigit)
+        if index + 1 < bytes.count, bytes[index] == UInt8(ascii: "."), Self.isDigit(bytes[index + 1]) {
+            index += 1
+            return .number(whole + "." + take(Self.isDigit))
+        }
+        let unit = take(Self.isLetter)
+        return unit.isEmpty ? .number(whole) : .quantity(whole, unit: unit)
+    }
+
+    private mutating func takeText(closedBy mark: UInt8) throws(FilterFault) -> String {
+        let start = index
+        index += 1
+        var content: [UInt8] = []
+        while index < bytes.count {
+            let byte = bytes[index]
+            guard byte >= 0x20, byte != 0x7f else { throw fault(.controlCharacter, at: index) }
+            index += 1
+            if byte == mark { return String(decoding: content, as: UTF8.self) }
+            guard byte == UInt8(ascii: "\\") else {
+                content.append(byte)
+                continue
+            }
+            guard index < bytes.count else { break }
+            let escaped = bytes[index]
+            guard [UInt8(ascii: "\""), UInt8(ascii: "'"), UInt8(ascii: "\\")].contains(escaped) else {
+                throw fault(.unknownEscape, at: index - 1)
+            }
+            content.append(escaped)
+            index += 1
+        }
+        throw fault(.textNotClosed, at: start)
+    }
+
+    private mutating func take(_ isTaken: (UInt8) -> Bool) -> String {
+        let start = index
+        while index < bytes.count, isTaken(bytes[index]) { index += 1 }
+        return String(decoding: bytes[start..<index], as: UTF8.self)
+    }
+
+    private func fault(_ reason: FilterFault.Reason, at offset: Int) -> FilterFault {
+        FilterFault(reason, at: offset, in: bytes)
+    }
+
+    private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
+    static func isLetter(_ byte: UInt8) -> Bool {
+        (0x41...0x5a).contains(byte) || (0x61...0x7a).contains(byte) || byte == UInt8(ascii: "_")
+    }
+    /// Whether it can stand without quotation marks.
+    static func isWord(_ text: String) -> Bool {
+        guard let first = text.utf8.first, isLetter(first) else { return false }
+        return text.utf8.allSatisfy { isLetter($0) || isDigit($0) }
+    }
+}
+
+extension FilterFault {
+    /// - Parameter offset: in bytes.
+    init(_ reason: Reason, at offset: Int, in bytes: [UInt8]) {
+        // Bytes that go on with a character are not counted.
+        let before = bytes[..<offset].reduce(0) { $0 + ($1 & 0xc0 == 0x80 ? 0 : 1) }
+        self.init(position: before + 1, reason: reason)
+    }
+}

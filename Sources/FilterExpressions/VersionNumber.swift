@@ -1,0 +1,45 @@
+/// A version as numbers between points, compared from the left: 4.10 comes after 4.9, and 4.2 is 4.2.0.
+package struct VersionNumber: Equatable, Sendable {
+    /// Digits without zeros in front, one or more; no "0" at the end but the first.
+    package let parts: [String]
+
+    /// From the beginning of a text: what follows the numbers, as in "4.2-beta" and "4.2 (1234)", is not looked at.
+    ///
+    /// nil: it does not begin with a number.
+    package init?(leading text: String) {
+        var parts: [String] = []
+        var rest = text.utf8[...]
+        while true {
+            let digits = rest.prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+            guard !digits.isEmpty else { break }
+            let significant = digits.drop { $0 == UInt8(ascii: "0") }
+            parts.append(significant.isEmpty ? "0" : String(Substring(significant)))
+            rest = rest[digits.endIndex...]
+            guard rest.first == UInt8(ascii: ".") else { break }
+            rest.removeFirst()
+        }
+        guard !parts.isEmpty else { return nil }
+        while parts.count > 1, parts.last == "0" { parts.removeLast() }
+        self.parts = parts
+    }
+
+    /// nil: not numbers between points and nothing else.
+    package init?(_ text: String) {
+        let isWhole = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+            .allSatisfy { part in !part.isEmpty && part.allSatisfy { (0x30...0x39).contains($0) } }
+        guard isWhole else { return nil }
+        self.init(leading: text)
+    }
+
+    package var text: String { parts.joined(separator: ".") }
+}
+
+extension VersionNumber: Comparable {
+    package static func < (left: VersionNumber, right: VersionNumber) -> Bool {
+        for (one, other) in zip(left.parts, right.parts) where one != other {
+            if one.utf8.count != other.utf8.count { return one.utf8.count < other.utf8.count }
+            return one.utf8.lexicographicallyPrecedes(other.utf8)
+        }
+        return left.parts.count < right.parts.count
+    }
+}
