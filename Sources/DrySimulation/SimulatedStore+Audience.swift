@@ -63,6 +63,8 @@ extension SimulatedStore {
                 audience.includes(row)
                     && times.contains { $0.provider == row.stored.provider && row.registeredAt < $0.instant }
             }
+        // What a filter means is held against the database in StoreTests; worlds send to none.
+        case .filter: preconditionFailure("no world sends to a filter")
         case .tags(let expression) where expression.onlyExcludes:
             return range(of: live(message), message, after, idsMax) {
                 audience.includes($0) && expression.includes($0)
@@ -190,6 +192,7 @@ extension Audience {
         case .all, .installations: providers == nil ? 1 : 2
         case .users, .tags, .tokens: 2
         case .stale: 3
+        case .filter: 4
         }
     }
 
@@ -206,7 +209,7 @@ extension Audience {
     package var sorted: Audience {
         var audience = self
         switch selection {
-        case .all, .stale: break
+        case .all, .filter, .stale: break
         case .installations(let names): audience.selection = .installations(names.eachOnce)
         case .users(let names): audience.selection = .users(names.eachOnce)
         case .tokens(let targets):

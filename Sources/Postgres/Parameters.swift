@@ -12,7 +12,7 @@ package struct Parameters: Sendable {
 
     package init() {}
 
-    var count: Int { types.count }
+    package var count: Int { types.count }
     var buffer: [UInt8] { cells.buffer }
 
     package mutating func bool(_ value: Bool?) {

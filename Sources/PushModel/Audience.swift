@@ -25,6 +25,9 @@ package struct Audience: Equatable, Sendable {
         case users([String])
         /// Every live registration with such tags.
         case tags(TagExpression)
+        /// Every live registration that this expression is true of: its text, as it was written and could be read. What
+        /// is counted from now in it is counted from when the message was accepted.
+        case filter(String)
         /// Every live registration that was last renewed before its provider's time; nobody of the other providers.
         case stale([SilentSince])
         /// These tokens, registered or not, each once. Where a live registration of the app holds one, that is reached.
@@ -35,6 +38,7 @@ package struct Audience: Equatable, Sendable {
     package static func installations(_ names: [String]) -> Audience { Audience(.installations(names)) }
     package static func users(_ names: [String]) -> Audience { Audience(.users(names)) }
     package static func tags(_ expression: TagExpression) -> Audience { Audience(.tags(expression)) }
+    package static func filter(_ text: String) -> Audience { Audience(.filter(text)) }
     package static func stale(_ times: [SilentSince]) -> Audience { Audience(.stale(times)) }
     package static func tokens(_ targets: [InlineTarget]) -> Audience { Audience(.tokens(targets)) }
 
@@ -47,7 +51,7 @@ package struct Audience: Equatable, Sendable {
     /// How many were named one by one; nil where that is not how they were selected.
     package var namedCount: Int? {
         switch selection {
-        case .all, .tags, .stale: nil
+        case .all, .tags, .filter, .stale: nil
         case .installations(let names), .users(let names): names.count
         case .tokens(let targets): targets.count
         }

@@ -1,10 +1,12 @@
 import DeliveryRules
+import FilterExpressions
 import Postgres
 import PushModel
 
 /// One look at an audience: from where, up to where, at how much.
 struct AudienceLook: Sendable {
     let message: UniversalID
+    let acceptedAt: WallInstant
     let app: Int64
     let kind: Int16
     /// The highest id that was looked at before; for installations, how many were looked up.
@@ -27,6 +29,7 @@ struct AudienceLook: Sendable {
         case .tags(let expression) where expression.onlyExcludes:
             return try await narrowed(without: expression.none, in: transaction)
         case .tags(let expression): return try await tagged(expression, in: transaction)
+        case .filter(let text): return try await filtered(text, in: transaction)
         case .stale(let times): return try await silent(since: times, in: transaction)
         case .tokens(let targets): return try await inline(targets, in: transaction)
         }
@@ -50,6 +53,20 @@ struct AudienceLook: Sendable {
         parameters.int16Array(providers)
         parameters.textArray(tags)
         let rows = try await transaction.run([Query(AudienceSQL.liveNarrowed, parameters)])[0]
+        return try FoundMembers(looked: rows, idsMax: idsMax, horizon: horizon)
+    }
+
+    /// Read again for each slice, which costs nothing beside it; the message's own time makes all slices agree.
+    private func filtered(
+        _ text: String, in transaction: PostgresTransaction
+    ) async throws(PostgresError) -> FoundMembers {
+        guard let expression = try? FilterExpression(parsing: text) else {
+            throw .unexpectedShape(statement: "plan_filtered", column: 0)
+        }
+        var parameters = range
+        parameters.int16Array(providers)
+        let filter = FilterSQL(expression, now: acceptedAt, adding: &parameters)
+        let rows = try await transaction.run([Query(AudienceSQL.liveFiltered(by: filter), parameters)])[0]
         return try FoundMembers(looked: rows, idsMax: idsMax, horizon: horizon)
     }
 

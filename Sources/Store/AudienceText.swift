@@ -1,4 +1,5 @@
 import Encodings
+import FilterExpressions
 import JSON
 import PushModel
 
@@ -6,7 +7,7 @@ import PushModel
 /// a position and no pair is planned twice. The kind stands in the message's row.
 enum AudienceText {
     /// Which programs may plan it: numbered together with the formats of contents. 2: users, tags, tokens, providers.
-    /// 3: stale ones.
+    /// 3: stale ones. 4: filters.
     ///
     /// A program that does not know a plan's format leaves it to one that does: it would find the text damaged.
     static func format(of audience: Audience) -> Int16 {
@@ -14,6 +15,7 @@ enum AudienceText {
         case .all, .installations: audience.providers == nil ? 1 : 2
         case .users, .tags, .tokens: 2
         case .stale: 3
+        case .filter: 4
         }
     }
 
@@ -35,6 +37,7 @@ enum AudienceText {
             writer.member("all", eachOnce(expression.all))
             writer.member("none", eachOnce(expression.none))
             writer.endObject()
+        case .filter(let text): writer.member("filter", text)
         case .stale(let times):
             writer.name("stale")
             writer.beginArray()
@@ -70,6 +73,7 @@ enum AudienceText {
         case .installations(let names): writer.member("installations", names.count)
         case .users(let names): writer.member("users", names.count)
         case .tags(let expression): write(expression, to: &writer)
+        case .filter(let text): write(filter: text, to: &writer)
         case .stale: writer.member("stale", true)
         case .tokens(let targets): writer.member("tokens", targets.count)
         }
@@ -77,6 +81,11 @@ enum AudienceText {
         if let kind = audience.kind { writer.member("kind", kind.name) }
         writer.endObject()
         return writer.bytes
+    }
+
+    private static func write(filter text: String, to writer: inout JSONWriter) {
+        guard let expression = try? FilterExpression(parsing: text) else { return writer.member("filter", true) }
+        writer.member("filter", expression.textWithoutNames)
     }
 
     private static func write(_ tags: TagExpression, to writer: inout JSONWriter) {
@@ -103,6 +112,7 @@ enum AudienceText {
         if let names = stored["installations"] { return texts(names).map { .installations($0) } }
         if let names = stored["users"] { return texts(names).map { .users($0) } }
         if let targets = stored["tokens"] { return self.targets(targets).map { .tokens($0) } }
+        if let filter = stored["filter"] { return filter.string.map { .filter($0) } }
         if let times = stored["stale"] { return self.times(times).map { .stale($0) } }
         guard let tags = stored["tags"]?.object, let any = texts(tags["any"]), let all = texts(tags["all"]),
             let none = texts(tags["none"])

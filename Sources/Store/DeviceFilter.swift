@@ -1,5 +1,5 @@
 import Encodings
-import Postgres
+import FilterExpressions
 import PushModel
 
 /// Which registrations of an app are asked for. nil: any.
@@ -11,6 +11,8 @@ package struct DeviceFilter: Equatable, Sendable {
     package var kind: TokenKind?
     /// Live ones alone that registered last before these times, by provider.
     package var silentSince: [SilentSince]?
+    /// What has to be true of them besides.
+    package var condition: DeviceCondition?
 
     package init() {}
 
@@ -39,6 +41,17 @@ package struct DeviceFilter: Equatable, Sendable {
     }
 }
 
+/// A filter, and what is now in it.
+package struct DeviceCondition: Equatable, Sendable {
+    package let expression: FilterExpression
+    package let now: WallInstant
+
+    package init(_ expression: FilterExpression, now: WallInstant) {
+        self.expression = expression
+        self.now = now
+    }
+}
+
 /// Along which index a list goes. The numbers stand in cursors.
 enum DeviceWalk: UInt8, CaseIterable {
     case named = 1
@@ -46,16 +59,6 @@ enum DeviceWalk: UInt8, CaseIterable {
     case notActive = 3
     case ofUser = 4
     case tagged = 5
-
-    var statement: Statement {
-        switch self {
-        case .named: DeviceListSQL.named
-        case .live: DeviceListSQL.live
-        case .notActive: DeviceListSQL.notActive
-        case .ofUser: DeviceListSQL.ofUser
-        case .tagged: DeviceListSQL.tagged
-        }
-    }
 }
 
 /// A place in a list of devices. Opaque to whoever holds it, and good for lists that go the same way.

@@ -209,7 +209,7 @@ private struct FailureNames {
         switch selection {
         case .installations(let names)? where names.indices.contains(place): (names[place], nil, nil)
         case .users(let names)? where names.indices.contains(place): (nil, names[place], nil)
-        case .all?, .installations?, .users?, .tags?, .stale?, .tokens?, nil: (nil, nil, nil)
+        case .all?, .installations?, .users?, .tags?, .filter?, .stale?, .tokens?, nil: (nil, nil, nil)
         }
     }
 }

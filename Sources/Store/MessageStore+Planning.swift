@@ -28,7 +28,7 @@ package struct PlannedSlice: Equatable, Sendable {
 
 extension MessageStore {
     /// Which plans this program reads (`AudienceText.format`).
-    package static let plannedFormats: [Int16] = [1, 2, 3]
+    package static let plannedFormats: [Int16] = [1, 2, 3, 4]
 
     /// Cuts the next slice of the message whose turn it is, in one transaction.
     ///
@@ -91,6 +91,7 @@ private struct PlanTurn: Sendable {
     let kind: Int16
     let horizon: Int64
     let expiresAt: WallInstant
+    let acceptedAt: WallInstant
     let audience: Audience
 
     init(reading row: ResultSet) throws(PostgresError) {
@@ -106,11 +107,13 @@ private struct PlanTurn: Sendable {
             throw .unexpectedShape(statement: "plan_claim", column: 8)
         }
         self.audience = audience
+        acceptedAt = try row.instant(0, 9)
     }
 
     func look(idsMax: Int) -> AudienceLook {
         AudienceLook(
-            message: message, app: app, kind: kind, after: plannedThrough, horizon: horizon, idsMax: idsMax,
+            message: message, acceptedAt: acceptedAt, app: app, kind: kind, after: plannedThrough, horizon: horizon,
+            idsMax: idsMax,
             providers: audience.providers?.map(\.rawValue) ?? [])
     }
 

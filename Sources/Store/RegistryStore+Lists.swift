@@ -13,7 +13,7 @@ extension RegistryStore {
         let walk = filter.walk
         guard cursor.map({ $0.walk == walk }) ?? true else { return nil }
         let rowsMax = filter.isPassingOthers ? max(limit, Self.walkMax) : limit
-        let query = Query(walk.statement) { $0.filter(filter, app, rowsMax: rowsMax, after: cursor) }
+        let query = Query(filter, app, rowsMax: rowsMax, after: cursor)
         return try await translating { () throws(PostgresError) in
             let options = TransactionOptions(isReadOnly: true)
             let passed = try await pool.run([Query(PlannerSQL.throughKeys), query], transaction: options)[1]
@@ -78,6 +78,19 @@ package struct TokenReading: Equatable, Sendable {
         self.place = place
         self.provider = provider
         self.token = token
+    }
+}
+
+extension Query {
+    fileprivate init(_ filter: DeviceFilter, _ app: AppID, rowsMax: Int, after cursor: DeviceCursor?) {
+        var parameters = Parameters()
+        parameters.filter(filter, app, rowsMax: rowsMax, after: cursor)
+        guard let condition = filter.condition else {
+            self.init(DeviceListSQL.statement(filter.walk), parameters)
+            return
+        }
+        let filterSQL = FilterSQL(condition.expression, now: condition.now, adding: &parameters)
+        self.init(DeviceListSQL.statement(filter.walk, filteredBy: filterSQL), parameters)
     }
 }
 

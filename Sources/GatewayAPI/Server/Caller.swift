@@ -90,7 +90,7 @@ extension Audience.Selection {
     /// Sent to whom the sender described, rather than to whom they named.
     var isBroadcast: Bool {
         switch self {
-        case .all, .tags, .stale: true
+        case .all, .tags, .filter, .stale: true
         case .installations, .users, .tokens: false
         }
     }

@@ -55,6 +55,16 @@ enum AudienceSQL {
         FROM next
         """)
 
+    /// As `live`, of those that a filter is true of: $6 providers, the filter's own behind them. A row for each that was
+    /// looked at, with whether it fits. Not prepared: there are as many as there are filters.
+    static func liveFiltered(by filter: FilterSQL) -> Statement {
+        Statement(
+            unprepared: """
+                SELECT r.id, r.route_id, \(isWanted("r", in: "$6")) AND \(filter.condition)
+                FROM (SELECT * \(living)) AS r \(filter.joins)
+                """)
+    }
+
     /// $1 app, $2 kind, $3 horizon, $4 installations, each once, $5 providers. One row for each, with its place among
     /// them, and nulls where it is unknown; then, whether it has a registration of another kind.
     ///

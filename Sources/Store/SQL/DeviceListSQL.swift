@@ -9,7 +9,7 @@ enum DeviceListSQL {
     // $1 app, $2 user, $3 tag, $4 provider, $5 state, $6 kind (each null: any), $7 providers and $8 times before which
     // their live registrations are stale, $9 how many rows, $10 id, $11 kind and $12 installation to go on behind,
     // $13 whether stale ones are asked for.
-    private static let answer = """
+    private static let columns = """
         r.id, r.kind, r.installation, ($2 IS NULL OR r.user_id = $2) AND ($3 IS NULL OR $3 = ANY (r.tags))
             AND ($4 IS NULL OR r.provider = $4) AND ($5 IS NULL OR r.state = $5) AND ($6 IS NULL OR r.kind = $6)
             AND (NOT $13 OR r.state < 3 AND EXISTS (
@@ -17,52 +17,55 @@ enum DeviceListSQL {
                 WHERE p.registration_id = r.id AND silent.provider = r.provider AND p.registered_at < silent.since))
         """
 
-    /// Every registration, by name.
-    static let named = Statement(
-        "devices_named",
-        """
-        SELECT \(answer) FROM (
-            SELECT * FROM registrations WHERE app_id = $1 AND (installation, kind) > ($12, $11)
-            ORDER BY installation, kind LIMIT $9) AS r
-        """)
+    static func statement(_ walk: DeviceWalk) -> Statement {
+        Statement("devices_\(walk)", "SELECT \(columns) FROM \(rows(along: walk))")
+    }
 
-    /// Those that are live, by kind and id.
-    static let live = Statement(
-        "devices_live",
-        """
-        SELECT \(answer) FROM (
-            SELECT * FROM registrations
-            WHERE app_id = $1 AND (kind, id) > ($11, $10) AND kind <= coalesce($6, 32767::int2) AND state < 3
-            ORDER BY kind, id LIMIT $9) AS r
-        """)
+    /// The same, and a filter is true of it: its own parameters come behind. Not prepared: there are as many as there are
+    /// filters.
+    static func statement(_ walk: DeviceWalk, filteredBy filter: FilterSQL) -> Statement {
+        Statement(
+            unprepared: """
+                SELECT \(columns) AND \(filter.condition) FROM \(rows(along: walk)) \(filter.joins)
+                """)
+    }
 
-    /// Those that are suspected, or retired.
-    static let notActive = Statement(
-        "devices_not_active",
-        """
-        SELECT \(answer) FROM (
-            SELECT * FROM registrations
-            WHERE app_id = $1 AND state BETWEEN $5 AND $5 AND state > 1 AND id > $10
-            ORDER BY state, id LIMIT $9) AS r
-        """)
-
-    static let ofUser = Statement(
-        "devices_of_user",
-        """
-        SELECT \(answer) FROM (
-            SELECT * FROM registrations WHERE app_id = $1 AND user_id BETWEEN $2 AND $2 AND id > $10
-            ORDER BY user_id, id LIMIT $9) AS r
-        """)
-
-    static let tagged = Statement(
-        "devices_tagged",
-        """
-        SELECT \(answer) FROM (
-            SELECT registration_id FROM registration_tags
-            WHERE app_id = $1 AND tag BETWEEN $3 AND $3 AND registration_id > $10
-            ORDER BY tag, registration_id LIMIT $9) AS t
-        CROSS JOIN LATERAL (SELECT * FROM registrations WHERE id = t.registration_id LIMIT 1) AS r
-        """)
+    private static func rows(along walk: DeviceWalk) -> String {
+        switch walk {
+        // Every registration, by name.
+        case .named:
+            """
+            (SELECT * FROM registrations WHERE app_id = $1 AND (installation, kind) > ($12, $11)
+                ORDER BY installation, kind LIMIT $9) AS r
+            """
+        // Those that are live, by kind and id.
+        case .live:
+            """
+            (SELECT * FROM registrations
+                WHERE app_id = $1 AND (kind, id) > ($11, $10) AND kind <= coalesce($6, 32767::int2) AND state < 3
+                ORDER BY kind, id LIMIT $9) AS r
+            """
+        // Those that are suspected, or retired.
+        case .notActive:
+            """
+            (SELECT * FROM registrations
+                WHERE app_id = $1 AND state BETWEEN $5 AND $5 AND state > 1 AND id > $10
+                ORDER BY state, id LIMIT $9) AS r
+            """
+        case .ofUser:
+            """
+            (SELECT * FROM registrations WHERE app_id = $1 AND user_id BETWEEN $2 AND $2 AND id > $10
+                ORDER BY user_id, id LIMIT $9) AS r
+            """
+        case .tagged:
+            """
+            (SELECT registration_id FROM registration_tags
+                WHERE app_id = $1 AND tag BETWEEN $3 AND $3 AND registration_id > $10
+                ORDER BY tag, registration_id LIMIT $9) AS t
+            CROSS JOIN LATERAL (SELECT * FROM registrations WHERE id = t.registration_id LIMIT 1) AS r
+            """
+        }
+    }
 
     /// $1 app, $2 ids. One row for each that is still there, in this order.
     static let records = Statement(

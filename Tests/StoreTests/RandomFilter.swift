@@ -1,0 +1,1 @@
+../FilterExpressionsTests/RandomFilter.swift
