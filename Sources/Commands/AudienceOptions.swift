@@ -7,6 +7,8 @@ struct AudienceOptions: ParsableArguments {
     @Option(help: ArgumentHelp("This installation; again for each.", valueName: "name")) var installation: [String] = []
     @Option(help: ArgumentHelp("This user's devices; again for each.", valueName: "user")) var user: [String] = []
     @Option(help: ArgumentHelp("Devices with this tag; again for more.", valueName: "tag")) var tag: [String] = []
+    @Option(help: ArgumentHelp("Devices of which this is true: docs/filters.md.", valueName: "expression"))
+    var filter: String?
 
     /// nil: the file says it.
     func member(isGivenIn content: [JSONMember]) throws(CommandFault) -> JSONMember? {
@@ -16,12 +18,13 @@ struct AudienceOptions: ParsableArguments {
         if !installation.isEmpty { given.append(["installations": strings(installation)]) }
         if !user.isEmpty { given.append(["users": strings(user)]) }
         if !tag.isEmpty { given.append(["tags": ["any": strings(tag)]]) }
+        if let filter { given.append(["filter": .string(filter)]) }
         if content.contains(where: { $0.name == "audience" }) {
             guard given.isEmpty else { throw CommandFault(.usage, "the file names an audience, and so do the options") }
             return nil
         }
         guard given.count == 1 else {
-            throw CommandFault(.usage, "to whom? Say exactly one of --all, --installation, --user and --tag")
+            throw CommandFault(.usage, "to whom? Say exactly one of --all, --installation, --user, --tag and --filter")
         }
         return JSONMember("audience", given[0])
     }

@@ -44,6 +44,9 @@ package struct AudienceWords: Equatable {
             (lead, rest) = ("", "devices " + Self.words(ofTags: tags) + reach)
             let any = tags["any"]?.array?.compactMap(\.string) ?? []
             described = tags.members.count == 1 && !any.isEmpty ? any.map { [Filter(name: "tag", value: $0)] } : nil
+        } else if let filter = audience["filter"]?.string {
+            (lead, rest) = ("", "devices for which \(filter)" + reach)
+            described = [[Filter(name: "filter", value: filter)]]
         } else {
             (lead, rest) = ("", "whom the audience of the file describes")
         }
@@ -93,19 +96,25 @@ package struct AudienceWords: Equatable {
 extension GatewayClient {
     /// A person does not wait for more to be counted.
     private static let countedMax = 10_000
+    /// Nor does it for more pages, which may be empty where few devices fit.
+    private static let pagesCounted = 100
 
-    /// How many devices that is, such as "1,000"; nil where no list tells, or where the key may not list devices.
+    /// How many devices that is, such as "1,000"; nil where no list tells, or takes too long to, or where the key may not
+    /// list devices.
     func count(_ audience: AudienceWords, devices path: String) async -> String? {
         guard let lists = audience.lists else { return nil }
         var found: Set<[String]> = []
         for filters in lists {
             let query = filters.map { (name: $0.name, value: Optional($0.value)) }
-            guard let list = try? await self.list(path, query, limit: Self.countedMax + 1) else { return nil }
+            guard
+                let list = try? await self.list(
+                    path, query, limit: Self.countedMax + 1, pagesAtMost: Self.pagesCounted)
+            else { return nil }
             for device in list.items where device.shown("state") != "retired" {
                 found.insert([device.shown("installation"), device.shown("kind")])
             }
             guard found.count <= Self.countedMax, list.next == nil else {
-                return "more than " + Self.grouped(Self.countedMax)
+                return found.isEmpty ? nil : "more than " + Self.grouped(min(found.count, Self.countedMax))
             }
         }
         return Self.grouped(found.count)

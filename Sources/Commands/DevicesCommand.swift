@@ -23,6 +23,7 @@ package struct DevicesCommand: AsyncParsableCommand {
             discussion: HelpText.of(
                 examples: [
                     "carillon devices list --app garden --tag news --limit 20",
+                    #"carillon devices list --app garden --filter "registered_at < now - 90d""#,
                     "carillon devices list --app garden --stale --json | jq -r '.items[].installation'",
                 ]))
         @OptionGroup var app: AppOptions
@@ -33,6 +34,8 @@ package struct DevicesCommand: AsyncParsableCommand {
         @Option(help: "With tokens of this kind: alert, voip, live-activity, ...", completion: FixedWords.kinds)
         var kind: String?
         @Flag(help: "Silent for longer than the app's settings allow.") var stale = false
+        @Option(help: ArgumentHelp("Of which this is true: docs/filters.md.", valueName: "expression"))
+        var filter: String?
         @Option(help: ArgumentHelp("Shows at most so many.", valueName: "count")) var limit = 100
         @Option(help: ArgumentHelp("Goes on where a list ended.", valueName: "next")) var cursor: String?
 
@@ -42,7 +45,7 @@ package struct DevicesCommand: AsyncParsableCommand {
                     try app.path("devices"),
                     [
                         ("user", user), ("tag", tag), ("provider", provider), ("state", state), ("kind", kind),
-                        ("stale", stale ? "true" : nil),
+                        ("stale", stale ? "true" : nil), ("filter", filter),
                     ], from: cursor, limit: limit)
                 if app.gateway.json { return sayJSON(devices.json) }
                 sayTable(devices.items)

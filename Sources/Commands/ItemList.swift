@@ -24,14 +24,15 @@ extension GatewayClient {
     /// More is no registry's list any more, but a gateway that invents cursors.
     private static let pagesMax = 10_000
 
-    /// The items of a paged list: all there are, or so many from the cursor on.
+    /// The items of a paged list: all there are, or so many from the cursor on, or what the first so many pages have.
     package func list(
-        _ path: String, _ query: [(name: String, value: String?)] = [], from cursor: String? = nil, limit: Int = .max
+        _ path: String, _ query: [(name: String, value: String?)] = [], from cursor: String? = nil, limit: Int = .max,
+        pagesAtMost: Int = .max
     ) async throws(CommandFault) -> ItemList {
         guard limit > 0 else { throw CommandFault(.usage, "--limit must be 1 or more") }
         var list = ItemList(next: cursor)
         var followed: Set<String> = []
-        for _ in 0..<Self.pagesMax {
+        for page in 1...Self.pagesMax {
             let count = min(Self.itemsAtOnce, limit - list.items.count)
             let answer = try await get(path, query + [("cursor", list.next), ("limit", String(count))])
             guard let items = answer.object?["items"]?.array else {
@@ -39,7 +40,7 @@ extension GatewayClient {
             }
             list.items += items
             list.next = answer.object?["next"]?.string
-            guard let next = list.next, list.items.count < limit else { return list }
+            guard let next = list.next, list.items.count < limit, page < pagesAtMost else { return list }
             guard followed.insert(next).inserted else { break }
         }
         throw CommandFault(.refused, "the gateway's list has no end: it leads to a place where it has been")

@@ -10,14 +10,15 @@ package struct SendCommand: AsyncParsableCommand {
             """
             --preview sends nothing: it shows what an iPhone and an Android phone would get, and how large it is. \
             --test-to sends to those installations first, and asks before it goes on to the audience. A message to an \
-            audience that is described (all, tags) is asked about, with the count of its devices; --yes answers. Ends with 1 \
-            where nobody got it.
+            audience that is described (all, tags, a filter) is asked about, with the count of its devices; --yes answers. \
+            Ends with 1 where nobody got it.
             """,
             examples: [
                 #"carillon send --app garden --installation my-phone --title Hello --body "From the garden""#,
                 #"carillon send --app garden --all --title Noon --body "Twelve o'clock" --badge increment --preview"#,
                 "carillon send --app garden --all --file noon.json --test-to ann-phone,ben-tablet",
                 #"carillon send --app garden --tag news --body "It rains" --dry-run --yes --json"#,
+                #"carillon send --app garden --filter "app_version < '4.2'" --body "Please update""#,
             ]))
 
     @OptionGroup var app: AppOptions

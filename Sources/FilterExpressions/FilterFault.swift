@@ -48,7 +48,7 @@ package enum FilterPiece: Equatable, Sendable {
 /// What may stand at a place, in words for people.
 package enum FilterExpectation: String, Equatable, Sendable {
     case field = "a field"
-    case test = "a comparison"
+    case test = "a comparison such as ==, != or in"
     case text = "a text in quotation marks"
     case value = "a value (a text in quotation marks, a number, true or false)"
     case numberOrText = "a number or a text in quotation marks"

@@ -219,6 +219,13 @@ extension FilterOperator {
     ]
 }
 
+extension FilterExpression {
+    /// The names that a condition can begin with.
+    package static let fields =
+        TextField.allCases.map(\.rawValue) + ["provider", "environment", "tags"]
+        + InstantField.allCases.map(\.rawValue) + ["attributes"]
+}
+
 extension FilterInstant {
     package static let now = FilterInstant.fromNow(0, .days)
 }

@@ -19,6 +19,10 @@ struct AudienceWordsTests {
                 #"{"audience":{"tags":{"any":["a","b"],"none":["c"]}}}"#,
                 "1,000 devices with the tag a or b, without the tag c", true
             ),
+            (
+                #"{"audience":{"filter":"user exists","providers":["apns"]}}"#,
+                "1,000 devices for which user exists at apns", true
+            ),
             (#"{"audience":{"installations":["a","b","c"]}}"#, "1,000 a, b and c", false),
             (#"{"audience":{"installations":["a","b","c","d","e","f","g"]}}"#, "1,000 a, b, c, d, e and 2 more", false),
             (#"{"audience":{"users":["frida"]}}"#, "1,000 the devices of frida", false),
@@ -45,6 +49,8 @@ struct AudienceWordsTests {
                 ["kind=alert", "tag=a", "provider=apns"], ["kind=alert", "tag=a", "provider=fcm"],
                 ["kind=alert", "tag=b", "provider=apns"], ["kind=alert", "tag=b", "provider=fcm"],
             ])
+        #expect(
+            try filters(#"{"audience":{"filter":"user exists"}}"#) == [["kind=alert", "filter=user exists"]])
         #expect(try filters(#"{"audience":{"tags":{"all":["a","b"]}}}"#) == nil)
         #expect(try filters(#"{"audience":{"users":["frida"]}}"#) == nil)
     }

@@ -33,7 +33,7 @@ extension BadInput {
         audience("users in a string", #"{"users": "ann"}"#, .wrongType, at: "/audience/users"),
         audience("a user without a name", #"{"users": [""]}"#, .invalidValue, at: "/audience/users/0"),
         audience("a misspelt audience", #"{"everybody": true}"#, .unknownMember, at: "/audience/everybody"),
-        audience("a filter of later", #"{"filter": "a = 1"}"#, .notSupported, at: "/audience/filter"),
+        audience("a filter of no field", #"{"filter": "a == 1"}"#, .invalidFilter, at: "/audience/filter"),
         audience("tags of nothing", #"{"tags": {}}"#, .invalidValue, at: "/audience/tags"),
         audience(
             "an unknown provider", #"{"all": true, "providers": ["pigeon"]}"#, .invalidValue,

@@ -96,6 +96,10 @@ struct MessageRequestTests {
         ),
         (#"{"tags": {"none": ["d"]}}"#, .tags(TagExpression(none: ["d"]))),
         (#"{"stale": true, "all": null}"#, .stale([])),
+        (
+            #"{"filter": "attributes.plan in ['pro', \"team\"]\n and tags has 'ö'"}"#,
+            .filter("attributes.plan in ['pro', \"team\"]\n and tags has 'ö'")
+        ),
         (#"{"tokens": []}"#, .tokens([])),
         (
             #"{"tokens": [{"provider": "apns", "token": "00fF"}, {"provider": "fcm", "token": "c:x-_!"}]}"#,
@@ -202,8 +206,10 @@ struct MessageRequestTests {
             #"{"installations": [\#((0...10_000).map { "\"\($0)\"" }.joined(separator: ","))]}"#, .valueTooLong,
             "/audience/installations"),
         to(#"{"installations": ["a\u0000"]}"#, .nulCharacter),
-        to(#"{"filter": "true"}"#, .notSupported, "/audience/filter"),
-        to(#"{"all": true, "filter": "true"}"#, .notSupported, "/audience/filter"),
+        to(#"{"filter": "true"}"#, .invalidFilter, "/audience/filter"),
+        to(#"{"filter": ""}"#, .invalidValue, "/audience/filter"),
+        to(#"{"filter": 7}"#, .wrongType, "/audience/filter"),
+        to(#"{"all": true, "filter": "user exists"}"#, .invalidValue, "/audience"),
         to(#"{"users": ["u"], "tags": {"any": ["t"]}}"#, .invalidValue, "/audience"),
         to(#"{"providers": ["apns"]}"#, .invalidValue, "/audience"),
         to(#"{"all": true, "providers": []}"#, .invalidValue, "/audience/providers"),

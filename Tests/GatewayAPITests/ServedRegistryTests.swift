@@ -101,6 +101,12 @@ struct ServedRegistryTests {
             #expect(try Self.names(try await world.expect(200, "GET", devices + "?provider=fcm")) == ["a1"])
             #expect(try Self.names(try await world.expect(200, "GET", devices + "?state=retired")) == [])
             #expect(try Self.names(try await world.expect(200, "GET", devices + "?stale=true")) == [])
+            let filter = "tags%20has%20%27t2%27%20or%20provider%20%3D%3D%20%22fcm%22"
+            #expect(
+                try Self.names(try await world.expect(200, "GET", devices + "?filter=" + filter)) == ["a1", "i2", "i5"])
+            let both = devices + "?user=u0&filter=" + filter
+            #expect(try Self.names(try await world.expect(200, "GET", both)) == ["i2"])
+            try await world.refuse(.invalidFilter, "GET", devices + "?filter=tags%20has%20t2")
             let first = try await world.expect(200, "GET", devices + "?user=u1&limit=1").member("next")?.string ?? ""
             try await world.refuse(.invalidCursor, "GET", devices + "?cursor=\(first)")
             try await world.refuse(.invalidCursor, "GET", devices + "?cursor=zz")

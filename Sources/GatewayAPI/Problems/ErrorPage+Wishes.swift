@@ -30,6 +30,16 @@ extension ErrorPage {
                 cause: "a text, a list or an object is larger than what is kept of it.",
                 remedy: "shorten it; the detail names the bound."),
             Explanation(
+                .invalidFilter,
+                cause: """
+                    a filter is not written as filters are, names something that is no field, asks a field what it \
+                    can't be asked, or asks for more than one filter may.
+                    """,
+                remedy: """
+                    the detail says at which character, and what is expected there; `position` is the same number. \
+                    docs/filters.md has the whole language.
+                    """),
+            Explanation(
                 .invalidToken,
                 cause: """
                     an APNs token that is not an even number of hexadecimal digits, often because of blanks, angle \

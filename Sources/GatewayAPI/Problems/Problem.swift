@@ -9,6 +9,8 @@ package struct Problem: Error, Equatable, Sendable {
     package let detail: String
     /// Where in the body.
     package let pointer: JSONPointer?
+    /// Of a character in the text there, from 1.
+    package let position: Int?
     /// What the caller's key lacks: one of these scopes is asked for.
     package let missingScopes: [APIScope]
     /// When trying the same again is wise.
@@ -19,12 +21,14 @@ package struct Problem: Error, Equatable, Sendable {
     package let cause: String?
 
     package init(
-        _ code: ProblemCode, _ detail: String, at pointer: JSONPointer? = nil, missing scopes: [APIScope] = [],
+        _ code: ProblemCode, _ detail: String, at pointer: JSONPointer? = nil, position: Int? = nil,
+        missing scopes: [APIScope] = [],
         retryAfterSeconds: Int? = nil, allow: String? = nil, cause: String? = nil
     ) {
         self.code = code
         self.detail = detail
         self.pointer = pointer
+        self.position = position
         missingScopes = scopes
         self.retryAfterSeconds = retryAfterSeconds
         self.allow = allow
@@ -50,6 +54,7 @@ package struct Problem: Error, Equatable, Sendable {
         writer.member("code", code.rawValue)
         writer.member("detail", detail)
         if let pointer { writer.member("pointer", pointer.description) }
+        if let position { writer.member("position", position) }
         guard !missingScopes.isEmpty else { return }
         writer.name("missing_scopes")
         writer.beginArray()

@@ -39,6 +39,7 @@ package enum ProblemCode: String, CaseIterable, Sendable {
     case wrongType = "wrong_type"
     case invalidValue = "invalid_value"
     case valueTooLong = "value_too_long"
+    case invalidFilter = "invalid_filter"
     case invalidToken = "invalid_token"
     case kindNotAllowed = "kind_not_allowed"
     case notSupported = "not_supported"
@@ -109,8 +110,8 @@ extension ProblemCode {
         case .bodyTooLarge, .lineTooLong: 413
         case .unsupportedEncoding: 415
         case .expectationFailed: 417
-        case .missingMember, .unknownMember, .wrongType, .invalidValue, .valueTooLong, .invalidToken, .kindNotAllowed,
-            .notSupported, .tooManyTopics, .idempotencyMismatch, .payloadTooLarge, .invalidCollapseID,
+        case .missingMember, .unknownMember, .wrongType, .invalidValue, .valueTooLong, .invalidFilter, .invalidToken,
+            .kindNotAllowed, .notSupported, .tooManyTopics, .idempotencyMismatch, .payloadTooLarge, .invalidCollapseID,
             .priorityNotAllowed,
             .reservedKey,
             .notForBackground, .notForPushType, .nothingToShow, .badgeTwice, .keyIDMalformed, .teamIDMalformed,
@@ -162,6 +163,7 @@ extension ProblemCode {
         case .wrongType: "A value has the wrong type"
         case .invalidValue: "A value is not allowed"
         case .valueTooLong: "A value is too long"
+        case .invalidFilter: "The filter can't be understood"
         case .invalidToken: "The device token is malformed"
         case .kindNotAllowed: "The provider has no tokens of this kind"
         case .notSupported: "This is not offered"

@@ -1,4 +1,5 @@
 import APNs
+import FilterExpressions
 import JSON
 import PushModel
 
@@ -14,12 +15,11 @@ package enum AudienceLimits {
 
 /// From the member `audience` of a message to the audience, or to what is wrong with it.
 enum AudienceRequest {
-    private static let selections = ["all", "installations", "users", "tags", "stale", "tokens"]
+    private static let selections = ["all", "installations", "users", "tags", "filter", "stale", "tokens"]
 
     static func read(_ message: inout EnvelopeReader) throws(Problem) -> Audience {
         let meaning = "who is to get the message: {\"all\": true}, or exactly one of \(namedSelections)"
         var reader = try EnvelopeReader(try message.required("audience", meaning), at: message.pointer / "audience")
-        try reader.notYet("filter")
         let named = try readSelections(&reader)
         let providers = try readProviders(&reader)
         let kind = try reader.word("kind", TokenKind.allCases.map(\.name), TokenKind.init(name:))
@@ -42,6 +42,7 @@ enum AudienceRequest {
         if let names = try readNames("installations", &reader) { found.append(.installations(names)) }
         if let names = try readNames("users", &reader) { found.append(.users(names)) }
         if let expression = try readTags(&reader) { found.append(.tags(expression)) }
+        if let text = try readFilter(&reader) { found.append(.filter(text)) }
         if let targets = try readTokens(&reader) { found.append(.tokens(targets)) }
         return found
     }
@@ -80,6 +81,15 @@ enum AudienceRequest {
     private static func readTagList(_ name: String, _ tags: inout EnvelopeReader) throws(Problem) -> [String] {
         guard let elements = try tags.array(name, countMax: AudienceLimits.tagsMax) else { return [] }
         return try texts(elements, bytesMax: RegistrationLimits.tagBytesMax, at: tags.pointer / name)
+    }
+
+    /// Kept as it is written: what is read here once is read in the same way wherever it is used.
+    private static func readFilter(_ reader: inout EnvelopeReader) throws(Problem) -> String? {
+        guard let text = try reader.string("filter", bytesMax: FilterLimits.textBytesMax) else { return nil }
+        do throws(FilterFault) { _ = try FilterExpression(parsing: text) } catch {
+            throw Problem(error, at: reader.pointer / "filter")
+        }
+        return text
     }
 
     private static func texts(

@@ -1,4 +1,5 @@
 import Encodings
+import FilterExpressions
 import HTTPTypes
 import JSON
 import PushModel
@@ -15,7 +16,7 @@ extension DeviceHandlers {
             guard let cursor = DeviceCursor(text: text) else { throw Problem.invalidCursor }
             return cursor
         }
-        var filter = try Self.filter(call.query)
+        var filter = try Self.filter(call.query, now: clock())
         let isStale = try call.query.word("stale", ["true", "false"]) { ["true": true, "false": false][$0] } ?? false
         let app = try await apps.app(of: call)
         if isStale { filter.silentSince = app.settings.stale.silentSince(now: clock()) }
@@ -27,7 +28,7 @@ extension DeviceHandlers {
         return Answer(.ok, DeviceAnswer.page(page.devices, next: page.next?.text, call.caller.tokenView))
     }
 
-    private static func filter(_ query: QueryReader) throws(Problem) -> DeviceFilter {
+    private static func filter(_ query: QueryReader, now: WallInstant) throws(Problem) -> DeviceFilter {
         var filter = DeviceFilter()
         filter.user = query["user"]
         filter.tag = query["tag"]
@@ -36,6 +37,11 @@ extension DeviceHandlers {
             "state", RegistrationState.allCases.map(\.name)
         ) { name in RegistrationState.allCases.first { $0.name == name } }
         filter.kind = try query.kind()
+        if let text = query["filter"] {
+            do throws(FilterFault) {
+                filter.condition = DeviceCondition(try FilterExpression(parsing: text), now: now)
+            } catch { throw Problem(error, at: nil) }
+        }
         return filter
     }
 

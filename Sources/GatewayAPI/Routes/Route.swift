@@ -131,7 +131,7 @@ extension Route {
         case .listMessages: ["state", "cursor", "limit"]
         case .listFailures: ["cursor", "limit", "state", "reason"]
         case .readFeedback: ["after", "limit"]
-        case .listDevices: ["user", "tag", "provider", "state", "kind", "stale", "cursor", "limit"]
+        case .listDevices: ["user", "tag", "provider", "state", "kind", "stale", "filter", "cursor", "limit"]
         case .readDevice, .patchDevice, .readBadge, .setBadge, .consumeBadge: ["kind"]
         case .health, .readiness, .contract, .errors, .createApp, .readApp, .changeApp, .deleteApp, .registerToken,
             .registerDevice, .removeDevice, .lookUpDevices, .importDevices, .eraseUser, .changeBadgeOfToken,
