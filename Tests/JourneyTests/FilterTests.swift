@@ -55,7 +55,7 @@ extension Journeys {
                         continue
                     }
                     let account = try await gateway.finished(try await gateway.send(.garden, body)[0], of: .garden)
-                    #expect(account.audience == Int64(places.count) && account.addsUp, "\(filter)")
+                    #expect(account.audience == places.count && account.addsUp, "\(filter)")
                     for place in places { expected[place] += 1 }
                     #expect(await Self.received(world) == expected, "\(filter)")
                 }
