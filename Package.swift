@@ -79,6 +79,7 @@ let package = Package(
                 .embedInCode("0013_ready_by_format.sql"),
                 .embedInCode("0014_doubts_from_home.sql"),
                 .embedInCode("0015_found_elsewhere.sql"),
+                .embedInCode("0017_life_of_a_message.sql"),
             ], swiftSettings: house),
         room(
             "Store",
@@ -208,8 +209,8 @@ let package = Package(
         suite(
             "GatewayAPITests",
             [
-                "APNs", "CredentialKeeping", "Delivery", "DeliveryRules", "Encodings", "GatewayAPI", "JSON", "Postgres",
-                "PushModel", "Reactor", "Registry", "Signing", "Store",
+                "APNs", "Calendar", "CredentialKeeping", "Delivery", "DeliveryRules", "Encodings", "GatewayAPI", "JSON",
+                "Postgres", "PushModel", "Reactor", "Registry", "Signing", "Store",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
             ]),

@@ -17,5 +17,6 @@ package enum EmbeddedMigrations {
         ("0013_ready_by_format", PackageResources._013_ready_by_format_sql),
         ("0014_doubts_from_home", PackageResources._014_doubts_from_home_sql),
         ("0015_found_elsewhere", PackageResources._015_found_elsewhere_sql),
+        ("0017_life_of_a_message", PackageResources._017_life_of_a_message_sql),
     ]
 }

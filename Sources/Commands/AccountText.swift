@@ -13,6 +13,7 @@ struct AccountText {
 
     var lines: [String] {
         var lines = ["message \(message.shown("id"))  \(message.shown("state"))"]
+        if message.shown("state") == "scheduled" { lines.append("  to be sent at \(message.shown("send_at"))") }
         let outcomes = message.object?["outcomes"]?.object?.members ?? []
         for outcome in outcomes where outcome.value.integer ?? 0 > 0 {
             lines.append(line(outcome.name, outcome.value.integer ?? 0))

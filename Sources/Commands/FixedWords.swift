@@ -10,6 +10,6 @@ enum FixedWords {
     static let pushTypes = CompletionKind.list(PushType.allCases.map(\.name))
     static let scopes = CompletionKind.list(APIScope.allCases.map(\.rawValue))
     static let registrationStates = CompletionKind.list(["active", "suspected", "retired"])
-    static let messageStates = CompletionKind.list(["accepted", "planning", "sending", "finished"])
+    static let messageStates = CompletionKind.list(MessageState.allCases.map(\.name))
     static let outcomes = CompletionKind.list(TerminalState.allCases.filter { $0 != .accepted }.map(\.name))
 }

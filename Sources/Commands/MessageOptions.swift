@@ -18,6 +18,10 @@ struct MessageOptions: ParsableArguments {
     @Option(help: ArgumentHelp("alert, background, voip, ...", valueName: "type"), completion: FixedWords.pushTypes)
     var pushType: String?
     @Option(help: ArgumentHelp("How long it is worth something.", valueName: "seconds")) var ttl: Int?
+    @Option(
+        name: .customLong("at"),
+        help: ArgumentHelp("Sends it at this hour, and does not wait for it.", valueName: "2026-12-01T12:00:00Z"))
+    var sendAt: String?
     @Option(help: ArgumentHelp("A later push with the same one takes its place.", valueName: "id"))
     var collapseID: String?
     @Flag(help: "Checked, and validated by FCM; delivered to nobody.") var dryRun = false
@@ -32,7 +36,9 @@ struct MessageOptions: ParsableArguments {
         if let badge { replace("badge", Int64(badge).map { .number(.whole($0)) } ?? .string(badge), in: &members) }
         if let sound { replace("sound", .string(sound), in: &members) }
         merge(try dataMembers(), into: "data", of: &members)
-        var options = pairs([("priority", priority), ("push_type", pushType), ("collapse_id", collapseID)])
+        var options = pairs([
+            ("priority", priority), ("push_type", pushType), ("collapse_id", collapseID), ("send_at", sendAt),
+        ])
         if let ttl { options.append(JSONMember("ttl_seconds", .number(.whole(Int64(ttl))))) }
         if dryRun { options.append(JSONMember("dry_run", true)) }
         merge(options, into: "options", of: &members)

@@ -4,15 +4,17 @@ import JSON
 /// `carillon messages`: what became of what was sent.
 package struct MessagesCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
-        commandName: "messages", abstract: "Lists, shows and follows messages, their failures and single pushes.",
+        commandName: "messages", abstract: "Lists, shows, follows, pauses and cancels messages.",
         discussion: HelpText.of(
             examples: [
                 "carillon messages list --app garden", "carillon messages watch \(exampleID) --app garden",
                 "carillon messages push \(exampleID) my-phone --app garden",
             ]),
-        subcommands: [List.self, Show.self, Watch.self, Failures.self, Push.self], defaultSubcommand: List.self)
+        subcommands: [
+            List.self, Show.self, Watch.self, Failures.self, Push.self, Pause.self, Resume.self, Cancel.self,
+        ], defaultSubcommand: List.self)
 
-    private static let exampleID = "0192f0c1-7a3e-7d41-9c55-0a1b2c3d4e5f"
+    static let exampleID = "0192f0c1-7a3e-7d41-9c55-0a1b2c3d4e5f"
 
     package init() {}
 
@@ -21,7 +23,9 @@ package struct MessagesCommand: AsyncParsableCommand {
             abstract: "Lists the app's messages, the latest first.",
             discussion: HelpText.of(examples: ["carillon messages list --app garden --state sending"]))
         @OptionGroup var app: AppOptions
-        @Option(help: "accepted, planning, sending or finished.", completion: FixedWords.messageStates)
+        @Option(
+            help: "accepted, scheduled, planning, sending, paused, finished or cancelled.",
+            completion: FixedWords.messageStates)
         var state: String?
         @Option(help: ArgumentHelp("Shows at most so many.", valueName: "count")) var limit = 20
         @Option(help: ArgumentHelp("Goes on where a list ended.", valueName: "next")) var cursor: String?
@@ -67,7 +71,7 @@ package struct MessagesCommand: AsyncParsableCommand {
 
     struct Watch: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Follows a message until it has finished, and shows its account.",
+            abstract: "Follows a message until it has finished or is cancelled, and shows its account.",
             discussion: HelpText.of(
                 "Ends with 1 where nobody got it.",
                 examples: ["carillon messages watch \(exampleID) --app garden"]))
@@ -144,8 +148,11 @@ extension GatewayClient {
     private static func words(ofState state: String) -> String {
         switch state {
         case "accepted": "waiting for its turn"
+        case "scheduled": "waiting for their hour"
         case "planning": "looking for its audience"
         case "sending": "on their way"
+        case "paused": "paused: carillon messages resume lets them go on"
+        case "cancelled": "being counted"
         default: state
         }
     }
@@ -158,7 +165,7 @@ extension GatewayClient {
         while true {
             let message = try await get(path)
             let state = message.shown("state")
-            guard state != "finished", state != "cancelled" else {
+            guard !message.isOver else {
                 progress.end()
                 return message
             }
@@ -167,6 +174,18 @@ extension GatewayClient {
             progress.show(ended, of: message.object?["audience"]?.integer, Self.words(ofState: state))
             try await Task.sleep(for: Self.watchPauses[min(turn, Self.watchPauses.count - 1)])
             turn += 1
+        }
+    }
+}
+
+extension JSONValue {
+    /// Of a message's account: nothing of it will change any more. Of a cancelled one what was in flight is answered, and
+    /// the rest counted.
+    var isOver: Bool {
+        switch shown("state") {
+        case "finished": true
+        case "cancelled": count("pending") == 0 && object?["audience"]?.integer != nil
+        default: false
         }
     }
 }

@@ -17,6 +17,7 @@ package struct SendCommand: AsyncParsableCommand {
                 #"carillon send --app garden --installation my-phone --title Hello --body "From the garden""#,
                 #"carillon send --app garden --all --title Noon --body "Twelve o'clock" --badge increment --preview"#,
                 "carillon send --app garden --all --file noon.json --test-to ann-phone,ben-tablet",
+                #"carillon send --app garden --all --title Noon --body "Twelve o'clock" --at 2026-12-01T12:00:00Z --yes"#,
                 #"carillon send --app garden --tag news --body "It rains" --dry-run --yes --json"#,
                 #"carillon send --app garden --filter "app_version < '4.2'" --body "Please update""#,
             ]))
@@ -86,7 +87,7 @@ package struct SendCommand: AsyncParsableCommand {
         try await deliver(message, client, key: idempotencyKey ?? UUID().uuidString, waits: !detach) {
             sent.messages.append($0)
         }
-        if !detach { try sent.messages.checkReach() }
+        if !detach { try sent.messages.filter { $0.shown("state") != "scheduled" }.checkReach() }
     }
 
     private static func names(_ list: String) -> [Substring] { list.split(separator: ",") }
@@ -103,7 +104,7 @@ package struct SendCommand: AsyncParsableCommand {
         guard !names.isEmpty else { throw CommandFault(.usage, "--test-to names nobody") }
         let named = JSONMember("audience", ["installations": .array(names)])
         if !app.gateway.json { Console.remark("First to \(list):") }
-        let content = JSONObject([named] + message.members.filter { $0.name != "audience" })
+        let content = JSONObject([named] + message.members.filter { $0.name != "audience" }).sentNow
         try await deliver(content, client, key: UUID().uuidString, waits: true) { sent.tests.append($0) }
         guard sent.tests.allSatisfy({ $0.reached >= Int64(names.count) }) else {
             throw CommandFault(
@@ -120,15 +121,34 @@ package struct SendCommand: AsyncParsableCommand {
             "POST", try app.path("messages"), .object(message), idempotencyKey: key)
         let ids = accepted.words("messages").isEmpty ? [accepted.shown("id")] : accepted.words("messages")
         for id in ids {
-            guard waits else {
+            let isScheduled = accepted.shown("state") == "scheduled"
+            guard waits, !isScheduled else {
                 note(["id": .string(id), "state": .string(accepted.shown("state"))])
                 if !app.gateway.json { Console.say(id) }
+                if isScheduled, !app.gateway.json { Console.remark(Self.scheduled(id, app: try app.slug())) }
                 continue
             }
             let account = try await client.watch(try app.path("messages", id), app: try app.slug())
             note(account)
             if !app.gateway.json { AccountText(account, app: try app.slug()).say() }
         }
+    }
+}
+
+extension SendCommand {
+    fileprivate static func scheduled(_ id: String, app: String) -> String {
+        "Waits for its hour; until then carillon messages cancel \(id) --app \(app) takes it back."
+    }
+}
+
+extension JSONObject {
+    /// The same message without an hour: whoever tests it waits for it.
+    fileprivate var sentNow: JSONObject {
+        JSONObject(
+            members.map { member in
+                guard member.name == "options", let options = member.value.object else { return member }
+                return JSONMember("options", .object(JSONObject(options.members.filter { $0.name != "send_at" })))
+            })
     }
 }
 

@@ -40,6 +40,7 @@ extension DeliveryEngine {
 
     private func poll() async {
         do {
+            try await takeStops()
             _ = try await stores.parcels.rescue()
             var ready: [ReadyRoute] = []
             var last = pollFrom
@@ -58,6 +59,14 @@ extension DeliveryEngine {
             log.warning("Looking for parcels waits for the database", metadata: ["fault": "\(error)"])
             take(.pollFailed)
         }
+    }
+
+    /// Whatever was heard or missed of pauses and cancels, the rows say it.
+    private func takeStops() async throws(StoreFault) {
+        let running = runningMessages
+        guard !running.isEmpty else { return }
+        let stopped = try await stores.messages.stopped(among: running)
+        if !stopped.isEmpty { take(.stopped(stopped)) }
     }
 
     private func resolve() async {

@@ -75,6 +75,8 @@ package actor DeliveryEngine {
         setAlarm()
     }
 
+    var runningMessages: [MessageID] { dispatcher.runningMessages }
+
     func isKnown(_ name: LeaseName) -> Bool { parcelsOut[name] != nil }
 
     func noteDrained() {

@@ -7,6 +7,8 @@ import Store
 package struct DeliveryService: Sendable {
     package let engine: DeliveryEngine
     private let planner: Planner
+    private let stopper: Stopper
+    private let scheduler: Scheduler
     private let stores: Stores
     private let settings: DeliverySettings
     private let lanes: LaneKeeper
@@ -26,6 +28,9 @@ package struct DeliveryService: Sendable {
         planner = Planner(
             store: stores.messages, settings: settings, steps: steps, log: log,
             parcelsWait: { await engine.hint() })
+        let bell = planner.bell
+        scheduler = Scheduler(store: stores.messages, log: log, fellDue: { bell.ring() })
+        stopper = Stopper(stops: stores.stops, log: log)
     }
 
     /// Until the drain is over.
@@ -35,10 +40,14 @@ package struct DeliveryService: Sendable {
             routesChanged: { [engine] in await engine.credentialsChanged() })
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await planner.run() }
+            group.addTask { await scheduler.run() }
+            group.addTask { await stopper.run() }
             group.addTask { await ringRegularly() }
             group.addTask { await keepUp() }
             await engine.run()
             planner.bell.remove()
+            scheduler.bell.remove()
+            stopper.bell.remove()
             group.cancelAll()
         }
         await lanes.drain()
@@ -47,8 +56,17 @@ package struct DeliveryService: Sendable {
     /// A message was accepted, here or elsewhere.
     package func messageAccepted() { planner.bell.ring() }
 
+    /// A message waits for its hour.
+    package func messageScheduled() { scheduler.bell.ring() }
+
     /// Parcels may be waiting, another process says.
     package func parcelsWait() async { await engine.hint() }
+
+    /// A message was paused, resumed or cancelled.
+    package func messagesStopped() async {
+        stopper.bell.ring()
+        await engine.hint()
+    }
 
     package func credentialsChanged() async {
         await engine.credentialsChanged()
@@ -58,6 +76,8 @@ package struct DeliveryService: Sendable {
 
     package func drain() async {
         planner.bell.remove()
+        scheduler.bell.remove()
+        stopper.bell.remove()
         await engine.drain()
     }
 
@@ -65,6 +85,7 @@ package struct DeliveryService: Sendable {
     private func ringRegularly() async {
         while !Task.isCancelled {
             planner.bell.ring()
+            stopper.bell.ring()
             try? await Task.sleep(for: settings.dispatcher.pollEvery)
         }
     }

@@ -1,3 +1,4 @@
+import DeliveryRules
 import Encodings
 import JSON
 import PushModel
@@ -28,66 +29,77 @@ package struct MessageDesk: Sendable {
     /// What the door found wrong with a message, or that it is in.
     package enum Reply: Sendable, Equatable {
         /// One for each content, in order.
-        case accepted([MessageID])
+        case accepted([MessageID], MessageState)
         /// The same request came before: its answer, byte for byte.
         case replayed([UInt8])
         case mismatch
         /// Which content is at fault, by its place.
         case refused(ContentFault, Int)
+        case refusedHour(SendTimeFault)
         case backlogFull
     }
 
     /// Committed when this returns `.accepted` (P1): a message for each content, all or none, sent one after the other.
     ///
-    /// `answer` makes the bytes that a repetition of the request will get.
+    /// - Parameters:
+    ///   - sendAt: the hour that is asked for; nil: now.
+    ///   - answer: makes the bytes that a repetition of the request will get.
     package func accept(
-        _ contents: [MessageContent], audience: Audience, app: AppID, idempotency: IdempotencyClaim?,
-        answer: @Sendable ([MessageID]) -> [UInt8]
+        _ contents: [MessageContent], audience: Audience, app: AppID, sendAt: WallInstant? = nil,
+        idempotency: IdempotencyClaim?,
+        answer: @Sendable ([MessageID], MessageState) -> [UInt8]
     ) async throws(StoreFault) -> Reply {
         steps?.reached(.messageRead)
+        let dueAt: WallInstant?
+        do throws(SendTimeFault) { dueAt = try SendTime.due(sendAt, now: Clocks.wallNow()) } catch {
+            // Its hour may have come between the request and its repetition.
+            if let earlier = try await earlier(idempotency, app) { return earlier }
+            return .refusedHour(error)
+        }
+        let state: MessageState = dueAt == nil ? .accepted : .scheduled
         let standing = try await store.standing(of: app, countingTo: backlogMax)
         var messages: [NewMessage] = []
         for (place, content) in contents.enumerated() {
-            switch compile(content, audience: audience, app: app, reached: standing.providers) {
+            switch compile(content, audience: audience, app: app, dueAt: dueAt, reached: standing.providers) {
             case .success(let message): messages.append(message)
             case .failure(let fault):
                 // Taken when the app reached fewer providers: its repetition gets the first answer all the same (P10).
-                if let idempotency, let earlier = try await store.earlier(idempotency, app: app) {
-                    return reply(to: earlier, ids: [])
-                }
+                if let earlier = try await earlier(idempotency, app) { return earlier }
                 return .refused(fault, place)
             }
         }
         let ids = messages.map(\.id)
-        messages[0].idempotency = idempotency.map { IdempotentAnswer(claim: $0, answer: answer(ids)) }
-        let outcome: AcceptReply
+        messages[0].idempotency = idempotency.map { IdempotentAnswer(claim: $0, answer: answer(ids, state)) }
         if standing.openMessages + messages.count > backlogMax {
             // A repetition adds nothing to the backlog. Asked only here, so that one with room costs no further look.
-            guard let idempotency, let earlier = try await store.earlier(idempotency, app: app) else {
-                return .backlogFull
-            }
-            outcome = earlier
-        } else {
-            outcome = try await store.accept(messages)
+            return try await earlier(idempotency, app) ?? .backlogFull
         }
-        return reply(to: outcome, ids: ids)
+        return reply(to: try await store.accept(messages), ids: ids, state)
     }
 
-    private func reply(to outcome: AcceptReply, ids: [MessageID]) -> Reply {
+    /// What a repeated request was answered.
+    private func earlier(_ claim: IdempotencyClaim?, _ app: AppID) async throws(StoreFault) -> Reply? {
+        guard let claim else { return nil }
+        return try await store.earlier(claim, app: app).map { reply(to: $0, ids: [], .accepted) }
+    }
+
+    private func reply(to outcome: AcceptReply, ids: [MessageID], _ state: MessageState) -> Reply {
         switch outcome {
         case .accepted:
             steps?.reached(.messageCommitted)
             accepted()
-            return .accepted(ids)
+            return .accepted(ids, state)
         case .replayed(let bytes): return .replayed(bytes)
         case .mismatch: return .mismatch
         }
     }
 
     private func compile(
-        _ content: MessageContent, audience: Audience, app: AppID, reached: [Provider]
+        _ content: MessageContent, audience: Audience, app: AppID, dueAt: WallInstant?, reached: [Provider]
     ) -> Result<NewMessage, ContentFault> {
-        let id = MessageID(UUIDv7.make(at: Clocks.wallNow(), random: (Entropy.uint64(), Entropy.uint64())))
+        // Of its hour: retention, and whatever of a push needs a time, count from there.
+        let hour = dueAt ?? Clocks.wallNow()
+        let id = MessageID(UUIDv7.make(at: hour, random: (Entropy.uint64(), Entropy.uint64())))
         let compiled: CompiledMessage
         do {
             let asked = audience.providersAsked ?? CompiledMessage.providersAsked(content, reached: reached)
@@ -99,11 +111,15 @@ package struct MessageDesk: Sendable {
                 kind: audience.kind ?? compiled.tokenKind, badge: content.options.isDryRun ? .none : content.badge,
                 lifetime: content.options.lifetime, content: StoredContent.encode(content), audience: audience,
                 readsLocale: !content.localizations.isEmpty, pushType: content.options.pushType,
-                isDryRun: content.options.isDryRun))
+                isDryRun: content.options.isDryRun, dueAt: dueAt))
     }
 
     package func account(_ id: MessageID, app: AppID) async throws(StoreFault) -> MessageAccount? {
         try await store.account(app: app, id: id)
+    }
+
+    package func wish(_ wish: LifeWish, _ id: MessageID, app: AppID) async throws(StoreFault) -> LifeReply {
+        try await store.wish(wish, app: app, id: id)
     }
 
     /// What of it nobody sends until somebody does something about a credential.

@@ -43,6 +43,8 @@ package struct Dispatcher: Sendable {
         case .lane(let key, let canSend):
             let place = placeOfLane(key)
             lanes[place].canSend = canSend
+        case .stopped(let messages):
+            noteStopped(messages, &actions)
         case .leased(let parcel, let request, let reading):
             noteLeased(parcel, request, reading, now, &actions)
         case .leasedNothing(let request):
@@ -93,6 +95,12 @@ package struct Dispatcher: Sendable {
     package var membersInFlight: Int { lanes.reduce(0) { $0 + $1.members } }
 
     package var runningLeases: [LeaseName] { runs.map(\.name) }
+
+    /// Messages of the leases in hand, each once.
+    package var runningMessages: [MessageID] {
+        var seen: Set<MessageID> = []  // lookup only
+        return runs.map(\.run.parcel.message).filter { seen.insert($0).inserted }
+    }
 
     package var knownLanes: Int { lanes.count }
 }

@@ -80,6 +80,8 @@ package enum DispatchEvent: Equatable, Sendable {
     /// Credentials changed: every route is resolved anew.
     case credentialsChanged
     case lane(LaneKey, canSend: Bool)
+    /// Of `runningMessages`: nothing of these may be sent now.
+    case stopped([StoppedMessage])
     case leased(LeasedParcel, asked: LeaseRequest, MessageReading)
     case leasedNothing(LeaseRequest)
     case leaseFailed(LeaseRequest)

@@ -159,6 +159,10 @@ extension ParcelRun {
         _ position: Int, route: RouteID, dueAfter: Duration, attempt: Int16, lapses: Int16, spent: Duration,
         answerLost: Bool, cause: WaitCause, home: HomeRefusal?
     ) {
+        if stop == .cancelled {
+            let ending = Ending.unsent(isCancelled: true, mayHaveBeenShown: answerLost)
+            return end(position, ending, isTried: attempt > parcel.attempt)
+        }
         let key = RemainderTally.Key(
             route: route, dueAfter: dueAfter, attempt: attempt, lapses: lapses, retrySpent: spent,
             answerLost: answerLost, cause: cause, home: home)

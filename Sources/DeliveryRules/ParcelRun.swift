@@ -12,6 +12,9 @@ package struct ParcelRun: Equatable, Sendable {
     package let policy: RetryPolicy
     /// May a push whose answer was lost be sent again? Alerts collapse on the device; a call would ring twice (P4).
     package let isRepeatable: Bool
+    /// What has been said of its message since it was leased. Only towards `cancelled`: what it hands back while paused
+    /// goes where the message stands then.
+    var stop: MessageStop?
 
     // The state below belongs to this type's own files.
 
@@ -143,5 +146,6 @@ package enum EndingReason {
     package static let answerLost = "answer_lost"
     package static let poison = "poison"
     package static let expired = "expired"
+    package static let cancelled = "cancelled"
     package static let dryRun = "dry_run"
 }

@@ -7,7 +7,7 @@ extension SimulatedStore {
             TopicService.allCases.compactMap { service in
                 let formats = service.formats(ofContents: knownFormats)
                 let due = parcels.filter {
-                    $0.route == route.id && $0.lease == nil && $0.dueAt <= now && formats.contains($0.format)
+                    $0.route == route.id && $0.isReady && $0.dueAt <= now && formats.contains($0.format)
                 }
                 guard !due.isEmpty else { return nil }
                 return route.ready(
@@ -35,21 +35,29 @@ extension SimulatedStore {
         scope: LeaseScope = .ordinary, now: WallInstant
     ) -> LeasedParcel? {
         let formats = service.formats(ofContents: knownFormats)
-        let due = parcels.indices.filter {
-            let parcel = parcels[$0]
-            return parcel.route == route && parcel.lease == nil && parcel.dueAt <= now
-                && formats.contains(parcel.format) && parcel.isWanted(scope, now)
-        }
-        let next = due.min { left, right in
-            let (one, other) = (parcels[left], parcels[right])
-            if one.urgency != other.urgency { return one.urgency.rawValue < other.urgency.rawValue }
-            return one.dueAt == other.dueAt ? one.id < other.id : one.dueAt < other.dueAt
+        var next = nextDue(route, formats, scope, now)
+        while let place = next, isStopped(parcels[place].message) {
+            _ = hold(parcels[place].message)
+            next = nextDue(route, formats, scope, now)
         }
         guard let next else { return nil }
         if !parcels[next].isBadgeMarked, now < parcels[next].expiresAt { raiseBadges(next) }
         parcels[next].epoch += 1
         parcels[next].lease = LeaseRow(owner: owner, until: now + leaseFor)
         return handOut(parcels[next], service, now)
+    }
+
+    private func nextDue(_ route: RouteID, _ formats: [Int16], _ scope: LeaseScope, _ now: WallInstant) -> Int? {
+        let due = parcels.indices.filter {
+            let parcel = parcels[$0]
+            return parcel.route == route && parcel.isReady && parcel.dueAt <= now
+                && formats.contains(parcel.format) && parcel.isWanted(scope, now)
+        }
+        return due.min { left, right in
+            let (one, other) = (parcels[left], parcels[right])
+            if one.urgency != other.urgency { return one.urgency.rawValue < other.urgency.rawValue }
+            return one.dueAt == other.dueAt ? one.id < other.id : one.dueAt < other.dueAt
+        }
     }
 
     /// For every row that is there, whatever its state and route: the mark speaks for the whole parcel, and a member

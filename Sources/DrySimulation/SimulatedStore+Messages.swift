@@ -11,10 +11,12 @@ package struct SimulatedMessage: Equatable, Sendable {
     package let badge: BadgeChange
     package let lifetime: Duration
     package let audience: Audience
+    /// nil: at once.
+    package var dueAt: WallInstant?
 
     package init(
         id: MessageID, app: AppID, format: Int16 = 1, urgency: MessageUrgency, kind: TokenKind = .alert,
-        badge: BadgeChange, lifetime: Duration, audience: Audience
+        badge: BadgeChange, lifetime: Duration, audience: Audience, dueAt: WallInstant? = nil
     ) {
         self.id = id
         self.app = app
@@ -24,6 +26,7 @@ package struct SimulatedMessage: Equatable, Sendable {
         self.badge = badge
         self.lifetime = lifetime
         self.audience = audience
+        self.dueAt = dueAt
     }
 }
 
@@ -55,18 +58,22 @@ extension SimulatedStore {
             _ = routeOf(
                 app: message.app, provider: target.provider, environment: target.environment, topic: target.topic)
         }
-        let horizon = registrations.last?.id ?? RegistrationID(0)
+        let horizon = message.dueAt == nil ? registrations.last?.id ?? RegistrationID(0) : RegistrationID(0)
         messages.append(
             MessageRow(
                 id: message.id, app: message.app,
                 format: TopicService.raise(message.format, to: message.audience.parcelFormat),
-                state: .accepted, urgency: message.urgency,
+                state: message.dueAt == nil ? .accepted : .scheduled, urgency: message.urgency,
                 kind: message.kind, badge: message.badge, audienceWanted: message.audience.sorted, horizon: horizon,
-                acceptedAt: now, expiresAt: now + message.lifetime))
-        plans.append(
-            PlanRow(
-                message: message.id, format: TopicService.raise(message.format, to: message.audience.planFormat),
-                urgency: message.urgency))
+                acceptedAt: now, expiresAt: (message.dueAt ?? now) + message.lifetime, dueAt: message.dueAt))
+        let plan = PlanRow(
+            message: message.id, format: TopicService.raise(message.format, to: message.audience.planFormat),
+            urgency: message.urgency)
+        if let dueAt = message.dueAt {
+            schedules.append(ScheduleRow(message: message.id, dueAt: dueAt, plan: plan))
+        } else {
+            plans.append(plan)
+        }
     }
 
     /// Cuts the next slice of the message whose turn it is. Members are frozen here, over all routes at once
@@ -89,7 +96,7 @@ extension SimulatedStore {
             plans.remove(at: place)
             messages[messagePlace].audience = messages[messagePlace].plannedMembers
         }
-        messages[messagePlace].state = slice.isLast ? .sending : .planning
+        if !messages[messagePlace].isStopped { messages[messagePlace].state = slice.isLast ? .sending : .planning }
         finishIfComplete(messagePlace, now)
         return SimulatedSlice(
             message: message.id, app: message.app, routes: routes, members: slice.members.count,
@@ -147,7 +154,8 @@ extension SimulatedStore {
                         id: ParcelID(lastParcel), message: message.id, app: message.app, route: route,
                         format: message.format, urgency: message.urgency, attempt: 0, lapses: 0, retrySpent: .zero,
                         isBadgeMarked: false, answerLost: false, dueAt: now, expiresAt: message.expiresAt,
-                        members: part, settled: [Bool](repeating: false, count: part.count)))
+                        isHeld: isStopped(message.id), members: part,
+                        settled: [Bool](repeating: false, count: part.count)))
             }
         }
         return touched
@@ -175,7 +183,9 @@ extension SimulatedStore {
     }
 
     package mutating func finishIfComplete(_ place: Int, _ now: WallInstant) {
-        guard messages[place].state == .sending, messages[place].audience == messages[place].members else { return }
+        guard messages[place].state == .sending || messages[place].state == .paused,
+            messages[place].audience == messages[place].members
+        else { return }
         messages[place].state = .finished
         messages[place].finishedAt = now
     }
@@ -192,7 +202,7 @@ extension SimulatedStore {
             id: id, state: message.state, acceptedAt: message.acceptedAt, expiresAt: message.expiresAt,
             finishedAt: message.finishedAt, audience: message.audience, outcomes: outcomes,
             pending: Int64(open.reduce(0) { $0 + $1.pending }), reasons: message.reasons,
-            providers: providers(of: message, open))
+            providers: providers(of: message, open), sendAt: message.dueAt)
     }
 
     private func providers(of message: MessageRow, _ open: [ParcelRow]) -> [ProviderAccount] {

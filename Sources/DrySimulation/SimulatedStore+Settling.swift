@@ -50,7 +50,7 @@ extension SimulatedStore {
                 format: parcel.format, urgency: parcel.urgency, attempt: remainder.attempt, lapses: remainder.lapses,
                 retrySpent: remainder.retrySpent, isBadgeMarked: parcel.isBadgeMarked,
                 answerLost: remainder.answerLost, waitsFor: remainder.cause, home: remainder.home,
-                dueAt: now + remainder.dueAfter, expiresAt: parcel.expiresAt,
+                dueAt: now + remainder.dueAfter, expiresAt: parcel.expiresAt, isHeld: isStopped(parcel.message),
                 members: remainder.members, settled: [Bool](repeating: false, count: remainder.members.count)))
     }
 

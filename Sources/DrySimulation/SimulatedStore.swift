@@ -10,6 +10,10 @@ package struct SimulatedStore: Equatable, Sendable {
     package var registrations: [RegistrationRow] = []
     package var messages: [MessageRow] = []
     package var plans: [PlanRow] = []
+    /// Messages that are paused, or cancelled and not yet accounted for.
+    package var stops: [MessageID] = []
+    /// Messages that wait for their hour.
+    package var schedules: [ScheduleRow] = []
     package var parcels: [ParcelRow] = []
     /// In the order of the settles.
     package var history: [HistoryRow] = []
@@ -95,9 +99,10 @@ package struct MessageRow: Equatable, Sendable {
     package let kind: TokenKind
     package let badge: BadgeChange
     package let audienceWanted: Audience
-    package let horizon: RegistrationID
+    package var horizon: RegistrationID
     package let acceptedAt: WallInstant
     package let expiresAt: WallInstant
+    package var dueAt: WallInstant?
     package var finishedAt: WallInstant?
     package var plannedMembers: Int64 = 0
     /// nil until planning ended.
@@ -127,6 +132,13 @@ package struct PlanRow: Equatable, Sendable {
     package var plannedAt: WallInstant?
 }
 
+package struct ScheduleRow: Equatable, Sendable {
+    package let message: MessageID
+    package let dueAt: WallInstant
+    /// What it becomes.
+    package let plan: PlanRow
+}
+
 package struct ParcelRow: Equatable, Sendable {
     package let id: ParcelID
     package let message: MessageID
@@ -144,10 +156,12 @@ package struct ParcelRow: Equatable, Sendable {
     package let answerLost: Bool
     package var waitsFor: WaitCause?
     package var home: HomeRefusal?
-    package let dueAt: WallInstant
+    package var dueAt: WallInstant
     package let expiresAt: WallInstant
-    /// nil where ready.
+    /// nil where ready or held.
     package var lease: LeaseRow?
+    /// Kept from leases, since its message is stopped.
+    package var isHeld = false
     package let members: [RegistrationID]
     /// One per member: ended, or handed over.
     package var settled: [Bool]

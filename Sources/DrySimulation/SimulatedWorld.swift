@@ -18,6 +18,8 @@ package struct SimulatedWorld {
     package var messages: [SimulatedMessage] = []
     package var weather = Weather()
     package var ledger = Ledger()
+    /// Since when nothing of a message may be sent. Looked up, never walked.
+    var stoppedAt: [MessageID: SimulatedTime] = [:]
     package var trail: Trail
     package var violation: Violation?
     var sent = 0
@@ -83,11 +85,11 @@ package struct SimulatedWorld {
     /// Everything was sent, everything is finished, and nobody holds anything.
     var isQuiet: Bool {
         guard !isFaulty, sent == messages.count else { return false }
-        return store.messages.allSatisfy { $0.state == .finished } && processes.allSatisfy(\.isIdle)
+        return store.messages.allSatisfy(\.isAtItsEnd) && processes.allSatisfy(\.isIdle)
     }
 
     var unfinished: String {
-        store.messages.filter { $0.state != .finished }
+        store.messages.filter { !$0.isAtItsEnd }
             .map { "\($0.state.name) with \(store.account($0.id)?.pending ?? 0) pending" }.joined(separator: ", ")
     }
 
@@ -111,6 +113,7 @@ package struct SimulatedWorld {
         case .mischief(let mischief): happen(mischief)
         case .deviceEvent: happenToADevice()
         case .send(let number): send(number)
+        case .wish(let number, let wish): say(wish, of: number)
         case .faultsEnd: endFaults()
         default: break
         }

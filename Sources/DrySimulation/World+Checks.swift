@@ -62,6 +62,7 @@ extension SimulatedWorld {
 
     /// No stream opens for a parcel that somebody else may hold.
     mutating func checkFence(_ push: WirePush) {
+        checkNotStopped(push)
         // A clock that was set forward ends a lease before its time, and no owner can know.
         let isCutShort = plan.clockStepEvery != nil && ledger.promisedUntil(push.lease) > now
         let parcel = store.parcel(push.lease.parcel)

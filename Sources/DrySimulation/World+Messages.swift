@@ -11,7 +11,9 @@ extension SimulatedWorld {
             let message = write(number, isNamed: isNamed, lifetime: .seconds(isShort ? random.pick([30, 90]) : 86_400))
             messages.append(message)
             let latest = SimulatedTime(nanoseconds: plan.faultsEnd.nanoseconds * 3 / 4)
-            queue.put(.send(number), at: number == 0 ? .milliseconds(10) : random.within(.zero...latest))
+            let at = number == 0 ? SimulatedTime.milliseconds(10) : random.within(.zero...latest)
+            queue.put(.send(number), at: at)
+            scheduleWishes(number, sentAt: at)
         }
     }
 
@@ -70,7 +72,9 @@ extension SimulatedWorld {
     }
 
     mutating func send(_ number: Int) {
-        store.accept(messages[number], now: wall)
+        var message = messages[number]
+        if random.happens(perMille: plan.scheduled) { message.dueAt = wall + .seconds(Int64(random.below(30))) }
+        store.accept(message, now: wall)
         sent += 1
         for process in processes where process.isAlive {
             queue.put(.notified(process.addressee), at: after(.zero ... .milliseconds(30)))

@@ -73,7 +73,7 @@ extension SimulatedWorld {
     private mutating func perform(_ action: DispatchAction, _ index: Int) {
         switch action {
         case .poll:
-            call(.poll, index)
+            call(.poll(processes[index].dispatcher.runningMessages), index)
         case .resolve(let ready):
             let lane = lane(of: ready, index)
             queue.put(
@@ -123,7 +123,9 @@ extension SimulatedWorld {
     /// What a reply means to the Dispatcher.
     mutating func hear(_ reply: StoreReply, to call: StoreCall, _ index: Int) {
         switch (call.request, reply) {
-        case (.poll, .routes(let routes)): tell(.polled(routes), to: index)
+        case (.poll, .routes(let routes, let stopped)):
+            if !stopped.isEmpty { tell(.stopped(stopped), to: index) }
+            tell(.polled(routes), to: index)
         case (.poll, _): tell(.pollFailed, to: index)
         case (.lease(let request), let reply): hearLease(reply, request, index)
         case (.renew(let name), .renewed(let held)): tell(.renewed(name, held), to: index)
@@ -138,7 +140,7 @@ extension SimulatedWorld {
             self.call(.plan, index)
             tell(.hint, to: index)
             notifyOthers(index)
-        case (.plan, _), (.rescue, _), (.confirm, _): break
+        case (.plan, _), (.rescue, _), (.confirm, _), (.stops, _): break
         }
     }
 
@@ -175,5 +177,6 @@ extension SimulatedWorld {
         call(.plan, index)
         call(.rescue, index)
         call(.confirm, index)
+        call(.stops, index)
     }
 }

@@ -59,7 +59,8 @@ extension SimulatedWorld {
     /// One transaction, and what the bookkeeper makes of it.
     private mutating func apply(_ call: StoreCall) -> StoreReply {
         switch call.request {
-        case .poll: return .routes(store.readyRoutes(knownFormats: Self.formats, now: wall))
+        case .poll(let running):
+            return .routes(store.readyRoutes(knownFormats: Self.formats, now: wall), store.stopped(among: running))
         case .lease(let request): return applyLease(request, call.owner)
         case .renew(let name):
             let held = store.renew(
@@ -76,6 +77,9 @@ extension SimulatedWorld {
             return .done
         case .confirm:
             applyConfirm()
+            return .done
+        case .stops:
+            applyStops()
             return .done
         }
     }
@@ -116,6 +120,7 @@ extension SimulatedWorld {
 
     private mutating func applyPlan() -> SimulatedSlice? {
         let lastParcel = store.lastParcel
+        _ = store.fallDue(now: wall)
         let slice = store.planSlice(
             idsMax: plan.idsMax, parcelMembersMax: plan.parcelMembersMax, knownFormats: Self.formats, now: wall)
         for parcel in store.parcels where parcel.id.value > lastParcel { bookNew(parcel) }

@@ -46,6 +46,10 @@ package struct WorldCensus: Equatable, Sendable {
         case held = "tokens found there that stayed"
         case refusedInBoth = "tokens refused in both"
         case sidesChanged = "installations that changed providers"
+        case cancelled = "cancelled"
+        case paused = "messages that were paused"
+        case scheduled = "messages that waited for their hour"
+        case endedUnsent = "parcels that nobody was to send any more"
     }
 
     package mutating func add(_ world: SimulatedWorld) {
@@ -69,9 +73,12 @@ package struct WorldCensus: Equatable, Sendable {
         count(.refusedInBoth, world.incidents.refusedInBoth)
         count(.sidesChanged, world.incidents.sidesChanged)
         for (name, count) in world.incidents.noted { self.count(name, count) }
+        count(.paused, world.incidents.paused)
+        count(.endedUnsent, world.incidents.endedUnsent)
         for told in world.store.feedback { count(told) }
         for message in world.store.messages {
             if message.providers.count > 1 { count(.mixed) }
+            if message.dueAt != nil { count(.scheduled) }
             for total in message.reasons { count(total) }
         }
         for seen in world.providers.log {
@@ -110,6 +117,7 @@ package struct WorldCensus: Equatable, Sendable {
         let trouble: Trouble? =
             switch (total.ending.state, total.ending.reason) {
             case (.expired, _): .expired
+            case (.cancelled, _): .cancelled
             case (.gaveUp, EndingReason.poison): .poisoned
             case (.gaveUp, EndingReason.answerLost): .notRepeated
             case (.gaveUp, _): .gaveUp

@@ -29,6 +29,7 @@ extension WorldEvent: CustomStringConvertible {
         case .mischief(let mischief): "mischief: \(mischief)"
         case .deviceEvent: "something happens to a device"
         case .send(let number): "message \(number + 1) is accepted"
+        case .wish(let number, let wish): "message \(number + 1): \(wish)"
         case .faultsEnd: "nothing goes wrong from now on"
         }
     }
@@ -58,6 +59,7 @@ extension StoreCall {
             "\(from)'s settle \(pending.settlement.settles) of \(lease.words), \(pending.settlement.pendingAfter) left open"
         case .plan: "\(from)'s plan"
         case .rescue: "\(from)'s rescue"
+        case .stops: "\(from) carries out pauses and cancels"
         case .confirm: "\(from)'s look at doubts"
         }
     }
@@ -67,7 +69,7 @@ extension StoreReply {
     fileprivate var words: String {
         switch self {
         case .failed: "no reply"
-        case .routes(let routes): "\(routes.count) routes have work"
+        case .routes(let routes, _): "\(routes.count) routes have work"
         case .leased(nil, _): "nothing there"
         case .leased(let parcel?, _):
             "parcel \(parcel.id.value), lease \(parcel.epoch), \(parcel.members.count) members, try \(parcel.attempt + 1)"

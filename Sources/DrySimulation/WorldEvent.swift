@@ -38,6 +38,7 @@ enum WorldEvent: Sendable {
     case mischief(Mischief)
     case deviceEvent
     case send(Int)
+    case wish(Int, LifeWish)
     case faultsEnd
 
     /// Whom it reaches only while running.
@@ -49,7 +50,7 @@ enum WorldEvent: Sendable {
             .saidAgain(let to, _, _, _):
             to
         case .callAnswered(let call, _): call.from
-        case .callArrives, .pushArrives, .restart, .thaw, .mischief, .deviceEvent, .send, .faultsEnd: nil
+        case .callArrives, .pushArrives, .restart, .thaw, .mischief, .deviceEvent, .send, .wish, .faultsEnd: nil
         }
     }
 }
@@ -66,7 +67,8 @@ struct StoreCall: Sendable {
 }
 
 enum StoreRequest: Sendable {
-    case poll
+    /// And what was said of the messages that it sends.
+    case poll([MessageID])
     case lease(LeaseRequest)
     case renew(LeaseName)
     case verdicts(LeaseName, PendingSettle)
@@ -74,12 +76,13 @@ enum StoreRequest: Sendable {
     case plan
     case rescue
     case confirm
+    case stops
 }
 
 enum StoreReply: Sendable {
     /// The caller knows nothing: not whether it took effect either.
     case failed
-    case routes([ReadyRoute])
+    case routes([ReadyRoute], [StoppedMessage])
     /// With its number among all leases of the run.
     case leased(LeasedParcel?, number: Int)
     case renewed(Bool)

@@ -22,6 +22,9 @@ package struct WorldIncidents: Sendable {
     package var refusedInBoth = 0
     /// Installations that went over to another provider.
     package var sidesChanged = 0
+    package var paused = 0
+    /// Settled without a lease.
+    package var endedUnsent = 0
     /// By the census's names.
     package private(set) var noted: [(name: String, count: Int)] = []
 

@@ -83,6 +83,9 @@ package struct WorldPlan: Sendable {
     /// Of another push type than alert.
     package var otherTypes = 0
     package var named = 0
+    package var paused = 0
+    package var cancelled = 0
+    package var scheduled = 0
 
     package init(seed: UInt64) {
         var random = SeededRandom(seed: seed)
@@ -102,6 +105,7 @@ package struct WorldPlan: Sendable {
         drawMischief(&random)
         drawMessages(&random)
         drawProviders(&random)
+        drawLife(&random)
     }
 
     /// Nothing goes wrong.
@@ -191,6 +195,13 @@ package struct WorldPlan: Sendable {
         hasOwnCalls = random.happens(perMille: 400)
     }
 
+    private mutating func drawLife(_ random: inout SeededRandom) {
+        guard random.happens(perMille: 300) else { return }
+        paused = random.pick([0, 300, 700])
+        cancelled = random.pick([0, 300, 700])
+        scheduled = random.pick([0, 500])
+    }
+
     /// A world in which nothing goes wrong: for stories about one thing that does.
     package static func calm(seed: UInt64, devicesPerApp: Int = 40) -> WorldPlan {
         WorldPlan(seed: seed, processes: 2, apps: 2, devicesPerApp: devicesPerApp, messages: 4)
@@ -198,6 +209,6 @@ package struct WorldPlan: Sendable {
 
     /// Nothing in this world may keep a push from a device that can get it.
     package var everyoneIsReached: Bool {
-        shortLived == 0 && poisonous == 0 && settings.retry.budget >= .seconds(7_200)
+        shortLived == 0 && poisonous == 0 && cancelled == 0 && settings.retry.budget >= .seconds(7_200)
     }
 }

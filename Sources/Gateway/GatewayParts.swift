@@ -127,7 +127,9 @@ struct NewsService: NamedService {
     private func take(_ news: WorkNews) async {
         switch news {
         case .plan: delivery.messageAccepted()
+        case .schedule: delivery.messageScheduled()
         case .parcels: await delivery.parcelsWait()
+        case .stops: await delivery.messagesStopped()
         case .credentials:
             await credentials.forget()
             await delivery.credentialsChanged()

@@ -51,11 +51,13 @@ package struct MessageAccount: Equatable, Sendable {
     package let providers: [ProviderAccount]
     /// nil: a program accepted it that kept none.
     package var form: MessageForm?
+    /// The hour that was asked for; nil: it was sent at once.
+    package let sendAt: WallInstant?
 
     package init(
         id: MessageID, state: MessageState, acceptedAt: WallInstant, expiresAt: WallInstant, finishedAt: WallInstant?,
         audience: Int64?, outcomes: [Int64], pending: Int64, reasons: [EndingTotal], providers: [ProviderAccount] = [],
-        form: MessageForm? = nil
+        form: MessageForm? = nil, sendAt: WallInstant? = nil
     ) {
         self.id = id
         self.state = state
@@ -68,6 +70,7 @@ package struct MessageAccount: Equatable, Sendable {
         self.reasons = reasons
         self.providers = providers
         self.form = form
+        self.sendAt = sendAt
     }
 
     package func count(_ state: TerminalState) -> Int64 {

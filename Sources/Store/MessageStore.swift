@@ -25,7 +25,10 @@ package struct MessageStore: Sendable {
     /// one, and the first carries the request's idempotency key.
     package func accept(_ messages: [NewMessage], now: WallInstant? = nil) async throws(StoreFault) -> AcceptReply {
         guard let message = messages.first else { return .accepted }
-        precondition(messages.dropFirst().allSatisfy { $0.idempotency == nil && $0.audience == message.audience })
+        precondition(
+            messages.dropFirst().allSatisfy {
+                $0.idempotency == nil && $0.audience == message.audience && $0.dueAt == message.dueAt
+            })
         var queries = Self.acceptQueries(message, after: nil, now: now)
         for (before, next) in zip(messages, messages.dropFirst()) {
             queries += Self.acceptQueries(next, after: before.id, now: now)
@@ -44,7 +47,7 @@ package struct MessageStore: Sendable {
         }
         let isWritten = try await translating { () throws(PostgresError) in try answers[0].int64(0, 0) > 0 }
         guard !isWritten, let once = message.idempotency else {
-            bell.ring(.plan)
+            bell.ring(message.dueAt == nil ? .plan : .schedule)
             return .accepted
         }
         return AcceptReply(
@@ -78,6 +81,7 @@ package struct MessageStore: Sendable {
         parameters.bool(message.isDryRun)
         parameters.textBytes(AudienceText.summary(of: message.audience))
         parameters.uuid(after?.value)
+        parameters.instant(message.dueAt)
         guard after == nil else { return [Query(MessageSQL.acceptAfter, parameters)] }
         guard let once = message.idempotency else { return [Query(MessageSQL.accept, parameters)] }
         parameters.text(once.claim.operation)
@@ -104,8 +108,10 @@ package struct NewMessage: Equatable, Sendable {
     /// Which tokens the push type asks for.
     package var kind: TokenKind
     package var badge: BadgeChange
-    /// From acceptance to `expires_at`, by the database's clock.
+    /// From acceptance, or its hour, to `expires_at`, by the database's clock.
     package var lifetime: Duration
+    /// nil: at once. Whoever it is for is settled then.
+    package var dueAt: WallInstant?
     package var content: [UInt8]
     package var audience: Audience
     /// It has words that depend on a member's locale.
@@ -117,7 +123,8 @@ package struct NewMessage: Equatable, Sendable {
     package init(
         id: MessageID, app: AppID, format: Int16, urgency: MessageUrgency, kind: TokenKind, badge: BadgeChange,
         lifetime: Duration, content: [UInt8], audience: Audience, readsLocale: Bool = false,
-        pushType: PushType = .alert, isDryRun: Bool = false, idempotency: IdempotentAnswer? = nil
+        pushType: PushType = .alert, isDryRun: Bool = false, dueAt: WallInstant? = nil,
+        idempotency: IdempotentAnswer? = nil
     ) {
         self.id = id
         self.app = app
@@ -131,6 +138,7 @@ package struct NewMessage: Equatable, Sendable {
         self.readsLocale = readsLocale
         self.pushType = pushType
         self.isDryRun = isDryRun
+        self.dueAt = dueAt
         self.idempotency = idempotency
     }
 }

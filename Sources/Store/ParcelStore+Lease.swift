@@ -33,7 +33,16 @@ extension ParcelStore {
     /// stand. A parcel that can't be leased as it is stored is put aside, and the fault names it: the others go on.
     package func lease(_ order: LeaseOrder, now: WallInstant? = nil) async throws(StoreFault) -> LeasedParcel? {
         let atWork = RowAtWork<ParcelID>()
-        do throws(StoreFault) { return try await leaseNext(order, now: now, noting: atWork) } catch {
+        do throws(StoreFault) {
+            for _ in 1...Self.stoppedMax {
+                switch try await leaseNext(order, now: now, noting: atWork) {
+                case .nothing: return nil
+                case .leased(let parcel): return parcel
+                case .held: continue
+                }
+            }
+            return nil
+        } catch {
             guard let parcel = atWork.blamed(for: error) else { throw error }
             let query = Query(ParcelSQL.putAside) {
                 $0.int64(parcel.value)
@@ -45,22 +54,39 @@ extension ParcelStore {
         }
     }
 
+    /// Stopped messages that one lease takes out of its way; who has more comes again.
+    private static let stoppedMax = 16
+
+    /// The column `state` of `parcels`.
+    private static let heldState: Int16 = 3
+
+    private enum Claim: Sendable {
+        case nothing
+        case leased(LeasedParcel)
+        /// Its message is stopped: held now, and the others of that message with it.
+        case held
+    }
+
     private func leaseNext(
         _ order: LeaseOrder, now: WallInstant?, noting atWork: RowAtWork<ParcelID>
-    ) async throws(StoreFault) -> LeasedParcel? {
+    ) async throws(StoreFault) -> Claim {
         let (pool, steps) = (pool, steps)
         return try await translating { () throws(PostgresError) in
             // 40P01: another lease, or a registration, took the same badges in another order after all.
             try await pool.retryingConflicts { () throws(PostgresError) in
-                try await pool.transaction { transaction throws(PostgresError) in
+                try await pool.transaction { transaction throws(PostgresError) -> Claim in
                     let claim = [Query(PlannerSQL.throughKeys), Query(order.scope.claim) { $0.claim(order, now: now) }]
                     let answer = try await transaction.run(claim)[1]
                     atWork.note(answer.rowCount == 1 ? ParcelID(try answer.int64(0, 0)) : nil)
-                    guard answer.rowCount == 1 else { return nil }
+                    guard answer.rowCount == 1 else { return .nothing }
+                    if try answer.int16(0, 25) == Self.heldState {
+                        _ = try await transaction.runAndCommit([Query.holding(try answer.uuid(0, 1))])
+                        return .held
+                    }
                     let claimed = try ClaimedParcel(reading: answer, route: order.route)
                     let rows = try await transaction.conclude(
                         claimed.readings, announcing: .leaseWritten, to: steps)
-                    return try claimed.leased(with: rows[0], inline: rows.count > 1 ? rows[1] : nil)
+                    return .leased(try claimed.leased(with: rows[0], inline: rows.count > 1 ? rows[1] : nil))
                 }
             }
         }

@@ -24,7 +24,7 @@ extension ParcelStore {
         return reply
     }
 
-    private static func query(for settlement: Settlement, now: WallInstant?) -> Query {
+    static func query(for settlement: Settlement, now: WallInstant?) -> Query {
         precondition(settlement.pendingAfter >= 0)
         let remainders = settlement.remainders.filter { !$0.members.isEmpty }
         var parameters = Parameters()

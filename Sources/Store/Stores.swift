@@ -6,6 +6,7 @@ package struct Stores: Sendable {
     package let registry: RegistryStore
     package let messages: MessageStore
     package let parcels: ParcelStore
+    package let stops: StopStore
     package let feedback: FeedbackStore
     package let credentials: CredentialStore
     package let keys: KeyStore
@@ -18,6 +19,7 @@ package struct Stores: Sendable {
         registry = RegistryStore(pool: pool, bell: bell)
         messages = MessageStore(pool: pool, bell: bell, steps: steps)
         parcels = ParcelStore(pool: pool, bell: bell, steps: steps)
+        stops = StopStore(pool: pool, bell: bell)
         feedback = FeedbackStore(pool: pool)
         credentials = CredentialStore(pool: pool, bell: bell)
         keys = KeyStore(pool: pool)

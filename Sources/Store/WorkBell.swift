@@ -9,14 +9,18 @@ package enum WorkChannel {
 package enum WorkNews: String, Sendable, CaseIterable {
     /// A message waits for a planner.
     case plan
+    /// A message waits for its hour.
+    case schedule
     /// Parcels are ready.
     case parcels
+    /// A message was paused, resumed or cancelled.
+    case stops
     /// A credential was activated, retired or removed, or a lane was blocked or opened.
     case credentials = "changed"
 
     package var channel: String {
         switch self {
-        case .plan, .parcels: WorkChannel.work
+        case .plan, .schedule, .parcels, .stops: WorkChannel.work
         case .credentials: WorkChannel.credentials
         }
     }

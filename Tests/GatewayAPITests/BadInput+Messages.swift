@@ -77,7 +77,10 @@ extension BadInput {
             "a life in words", #""badge": 1, "options": {"ttl_seconds": "1 h"}"#, .wrongType, at: "/options/ttl_seconds"
         ),
         broadcast(
-            "a time of later", #""badge": 1, "options": {"send_at": "2027-01-01T00:00:00Z"}"#, .notSupported,
+            "an hour long ago", #""badge": 1, "options": {"send_at": "2019-01-01T00:00:00Z"}"#, .invalidValue,
+            at: "/options/send_at"),
+        broadcast(
+            "an hour in another century", #""badge": 1, "options": {"send_at": "2127-01-01T00:00:00Z"}"#, .invalidValue,
             at: "/options/send_at"),
         broadcast(
             "a long collapse id", #""badge": 1, "options": {"collapse_id": "\#(String(repeating: "c", count: 65))"}"#,

@@ -1,7 +1,9 @@
+import Calendar
 import GatewayAPI
 import JSON
 import Postgres
 import PushModel
+import Reactor
 import Testing
 
 @Suite("Messages over HTTP")
@@ -54,6 +56,52 @@ struct ServedMessageTests {
             #expect(try rest.member("items")?.array?.count == 1)
             #expect(try await world.expect(200, "GET", path + "?state=finished").member("items")?.array?.count == 0)
             try await world.refuse(.invalidQuery, "GET", path + "?state=done")
+        }
+    }
+
+    @Test("are paused, resumed and cancelled, each as often as one likes, until they are over")
+    func life() async throws {
+        try await withGateway { world in
+            let path = try await world.makeApp() + "/messages"
+            let id = try #require(try await world.expect(202, "POST", path, Self.hello).member("id")?.string)
+            for (wish, state) in [
+                ("pause", "paused"), ("pause", "paused"), ("resume", "accepted"), ("resume", "accepted"),
+                ("cancel", "cancelled"), ("cancel", "cancelled"),
+            ] {
+                let reply = try await world.expect(200, "POST", "\(path)/\(id)/\(wish)")
+                #expect(try reply.member("state")?.string == state && reply.member("id")?.string == id)
+            }
+            #expect(try await world.expect(200, "GET", path + "?state=cancelled").member("items")?.array?.count == 1)
+            try await world.refuse(.messageOver, "POST", "\(path)/\(id)/resume")
+            try await world.refuse(.unknownMessage, "POST", "\(path)/17/cancel")
+            try await world.makeApp("other")
+            try await world.refuse(.unknownMessage, "POST", "/v1/apps/other/messages/\(id)/cancel")
+        }
+    }
+
+    @Test("wait for the hour that they name, and repeat their answer when it has passed")
+    func hours() async throws {
+        try await withGateway { world in
+            let path = try await world.makeApp() + "/messages"
+            func message(_ hour: WallInstant) -> String {
+                #"{"audience": {"all": true}, "badge": 1, "options": {"send_at": "\#(RFC3339.format(hour))"}}"#
+            }
+            let now = Clocks.wallNow()
+            let tomorrow = message(now + .seconds(86_400))
+            let key = ["Idempotency-Key: tomorrow"]
+            let sent = try await world.expect(202, "POST", path, tomorrow, headers: key)
+            #expect(try sent.member("state") == "scheduled")
+            let id = try #require(try sent.member("id")?.string)
+            let read = try await world.expect(200, "GET", "\(path)/\(id)")
+            #expect(try read.member("state") == "scheduled" && read.member("send_at")?.string != nil)
+            #expect(try await world.expect(202, "POST", path, tomorrow, headers: key).member("id")?.string == id)
+            #expect(
+                try await world.expect(202, "POST", path, message(now + .seconds(-60))).member("state") == "accepted")
+            try await world.refuse(
+                .invalidValue, "POST", path, message(now + .seconds(-86_400)), pointer: "/options/send_at")
+            try await world.refuse(
+                .invalidValue, "POST", path, message(now + .seconds(400 * 86_400)), pointer: "/options/send_at")
+            #expect(try await world.expect(200, "POST", "\(path)/\(id)/cancel").member("audience") == 0)
         }
     }
 

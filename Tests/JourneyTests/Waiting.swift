@@ -1,6 +1,13 @@
+import Foundation
+
 /// Something that should have happened by now did not.
 struct TookTooLong: Error, CustomStringConvertible {
     let description: String
+}
+
+/// As commands and requests take it.
+func hour(in seconds: Int) -> String {
+    ISO8601DateFormatter().string(from: Date(timeIntervalSinceNow: Double(seconds)))
 }
 
 /// Asks again and again until it is true: for what another process does and nobody announces. The bound is a safety

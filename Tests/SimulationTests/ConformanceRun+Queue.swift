@@ -11,7 +11,7 @@ extension ConformanceRun {
 
     mutating func lease() async throws -> String? {
         guard !simulated.routes.isEmpty else { return nil }
-        let due = simulated.parcels.filter { $0.lease == nil && $0.dueAt <= now }
+        let due = simulated.parcels.filter { $0.isReady && $0.dueAt <= now }
         // Mostly for what is there: what nobody gets says little.
         let wanted = due.isEmpty || random.happens(perMille: 150) ? nil : random.pick(due)
         let route = wanted?.route ?? random.pick(simulated.routes.map(\.id))

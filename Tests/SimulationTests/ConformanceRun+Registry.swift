@@ -114,14 +114,14 @@ extension ConformanceRun {
             id: id, app: random.pick(apps), format: random.pick([1, 1, 1, 2, 101, 102, 202]),
             urgency: random.pick([.bulk, .transactional]), kind: random.pick([.alert, .alert, .voip]),
             badge: random.pick([.none, .increment, .value(4)]), lifetime: .seconds(random.pick([1, 90, 86_400])),
-            audience: drawAudience())
+            audience: drawAudience(), dueAt: random.happens(perMille: 200) ? now + .seconds(30) : nil)
         story.append("accept \(message.audience) \(message.badge) format \(message.format)")
         messages.append(id)
         let real = try await stores.messages.accept(
             NewMessage(
                 id: id, app: message.app, format: message.format, urgency: message.urgency, kind: message.kind,
                 badge: message.badge, lifetime: message.lifetime, content: Array("{}".utf8),
-                audience: message.audience), now: now)
+                audience: message.audience, dueAt: message.dueAt), now: now)
         simulated.accept(message, now: now)
         return differ("accept", real, .accepted)
     }

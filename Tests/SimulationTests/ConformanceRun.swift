@@ -85,6 +85,9 @@ struct ConformanceRun {
         case 85..<90: try await rescue()
         case 90..<93: try await judge()
         case 93..<95: try await confirm()
+        case 95..<97: try await wish()
+        case 97..<98: try await carryOut()
+        case 98..<99: try await fallDue()
         default: try await look()
         }
     }

@@ -21,7 +21,7 @@ enum StateText {
                 UNION ALL
                 SELECT 3, id::text, 0, concat_ws('|', 'message', id, app_id, format, state, priority, kind,
                     badge_change, badge_value, horizon, \(micros("accepted_at")), \(micros("expires_at")),
-                    \(micros("finished_at")), planned_members, coalesce(audience, -1), members, accepted, rejected,
+                    \(micros("finished_at")), \(micros("due_at")), planned_members, coalesce(audience, -1), members, accepted, rejected,
                     unregistered, expired, suppressed, cancelled, gave_up)
                 FROM messages
                 UNION ALL
@@ -68,6 +68,12 @@ enum StateText {
                 UNION ALL
                 SELECT 12, id::text, id, concat_ws('|', 'inline', id, message_id, route_id, encode(token, 'hex'))
                 FROM inline_targets
+                UNION ALL
+                SELECT 13, message_id::text, 0, concat_ws('|', 'stop', message_id) FROM stops
+                UNION ALL
+                SELECT 14, message_id::text, 0, concat_ws('|', 'schedule', message_id, \(micros("due_at")), format,
+                    priority)
+                FROM schedules
             ) AS state ORDER BY section, number, key COLLATE "C"
             """)
 
@@ -97,6 +103,8 @@ enum StateText {
             + store.plans.sorted { $0.message < $1.message }.map(\.cells) + reasons + store.parcels.map(\.cells)
             + store.suspicions.map(\.cells) + minutes.map(\.cells) + store.feedback.map(\.cells)
             + providers + history.map(\.cells) + store.inlineTargets.map(\.cells)
+            + store.stops.sorted().map { ["stop", $0.text] }
+            + store.schedules.sorted { $0.message < $1.message }.map(\.cells)
         return rows.map { row in row.map { "\($0)" }.joined(separator: "|") }
     }
 }
@@ -136,8 +144,8 @@ extension MessageRow {
             }
         let facts: [Any] = [
             "message", id.text, app.value, format, state.rawValue, urgency.rawValue, kind.rawValue, change.0, change.1,
-            horizon.value, acceptedAt.microseconds, expiresAt.microseconds, finishedAt.cell, plannedMembers,
-            audience ?? -1, members,
+            horizon.value, acceptedAt.microseconds, expiresAt.microseconds, finishedAt.cell, dueAt.cell,
+            plannedMembers, audience ?? -1, members,
         ]
         return facts + counts.map { $0 as Any }
     }
@@ -149,11 +157,17 @@ extension PlanRow {
     }
 }
 
+extension ScheduleRow {
+    fileprivate var cells: [Any] {
+        ["schedule", message.text, dueAt.microseconds, plan.format, plan.urgency.rawValue]
+    }
+}
+
 extension ParcelRow {
     fileprivate var cells: [Any] {
         let facts: [Any] = [
             "parcel", id.value, message.text, app.value, route.value, home == nil ? format : format + 1_000,
-            urgency.rawValue, lease == nil ? 1 : 2,
+            urgency.rawValue, lease != nil ? 2 : isHeld ? 3 : 1,
             epoch, settles, attempt, lapses, retrySpent.wholeNanoseconds / 1_000, isBadgeMarked ? 1 : 0,
             answerLost ? 1 : 0, dueAt.microseconds, expiresAt.microseconds, lease?.owner.value.text ?? "-",
             (lease?.until).cell, Hexadecimal.text(MemberList.encode(members.map(\.value))),

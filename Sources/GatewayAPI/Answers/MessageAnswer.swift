@@ -7,7 +7,7 @@ import Store
 package enum MessageAnswer {
     /// Messages that were just accepted, one but for a list of records: what the client, and every repetition of its
     /// request, gets. What is said of it is said of the first.
-    package static func accepted(_ ids: [MessageID]) -> [UInt8] {
+    package static func accepted(_ ids: [MessageID], _ state: MessageState = .accepted) -> [UInt8] {
         var writer = JSONWriter()
         writer.beginObject()
         writer.member("id", ids[0].value.text)
@@ -17,7 +17,7 @@ package enum MessageAnswer {
             for id in ids { writer.string(id.value.text) }
             writer.endArray()
         }
-        writer.member("state", MessageState.accepted.name)
+        writer.member("state", state.name)
         writer.name("audience")
         writer.null()
         writeOutcomes(to: &writer) { _ in 0 }
@@ -55,6 +55,7 @@ package enum MessageAnswer {
         writeOutcomes(to: &writer, account.count)
         writer.member("pending", account.pending)
         writer.time("accepted_at", account.acceptedAt)
+        if let sendAt = account.sendAt { writer.time("send_at", sendAt) }
         writer.time("expires_at", account.expiresAt)
         writer.optionalTime("finished_at", account.finishedAt)
         if let form = account.form { write(form, to: &writer) }

@@ -67,7 +67,7 @@ extension ErrorPage {
                 .routeNotSupported,
                 cause: """
                     the route is part of the product's contract, and this version does not carry it out: `/metrics`, \
-                    events, pace, pause, resume and cancel of messages, verify and rollback of credentials, webhooks, \
+                    events and pace of messages, verify and rollback of credentials, webhooks, \
                     the audit log.
                     """,
                 remedy: "the detail says what to do meanwhile; `/openapi.yaml` lists what is served."),
@@ -127,6 +127,14 @@ extension ErrorPage {
                     installation.
                     """,
                 remedy: "`POST .../devices/lookup` tells which; remove that device first if it is the wrong one."),
+            Explanation(
+                .messageOver,
+                cause: """
+                    a message that is finished or cancelled was to be paused, resumed or cancelled. Cancelling one that \
+                    is cancelled is no error, nor is pausing one that is paused.
+                    """,
+                remedy: "none is needed: nothing of it will be sent. What was cancelled is sent again as a new message."
+            ),
             Explanation(
                 .idempotencyMismatch,
                 cause: """

@@ -1,6 +1,7 @@
 import APNs
 import CredentialKeeping
 import Delivery
+import DeliveryRules
 import FCM
 import JSON
 import PushModel
@@ -28,6 +29,16 @@ extension Problem {
         case .apns(let fault): self.init(fault)
         case .fcm(let fault): self.init(fault)
         }
+    }
+
+    package init(_ fault: SendTimeFault) {
+        let detail =
+            switch fault {
+            case .tooFarAhead:
+                "This lies more than \(SendTime.aheadMax.components.seconds / 86_400) days ahead. Send it nearer to its hour."
+            case .longPast: "This hour has passed. Leave send_at out to send it now."
+            }
+        self.init(.invalidValue, detail, at: .root / "options" / "send_at")
     }
 
     package init(_ fault: APNsContentFault) {

@@ -52,6 +52,7 @@ package enum ProblemCode: String, CaseIterable, Sendable {
     case notARetirement = "not_a_retirement"
     case tokenReplaced = "token_replaced"
     case tokenMoved = "token_moved"
+    case messageOver = "message_over"
     case idempotencyMismatch = "idempotency_mismatch"
     case backlogFull = "backlog_full"
     case shareUsedUp = "share_used_up"
@@ -106,7 +107,9 @@ extension ProblemCode {
             404
         case .feedbackSwept: 410
         case .methodNotAllowed: 405
-        case .slugTaken, .keyNameTaken, .tooManyKeys, .conflict, .notARetirement, .tokenReplaced, .tokenMoved: 409
+        case .slugTaken, .keyNameTaken, .tooManyKeys, .conflict, .notARetirement, .tokenReplaced, .tokenMoved,
+            .messageOver:
+            409
         case .bodyTooLarge, .lineTooLong: 413
         case .unsupportedEncoding: 415
         case .expectationFailed: 417
@@ -176,6 +179,7 @@ extension ProblemCode {
         case .notARetirement: "This entry retired no token"
         case .tokenReplaced: "The device has another token now"
         case .tokenMoved: "The token lives elsewhere now"
+        case .messageOver: "The message is over"
         case .idempotencyMismatch: "The Idempotency-Key came with another request before"
         case .backlogFull: "Too many messages of this app are unfinished"
         case .shareUsedUp: "The app has too many bodies under way"

@@ -1,4 +1,5 @@
 import APNs
+import Calendar
 import DeliveryRules
 import JSON
 import PushModel
@@ -21,6 +22,8 @@ package struct MessageRequest: Equatable, Sendable {
     /// Each content is a record of such a list, be it the only one.
     package let isList: Bool
     package let audience: Audience
+    /// nil: at once.
+    package let sendAt: WallInstant?
 
     /// From the bytes of `POST .../messages`. What a provider would refuse of it is found later, when it is compiled.
     package static func read(_ body: [UInt8]) throws(Problem) -> MessageRequest {
@@ -28,10 +31,11 @@ package struct MessageRequest: Equatable, Sendable {
         let audience = try AudienceRequest.read(&reader)
         for provider in ["hms", "webpush"] { try reader.notYet(provider) }
         let (text, localizations) = try readNotification(&reader)
+        let (options, sendAt) = try readOptions(&reader)
         var content = MessageContent(
             notification: text, localizations: localizations, badge: try readBadge(&reader),
             sound: try reader.string("sound", bytesMax: MessageLimits.textBytesMax), data: try readMembers(&reader),
-            options: try readOptions(&reader), fcm: try readOverrides("fcm", &reader))
+            options: options, fcm: try readOverrides("fcm", &reader))
         let records = try readRecords(&reader)
         if records == nil { content.apns = try readOverrides("apns", &reader) }
         try reader.end()
@@ -41,7 +45,8 @@ package struct MessageRequest: Equatable, Sendable {
             own.apns = record
             return own
         }
-        return MessageRequest(contents: contents ?? [content], isList: records != nil, audience: audience)
+        return MessageRequest(
+            contents: contents ?? [content], isList: records != nil, audience: audience, sendAt: sendAt)
     }
 
     /// A provider refuses the tokens of other kinds than the push type's, one by one.
@@ -134,9 +139,11 @@ package struct MessageRequest: Equatable, Sendable {
     /// Names that no message may use, whomever it reaches. Those of FCM are FCM's to refuse, where it is asked.
     private static func isReserved(_ name: String) -> Bool { ["aps", "carillon_id"].contains(name) }
 
-    private static func readOptions(_ message: inout EnvelopeReader) throws(Problem) -> MessageOptions {
-        guard var reader = try message.object("options") else { return MessageOptions() }
-        try reader.notYet("send_at")
+    private static func readOptions(
+        _ message: inout EnvelopeReader
+    ) throws(Problem) -> (MessageOptions, sendAt: WallInstant?) {
+        guard var reader = try message.object("options") else { return (MessageOptions(), nil) }
+        let sendAt = try readHour(&reader)
         try reader.notYet("rate_per_second")
         // false asks for what is done anyway.
         if try reader.bool("device_local_time") == true {
@@ -151,7 +158,18 @@ package struct MessageRequest: Equatable, Sendable {
             pushType: try reader.word("push_type", PushType.allCases.map(\.name), PushType.init(name:)) ?? .alert,
             isDryRun: try reader.bool("dry_run") ?? false)
         try reader.end()
-        return options
+        return (options, sendAt)
+    }
+
+    private static func readHour(_ options: inout EnvelopeReader) throws(Problem) -> WallInstant? {
+        guard let value = options.take("send_at") else { return nil }
+        let pointer = options.pointer / "send_at"
+        guard let text = value.string else { throw .wrongType(value, "a string", at: pointer) }
+        guard let instant = RFC3339.parse(text) else {
+            throw Problem(
+                .invalidValue, "This must be a time as in RFC 3339, such as 2026-12-01T12:00:00Z.", at: pointer)
+        }
+        return instant
     }
 
     /// A list of records in APNs' form; nil where `apns` is none.

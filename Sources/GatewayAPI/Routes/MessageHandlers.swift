@@ -23,19 +23,20 @@ struct MessageHandlers: Sendable {
         let reply: MessageDesk.Reply
         do {
             reply = try await desk.accept(
-                request.contents, audience: audience(request.audience, in: app), app: app.id, idempotency: claim,
-                answer: MessageAnswer.accepted)
+                request.contents, audience: audience(request.audience, in: app), app: app.id, sendAt: request.sendAt,
+                idempotency: claim, answer: MessageAnswer.accepted)
         } catch {
             throw refusal(error, isKeyed: claim != nil)
         }
         switch reply {
-        case .accepted(let ids): return accepted(MessageAnswer.accepted(ids), in: app)
+        case .accepted(let ids, let state): return accepted(MessageAnswer.accepted(ids, state), in: app)
         case .replayed(let bytes):
             var answer = accepted(bytes, in: app)
             answer.headers.append(Answer.replayedHeader)
             return answer
         case .mismatch: throw .idempotencyMismatch
         case .refused(let fault, let place): throw Problem(fault).inRecord(request.isList ? place : nil)
+        case .refusedHour(let fault): throw Problem(fault)
         case .backlogFull:
             throw Problem(
                 .backlogFull,
@@ -82,8 +83,7 @@ struct MessageHandlers: Sendable {
         return MessageID(id)
     }
 
-    /// Those that messages of this version come to; the others are words of the contract, which nothing is in yet.
-    private static let statesHere: [MessageState] = [.accepted, .planning, .sending, .finished]
+    private static let states = MessageState.allCases.map(\.name).joined(separator: ", ")
 
     /// Newest first.
     func list(_ call: Call) async throws(Problem) -> Answer {
@@ -94,8 +94,7 @@ struct MessageHandlers: Sendable {
         }
         let state = try call.query["state"].map { (text) throws(Problem) in
             guard let state = MessageState(name: text) else {
-                let names = Self.statesHere.map(\.name).joined(separator: ", ")
-                throw Problem(.invalidQuery, "state must be one of \(names).")
+                throw Problem(.invalidQuery, "state must be one of \(Self.states).")
             }
             return state
         }

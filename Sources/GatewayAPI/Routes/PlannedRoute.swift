@@ -6,9 +6,6 @@ import HTTPTypes
 package enum PlannedRoute: CaseIterable, Sendable {
     case metrics
     case followMessage
-    case pauseMessage
-    case resumeMessage
-    case cancelMessage
     case verifyCredential
     case rollBackCredential
     case listWebhooks
@@ -19,8 +16,7 @@ package enum PlannedRoute: CaseIterable, Sendable {
     package var method: HTTPRequest.Method {
         switch self {
         case .metrics, .followMessage, .listWebhooks, .audit: .get
-        case .pauseMessage, .resumeMessage, .cancelMessage, .verifyCredential, .rollBackCredential, .createWebhook:
-            .post
+        case .verifyCredential, .rollBackCredential, .createWebhook: .post
         case .deleteWebhook: .delete
         }
     }
@@ -29,9 +25,6 @@ package enum PlannedRoute: CaseIterable, Sendable {
         switch self {
         case .metrics: "/metrics"
         case .followMessage: "/v1/apps/{app}/messages/{message}/events"
-        case .pauseMessage: "/v1/apps/{app}/messages/{message}/pause"
-        case .resumeMessage: "/v1/apps/{app}/messages/{message}/resume"
-        case .cancelMessage: "/v1/apps/{app}/messages/{message}/cancel"
         case .verifyCredential: "/v1/apps/{app}/credentials/{credential}/verify"
         case .rollBackCredential: "/v1/apps/{app}/credentials/{credential}/rollback"
         case .listWebhooks, .createWebhook: "/v1/apps/{app}/webhooks"
@@ -47,9 +40,6 @@ package enum PlannedRoute: CaseIterable, Sendable {
         case .metrics:
             "/readyz tells whether requests are carried out, GET .../messages/{id} what became of a message."
         case .followMessage: "Ask GET .../messages/{id} from time to time, as carillon messages watch does."
-        case .pauseMessage, .resumeMessage, .cancelMessage:
-            "A message that was accepted goes on to its end. Give options.ttl_seconds to what is soon out of date, and "
-                + "try large ones on a few installations first."
         case .verifyCredential:
             "A credential is checked when it is handed in, and proven by what it sends: carillon doctor tells."
         case .rollBackCredential: "Take the one before it back into use: POST .../credentials/{id}/activate."

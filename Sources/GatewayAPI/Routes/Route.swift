@@ -30,6 +30,9 @@ package enum Route: CaseIterable, Sendable {
     case readMessage
     case listFailures
     case readPush
+    case pauseMessage
+    case resumeMessage
+    case cancelMessage
     case readFeedback
     case undoFeedback
     case listCredentials
@@ -56,8 +59,8 @@ extension Route {
         case .changeApp, .patchDevice: .patch
         case .deleteApp, .removeDevice, .eraseUser, .deleteCredential, .deleteKey, .deleteGlobalKey: .delete
         case .createApp, .registerToken, .lookUpDevices, .importDevices, .consumeBadge, .changeBadgeOfToken,
-            .sendMessage, .undoFeedback, .submitCredential, .activateCredential, .retireCredential, .createKey,
-            .createGlobalKey:
+            .sendMessage, .pauseMessage, .resumeMessage, .cancelMessage, .undoFeedback, .submitCredential,
+            .activateCredential, .retireCredential, .createKey, .createGlobalKey:
             .post
         }
     }
@@ -83,6 +86,9 @@ extension Route {
         case .readMessage: "/v1/apps/{app}/messages/{message}"
         case .listFailures: "/v1/apps/{app}/messages/{message}/failures"
         case .readPush: "/v1/apps/{app}/messages/{message}/devices/{installation}"
+        case .pauseMessage: "/v1/apps/{app}/messages/{message}/pause"
+        case .resumeMessage: "/v1/apps/{app}/messages/{message}/resume"
+        case .cancelMessage: "/v1/apps/{app}/messages/{message}/cancel"
         case .readFeedback: "/v1/apps/{app}/feedback"
         case .undoFeedback: "/v1/apps/{app}/feedback/{feedback}/undo"
         case .listCredentials, .submitCredential: "/v1/apps/{app}/credentials"
@@ -103,8 +109,9 @@ extension Route {
         case .createApp, .listApps, .readApp, .changeApp, .deleteApp, .listDevices, .registerToken, .registerDevice,
             .readDevice, .patchDevice, .removeDevice, .lookUpDevices, .importDevices, .eraseUser, .readBadge, .setBadge,
             .consumeBadge, .changeBadgeOfToken, .sendMessage, .listMessages, .readMessage, .listFailures, .readPush,
-            .readFeedback, .undoFeedback, .listCredentials, .submitCredential, .activateCredential, .retireCredential,
-            .deleteCredential, .listKeys, .createKey, .deleteKey, .listGlobalKeys, .createGlobalKey, .deleteGlobalKey:
+            .pauseMessage, .resumeMessage, .cancelMessage, .readFeedback, .undoFeedback, .listCredentials,
+            .submitCredential, .activateCredential, .retireCredential, .deleteCredential, .listKeys, .createKey,
+            .deleteKey, .listGlobalKeys, .createGlobalKey, .deleteGlobalKey:
             false
         }
     }
@@ -117,9 +124,10 @@ extension Route {
             .createGlobalKey:
             true
         case .health, .readiness, .contract, .errors, .listApps, .readApp, .deleteApp, .listDevices, .readDevice,
-            .removeDevice, .eraseUser, .readBadge, .listMessages, .readMessage, .listFailures, .readPush, .readFeedback,
-            .undoFeedback, .listCredentials, .activateCredential, .retireCredential, .deleteCredential, .listKeys,
-            .deleteKey, .listGlobalKeys, .deleteGlobalKey:
+            .removeDevice, .eraseUser, .readBadge, .listMessages, .readMessage, .listFailures, .readPush,
+            .pauseMessage, .resumeMessage, .cancelMessage, .readFeedback, .undoFeedback, .listCredentials,
+            .activateCredential, .retireCredential, .deleteCredential, .listKeys, .deleteKey, .listGlobalKeys,
+            .deleteGlobalKey:
             false
         }
     }
@@ -135,9 +143,9 @@ extension Route {
         case .readDevice, .patchDevice, .readBadge, .setBadge, .consumeBadge: ["kind"]
         case .health, .readiness, .contract, .errors, .createApp, .readApp, .changeApp, .deleteApp, .registerToken,
             .registerDevice, .removeDevice, .lookUpDevices, .importDevices, .eraseUser, .changeBadgeOfToken,
-            .sendMessage, .readMessage, .readPush, .undoFeedback, .listCredentials, .submitCredential,
-            .activateCredential, .retireCredential, .deleteCredential, .createKey, .deleteKey, .createGlobalKey,
-            .deleteGlobalKey:
+            .sendMessage, .readMessage, .readPush, .pauseMessage, .resumeMessage, .cancelMessage, .undoFeedback,
+            .listCredentials, .submitCredential, .activateCredential, .retireCredential, .deleteCredential, .createKey,
+            .deleteKey, .createGlobalKey, .deleteGlobalKey:
             []
         }
     }

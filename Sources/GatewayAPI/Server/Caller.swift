@@ -77,7 +77,9 @@ extension Route {
         case .listDevices, .registerToken, .registerDevice, .readDevice, .patchDevice, .removeDevice, .lookUpDevices,
             .importDevices, .eraseUser, .readBadge, .setBadge, .consumeBadge, .changeBadgeOfToken:
             [.devices]
-        case .sendMessage, .listMessages, .readMessage, .listFailures, .readPush: [.messages, .broadcast]
+        case .sendMessage, .listMessages, .readMessage, .listFailures, .readPush, .pauseMessage, .resumeMessage,
+            .cancelMessage:
+            [.messages, .broadcast]
         case .readFeedback, .undoFeedback: [.feedback]
         case .listCredentials, .submitCredential, .activateCredential, .retireCredential, .deleteCredential:
             [.credentials]

@@ -12,7 +12,7 @@ enum AppRemovalSQL {
         """
         DELETE FROM plans WHERE message_id = ANY (ARRAY(
             SELECT m.id FROM messages m CROSS JOIN LATERAL (SELECT FROM plans WHERE message_id = m.id LIMIT 1) AS p
-            WHERE m.app_id = $1 AND m.state < 6 LIMIT $2))
+            WHERE m.app_id = $1 AND m.state <> 6 LIMIT $2))
         """)
 
     private static let parcels = Statement(
@@ -20,7 +20,7 @@ enum AppRemovalSQL {
         """
         DELETE FROM parcels WHERE id = ANY (ARRAY(
             SELECT p.id FROM messages m CROSS JOIN LATERAL (SELECT id FROM parcels WHERE message_id = m.id LIMIT $2) AS p
-            WHERE m.app_id = $1 AND m.state < 6 LIMIT $2))
+            WHERE m.app_id = $1 AND m.state <> 6 LIMIT $2))
         """)
 
     /// A hundred messages at once: what they said, whom they named and their history go with them.

@@ -35,12 +35,13 @@ enum HistorySQL {
     static let audience = Statement(
         "history_audience", "SELECT audience FROM message_contents WHERE message_id = $1")
 
-    /// $1 app, $2 message, $3 installation. Whether the history tells of every member of the audience: then who is in
+    /// $1 app, $2 message, $3 installation. Whoever is there may be in the reach of what waits for its hour. Whether the history tells of every member of the audience: then who is in
     /// none of its rows is not in the audience.
     static let subject = Statement(
         "history_subject",
         """
-        SELECT m.kind, m.accepted_at, m.horizon, m.audience IS NOT NULL, r.id,
+        SELECT m.kind, m.accepted_at, CASE WHEN EXISTS (SELECT FROM schedules WHERE message_id = m.id)
+                THEN 9223372036854775807 ELSE m.horizon END, m.audience IS NOT NULL, r.id,
             m.planned_members = (SELECT coalesce(sum(pending), 0) FROM parcels WHERE message_id = m.id)
                 + (SELECT coalesce(sum(member_count), 0) FROM push_history WHERE message_id = m.id AND state > 0),
             c.audience

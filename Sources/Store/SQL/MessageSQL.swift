@@ -4,18 +4,25 @@ import Postgres
 enum MessageSQL {
     // $1 id, $2 app, $3 format, $4 priority, $5 kind, $6 badge change, $7 badge value, $8 lifetime in microseconds,
     // $9 content, $10 audience, $11 now, $12 does it read locales, $13 format of its plan, $14 has it inline targets,
-    // $15 push type, $16 is it a dry run, $17 what was asked, $18 the message before it (null: none)
+    // $15 push type, $16 is it a dry run, $17 what was asked, $18 the message before it (null: none), $19 when it is due (null: at once). What waits for its hour has no plan, and its
+    // horizon is read then.
     private static func writing(from source: String) -> String {
         """
         written AS (
             INSERT INTO messages (id, app_id, format, priority, kind, badge_change, badge_value, horizon, accepted_at,
-                expires_at, reads_locale, has_inline, push_type, is_dry_run, asked)
-            SELECT $1, $2, $3, $4, $5, $6, $7, (SELECT coalesce(max(id), 0) FROM registrations), clock.now,
-                clock.now + $8 * interval '1 microsecond', $12, $14, $15, $16, $17
+                expires_at, reads_locale, has_inline, push_type, is_dry_run, asked, due_at, state)
+            SELECT $1, $2, $3, $4, $5, $6, $7,
+                CASE WHEN $19 IS NULL THEN (SELECT coalesce(max(id), 0) FROM registrations) ELSE 0 END, clock.now,
+                coalesce($19, clock.now) + $8 * interval '1 microsecond', $12, $14, $15, $16, $17, $19,
+                CASE WHEN $19 IS NULL THEN 1 ELSE 2 END
             FROM \(source)(SELECT coalesce($11, clock_timestamp()) AS now) AS clock
             RETURNING id
         ), plan AS (
             INSERT INTO plans (message_id, format, priority, after_message) SELECT id, $13, $4, $18 FROM written
+            WHERE $19 IS NULL
+        ), schedule AS (
+            INSERT INTO schedules (message_id, format, priority, after_message, due_at)
+            SELECT id, $13, $4, $18, $19 FROM written WHERE $19 IS NOT NULL
         ), content AS (
             INSERT INTO message_contents (message_id, content, audience) SELECT id, $9, $10 FROM written
         )
@@ -30,12 +37,12 @@ enum MessageSQL {
         "message_accept_after",
         "WITH " + writing(from: "(SELECT 1 FROM messages WHERE id = $18) AS before, "))
 
-    /// $19 operation, $20 key, $21 SHA-256 of the body, $22 answer. A simultaneous twin waits at the key.
+    /// $20 operation, $21 key, $22 SHA-256 of the body, $23 answer. A simultaneous twin waits at the key.
     static let acceptOnce = Statement(
         "message_accept_once",
         """
         WITH claim AS (
-            INSERT INTO idempotency_keys (app_id, operation, key, body_sha256, answer) VALUES ($2, $19, $20, $21, $22)
+            INSERT INTO idempotency_keys (app_id, operation, key, body_sha256, answer) VALUES ($2, $20, $21, $22, $23)
             ON CONFLICT DO NOTHING RETURNING 1
         ), 
         """ + writing(from: "claim, "))
@@ -73,8 +80,8 @@ enum MessageSQL {
             """)
     }
 
-    // The last three columns of each.
-    private static let formColumns = "m.push_type, m.is_dry_run, m.asked"
+    // The last four columns of each.
+    private static let formColumns = "m.push_type, m.is_dry_run, m.asked, m.due_at"
 
     /// In the order of `AccountReader`.
     private static let accountColumns = """

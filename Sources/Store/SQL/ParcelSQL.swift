@@ -81,6 +81,7 @@ enum ParcelSQL {
     ///
     /// Transactional first, then whoever has been due longest. A parcel that has expired already is leased without its
     /// badges: nothing will be sent.
+    /// A parcel whose message is stopped is not leased but held, whoever left it among the ready ones.
     private static func claim(_ name: String, where which: String) -> Statement {
         Statement(
             name,
@@ -96,9 +97,11 @@ enum ParcelSQL {
                 ) AS due
                 LIMIT 1
             )
-            UPDATE parcels p SET state = 2, epoch = p.epoch + 1, owner = $2,
-                lease_until = coalesce($5, now()) + $3 * interval '1 microsecond',
-                badge_marked = p.badge_marked OR p.expires_at > coalesce($5, now())
+            UPDATE parcels p SET state = CASE WHEN \(isStopped) THEN 3 ELSE 2 END,
+                epoch = CASE WHEN \(isStopped) THEN p.epoch ELSE p.epoch + 1 END,
+                owner = CASE WHEN NOT \(isStopped) THEN $2 END,
+                lease_until = CASE WHEN NOT \(isStopped) THEN coalesce($5, now()) + $3 * interval '1 microsecond' END,
+                badge_marked = p.badge_marked OR p.expires_at > coalesce($5, now()) AND NOT \(isStopped)
             FROM next, messages m
             WHERE p.id = next.id AND m.id = p.message_id
             RETURNING p.id, p.message_id, p.app_id, p.epoch, p.settles, p.attempt, p.lapses, p.retry_spent,
@@ -106,9 +109,11 @@ enum ParcelSQL {
                 m.badge_value, p.badge_marked AND NOT next.badge_marked, m.reads_locale, m.has_inline,
                 CASE WHEN p.home_route_id IS NULL THEN (\(otherEnvironment)) END,
                 p.home_route_id, p.home_generation, p.home_reason, p.home_until,
-                p.home_as_of
+                p.home_as_of, p.state
             """)
     }
+
+    private static let isStopped = "(\(LifeSQL.isStopped("m")))"
 
     static let claimOrdinary = claim("parcel_claim", where: isOrdinary)
     static let claimLapsed = claim("parcel_claim_lapsed", where: isLapsed)

@@ -4,9 +4,10 @@ import Postgres
 /// The planner's statements: one slice is one transaction of three round trips, under `PlannerSQL.throughKeys`.
 enum PlanSQL {
     // A parcel `p` of the message before: in the air, or about to be. What stands behind a route that can't send holds no
-    // other route up, and on its own it is leased first all the same, since it has been due for longer. $2 now.
+    // other route up, and on its own it is leased first all the same, since it has been due for longer. What is held waits
+    // for a message that is paused, in whose turn nobody else goes; of one that is cancelled it is gone soon. $2 now.
     private static let isAwaited = """
-        p.attempt = 0 AND (p.state = 2 OR (p.due_at > coalesce($2, clock_timestamp()) - interval '10 seconds'
+        p.attempt = 0 AND (p.state IN (2, 3) OR (p.due_at > coalesce($2, clock_timestamp()) - interval '10 seconds'
             AND coalesce(p.waits_for, '') NOT IN (
                 '\(WaitCause.unreachable.rawValue)', '\(WaitCause.laneBlocked.rawValue)',
                 '\(WaitCause.credentialRefused.rawValue)', '\(WaitCause.providerTokenExpired.rawValue)')))
@@ -49,8 +50,9 @@ enum PlanSQL {
         "plan_cut",
         """
         INSERT INTO parcels (message_id, app_id, route_id, format, priority, due_at, expires_at, members, member_count,
-            pending)
-        SELECT $1, $2, cut.route_id, $3, $4, coalesce($6, clock_timestamp()), $5, cut.members, cut.count, cut.count
+            pending, state)
+        SELECT $1, $2, cut.route_id, $3, $4, coalesce($6, clock_timestamp()), $5, cut.members, cut.count, cut.count,
+            \(LifeSQL.bornState(of: "$1"))
         FROM unnest($7, $8, $9) AS cut (route_id, members, count)
         """)
 
@@ -75,12 +77,13 @@ enum PlanSQL {
             members = members + $3 + $4, rejected = rejected + $3, unregistered = unregistered + $4,
             audience = CASE WHEN $5 THEN planned_members + $2 + $3 + $4 END,
             state = CASE
-                WHEN state NOT IN (1, 3) THEN state
-                WHEN NOT $5 THEN 3
-                WHEN planned_members + $2 = members THEN 6
-                ELSE 4 END,
+                WHEN state = 7 THEN 7
+                WHEN $5 AND planned_members + $2 = members THEN 6
+                WHEN state = 5 THEN 5
+                WHEN $5 THEN 4
+                ELSE 3 END,
             finished_at = CASE
-                WHEN $5 AND state IN (1, 3) AND planned_members + $2 = members THEN coalesce($6, clock_timestamp()) END
+                WHEN $5 AND state <> 7 AND planned_members + $2 = members THEN coalesce($6, clock_timestamp()) END
         WHERE id = $1
         RETURNING state
         """)

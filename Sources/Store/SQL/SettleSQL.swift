@@ -17,14 +17,14 @@ enum SettleSQL {
             INSERT INTO parcels (message_id, app_id, route_id, format, priority, attempt, lapses, retry_spent,
                 badge_marked, answer_lost, due_at, expires_at, members, member_count, pending, waits_for,
                 home_route_id, home_generation, home_reason, home_until,
-                home_as_of)
+                home_as_of, state)
             SELECT mine.message_id, mine.app_id, rest.route_id,
                 mine.format % \(AwayFormat.step)::smallint
                     + CASE WHEN rest.home_route_id IS NULL THEN 0 ELSE \(AwayFormat.step) END,
                 mine.priority, rest.attempt, rest.lapses, rest.retry_spent, mine.badge_marked, rest.answer_lost,
                 coalesce($12, now()) + rest.due_after * interval '1 microsecond', mine.expires_at, rest.members,
                 rest.count, rest.count, rest.waits_for, rest.home_route_id, rest.home_generation, rest.home_reason,
-                rest.home_until, rest.home_as_of
+                rest.home_until, rest.home_as_of, \(LifeSQL.bornState(of: "mine.message_id"))
             FROM mine CROSS JOIN unnest($16, $17, $18, $19, $20, $21, $22, $23, $26, $34, $35, $36, $37, $38)
                 AS rest (route_id, due_after, attempt, lapses, retry_spent, answer_lost, members, count, waits_for,
                     home_route_id, home_generation, home_reason, home_until, home_as_of)

@@ -1,0 +1,26 @@
+import Logging
+import Store
+
+/// Holds, releases and ends the parcels of messages that were paused, resumed or cancelled.
+///
+/// Beside the engine, which has other things to do than to count a million cancelled pushes.
+struct Stopper: Sendable {
+    private let stops: StopStore
+    /// Rung where something may have been said, and regularly: a pause may end by its message's expiry.
+    let bell = Doorbell()
+    private let log: Logger
+
+    init(stops: StopStore, log: Logger) {
+        self.stops = stops
+        self.log = log
+    }
+
+    /// Until the bell is removed.
+    func run() async {
+        for await _ in bell.rings {
+            do { try await stops.carryOut() } catch {
+                log.warning("Pauses and cancels wait for the database", metadata: ["fault": "\(error)"])
+            }
+        }
+    }
+}

@@ -1,0 +1,40 @@
+import PushModel
+import Store
+
+/// Pause, resume and cancel. Each may be repeated: what stands as it was asked for stays so.
+extension MessageHandlers {
+    func pause(_ call: Call) async throws(Problem) -> Answer { try await change(.pause, call) }
+
+    func resume(_ call: Call) async throws(Problem) -> Answer { try await change(.resume, call) }
+
+    func cancel(_ call: Call) async throws(Problem) -> Answer { try await change(.cancel, call) }
+
+    private func change(_ wish: LifeWish, _ call: Call) async throws(Problem) -> Answer {
+        let id = try messageID(call)
+        let app = try await apps.app(of: call)
+        let reply: LifeReply
+        let account: MessageAccount?
+        do throws(StoreFault) {
+            reply = try await desk.wish(wish, id, app: app.id)
+            account = reply == .stands ? try await desk.account(id, app: app.id) : nil
+        } catch { throw Problem(error, .isIdempotent) }
+        if case .over(let state) = reply {
+            throw Problem(
+                .messageOver,
+                "The message is \(state.name): it can't be \(wish.participle) any more. "
+                    + (state == .cancelled ? "Send it again as a new one." : "Every push of it has ended."))
+        }
+        guard let account else { throw .unknownMessage }
+        return Answer(.ok, MessageAnswer.body(account))
+    }
+}
+
+extension LifeWish {
+    fileprivate var participle: String {
+        switch self {
+        case .pause: "paused"
+        case .resume: "resumed"
+        case .cancel: "cancelled"
+        }
+    }
+}

@@ -1,0 +1,71 @@
+import DeliveryRules
+import Postgres
+import PushModel
+
+extension MessageStore {
+    /// Effective with its commit: no lease that begins afterwards gets anything of a message that is paused or cancelled.
+    /// What is leased already is taken back as its process hears of it, within one poll.
+    package func wish(
+        _ wish: LifeWish, app: AppID, id: MessageID, now: WallInstant? = nil
+    ) async throws(StoreFault) -> LifeReply {
+        let pool = pool
+        let answers = try await translating { () throws(PostgresError) in
+            try await pool.retryingConflicts { () throws(PostgresError) in
+                try await pool.transaction { transaction throws(PostgresError) in
+                    try await transaction.runAndCommit(wish.queries(app: app, id: id, now: now))
+                }
+            }
+        }
+        guard let last = answers.last else { return .noSuchMessage }
+        let state = try await translating { () throws(PostgresError) in
+            last.rowCount == 1 ? MessageState(rawValue: try last.int16(0, 0)) : nil
+        }
+        guard let state else { return .noSuchMessage }
+        guard wish.allows(state) else { return .over(state) }
+        bell.ring(.stops)
+        return .stands
+    }
+
+    /// Which of these messages are paused or cancelled.
+    package func stopped(among messages: [MessageID]) async throws(StoreFault) -> [StoppedMessage] {
+        let query = Query(LifeSQL.stopped) { $0.uuidArray(messages.map(\.value)) }
+        return try await translating { () throws(PostgresError) in
+            let rows = try await pool.read(query)
+            return try (0..<rows.rowCount).map { row throws(PostgresError) in
+                StoppedMessage(
+                    message: MessageID(try rows.uuid(row, 0)),
+                    stop: try rows.int16(row, 1) == MessageState.paused.rawValue ? .paused : .cancelled)
+            }
+        }
+    }
+}
+
+extension LifeWish {
+    fileprivate func queries(app: AppID, id: MessageID, now: WallInstant?) -> [Query] {
+        var named = Parameters()
+        named.int64(app.value)
+        named.uuid(id.value)
+        var timed = named
+        timed.instant(now)
+        let changes =
+            switch self {
+            case .cancel:
+                [
+                    Query(LifeSQL.unschedule, named), Query(LifeSQL.cancel, named), Query(LifeSQL.stop, timed),
+                ]
+            case .pause: [Query(LifeSQL.pause, named), Query(LifeSQL.stop, timed)]
+            case .resume:
+                [Query(LifeSQL.holdSchedule, named), Query(LifeSQL.resume, timed), Query(LifeSQL.goOn, named)]
+            }
+        return changes + [Query(LifeSQL.state, named)]
+    }
+
+    /// The state that the message is found in afterwards.
+    fileprivate func allows(_ state: MessageState) -> Bool {
+        switch self {
+        case .pause: state == .paused
+        case .resume: state != .cancelled && state != .finished
+        case .cancel: state == .cancelled
+        }
+    }
+}

@@ -1,0 +1,38 @@
+import Postgres
+
+/// Messages that wait for their hour.
+enum ScheduleSQL {
+    /// $1 now, $2 how many. From here on they are as if they had just been accepted; a paused one stays so.
+    ///
+    /// Who follows another message comes once that one has a plan, so that planners see the two in their order.
+    static let fallDue = Statement(
+        "schedule_fall_due",
+        """
+        WITH due AS MATERIALIZED (
+            SELECT message_id FROM schedules
+            WHERE due_at <= coalesce($1, now()) AND (after_message IS NULL OR NOT EXISTS (
+                SELECT FROM schedules before WHERE before.message_id = schedules.after_message))
+            ORDER BY due_at, message_id LIMIT $2 FOR UPDATE SKIP LOCKED
+        ), gone AS (
+            DELETE FROM schedules USING due WHERE schedules.message_id = due.message_id
+            RETURNING schedules.message_id, format, priority, after_message
+        ), fell AS (
+            UPDATE messages m SET horizon = (SELECT coalesce(max(id), 0) FROM registrations),
+                state = CASE m.state WHEN 2 THEN 1 ELSE m.state END
+            FROM gone WHERE m.id = gone.message_id
+        ), planned AS (
+            INSERT INTO plans (message_id, format, priority, after_message)
+            SELECT message_id, format, priority, after_message FROM gone
+        )
+        SELECT count(*) FROM gone
+        """)
+
+    /// $1 now. In microseconds, by the database's clock; null: nothing waits.
+    static let next = Statement(
+        "schedule_next",
+        """
+        SELECT CASE WHEN min(due_at) IS NOT NULL THEN
+            greatest(0, extract(epoch FROM min(due_at) - coalesce($1, clock_timestamp())) * 1000000)::bigint END
+        FROM schedules
+        """)
+}

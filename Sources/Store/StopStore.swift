@@ -1,0 +1,171 @@
+import DeliveryRules
+import Encodings
+import Postgres
+import PushModel
+
+/// Carries out what was said of messages: their parcels are held, released, or settled as what nobody will send.
+///
+/// Every step is a transaction of its own over a bounded number of parcels, and follows from rows alone: any process
+/// does it, several beside each other, and none has to remember anything.
+package struct StopStore: Sendable {
+    /// Parcels that one transaction holds or releases.
+    static let movedMax: Int64 = 1_000
+    /// Parcels that one transaction ends: their members are read.
+    static let endedMax: Int64 = 20
+    private static let messagesMax: Int64 = 256
+
+    private let pool: PostgresPool
+    private let bell: WorkBell
+
+    init(pool: PostgresPool, bell: WorkBell) {
+        self.pool = pool
+        self.bell = bell
+    }
+
+    private struct Found: Sendable {
+        let message: UniversalID
+        let isStopped: Bool
+        let isOver: Bool
+    }
+
+    /// Everything that there is to do; returns how many parcels it was about.
+    @discardableResult
+    package func carryOut(now: WallInstant? = nil) async throws(StoreFault) -> Int {
+        var count = 0
+        var last = UniversalID(high: 0, low: 0)
+        var found: [Found] = []
+        repeat {
+            found = try await page(after: last, now: now)
+            // Held first of all: what is still among the ready ones stands in others' way.
+            for message in found where message.isStopped { count += try await hold(message.message) }
+            for message in found where message.isOver { count += try await end(message.message, now: now) }
+            for message in found where !message.isStopped { count += try await release(message.message, now: now) }
+            last = found.last?.message ?? last
+        } while found.count == Int(Self.messagesMax)
+        if count > 0 || last != UniversalID(high: 0, low: 0) { try await forget(now: now) }
+        return count
+    }
+
+    private func page(after last: UniversalID, now: WallInstant?) async throws(StoreFault) -> [Found] {
+        let query = Query(StopSQL.found) {
+            $0.uuid(last)
+            $0.instant(now)
+            $0.int64(Self.messagesMax)
+        }
+        return try await translating { () throws(PostgresError) in
+            let rows = try await pool.read(query)
+            return try (0..<rows.rowCount).map { row throws(PostgresError) in
+                Found(
+                    message: try rows.uuid(row, 0), isStopped: try rows.bool(row, 1), isOver: try rows.bool(row, 2))
+            }
+        }
+    }
+
+    private func hold(_ message: UniversalID) async throws(StoreFault) -> Int {
+        try await whileFull(Self.movedMax) { () throws(StoreFault) in try await affected(.holding(message)) }
+    }
+
+    private func release(_ message: UniversalID, now: WallInstant?) async throws(StoreFault) -> Int {
+        try await whileFull(Self.movedMax) { () throws(StoreFault) in
+            let count = try await affected(.releasing(message, now: now))
+            if count > 0 { bell.ring(.parcels) }
+            return count
+        }
+    }
+
+    private func end(_ message: UniversalID, now: WallInstant?) async throws(StoreFault) -> Int {
+        try await whileFull(Self.endedMax) { () throws(StoreFault) in try await endSome(message, now: now) }
+    }
+
+    /// One slice after the other, until one is not full. What another process has in hand is its own to finish.
+    private func whileFull(
+        _ slice: Int64, _ step: () async throws(StoreFault) -> Int
+    ) async throws(StoreFault) -> Int {
+        var count = 0
+        while !Task.isCancelled {
+            let done = try await step()
+            count += done
+            if done < Int(slice) { break }
+        }
+        return count
+    }
+
+    private func affected(_ query: Query) async throws(StoreFault) -> Int {
+        let pool = pool
+        return try await translating { () throws(PostgresError) in
+            try await pool.retryingConflicts { () throws(PostgresError) in
+                try await pool.run(query).affectedRows
+            }
+        }
+    }
+
+    /// The one settle, of parcels that are leased in the same transaction: a process that dies here leaves them held.
+    private func endSome(_ message: UniversalID, now: WallInstant?) async throws(StoreFault) -> Int {
+        let claim = Query(StopSQL.claim) {
+            $0.uuid(message)
+            $0.instant(now)
+            $0.int64(Self.endedMax)
+            $0.uuid(message)
+        }
+        let pool = pool
+        return try await translating { () throws(PostgresError) in
+            try await pool.retryingConflicts { () throws(PostgresError) in
+                try await pool.transaction { transaction throws(PostgresError) -> Int in
+                    let rows = try await transaction.run(claim)
+                    var settles: [Query] = []
+                    for row in 0..<rows.rowCount {
+                        let settlement = try UnsentParcel(reading: rows, row)
+                            .settlement(isCancelled: try rows.bool(row, 10))
+                        settles.append(ParcelStore.query(for: settlement, now: now))
+                    }
+                    guard !settles.isEmpty else { return 0 }
+                    var count = 0
+                    for answer in try await transaction.runAndCommit(settles) { count += Int(try answer.int64(0, 0)) }
+                    return count
+                }
+            }
+        }
+    }
+
+    private func forget(now: WallInstant?) async throws(StoreFault) {
+        _ = try await affected(Query(StopSQL.complete) { $0.instant(now) })
+        _ = try await affected(Query(StopSQL.forget) { _ in })
+    }
+}
+
+extension Query {
+    static func holding(_ message: UniversalID) -> Query {
+        Query(StopSQL.hold) {
+            $0.uuid(message)
+            $0.int64(StopStore.movedMax)
+        }
+    }
+
+    fileprivate static func releasing(_ message: UniversalID, now: WallInstant?) -> Query {
+        Query(StopSQL.release) {
+            $0.uuid(message)
+            $0.int64(StopStore.movedMax)
+            $0.instant(now)
+        }
+    }
+}
+
+extension UnsentParcel {
+    fileprivate init(reading rows: ResultSet, _ row: Int) throws(PostgresError) {
+        let count = Int(try rows.int32(row, 7))
+        guard let members = try? MemberList.decode(rows.bytes(row, 8)), members.count == count else {
+            throw .unexpectedShape(statement: "stop_claim", column: 8)
+        }
+        let settled = try rows.bytesOrNil(row, 9) ?? []
+        guard settled.isEmpty || MemberBitmap(bytes: settled, count: count) != nil else {
+            throw .unexpectedShape(statement: "stop_claim", column: 9)
+        }
+        let lapses = try rows.int16(row, 5)
+        let isAnswerLost = try rows.bool(row, 6)
+        self.init(
+            id: ParcelID(try rows.int64(row, 0)), message: MessageID(try rows.uuid(row, 1)),
+            epoch: try rows.int32(row, 2), settles: try rows.int32(row, 3), attempt: try rows.int16(row, 4),
+            mayHaveBeenShown: isAnswerLost || lapses > 0, members: members.map(RegistrationID.init),
+            settledBits: settled)
+    }
+}

@@ -1,0 +1,136 @@
+import DeliveryRules
+import Postgres
+import PushModel
+import Store
+import Testing
+
+private let dawn = StoreWorld.dawn
+private let noon = dawn + .seconds(6 * 3_600)
+
+@Suite("A message that names its hour")
+struct ScheduledMessageTests {
+    private func message(_ world: StoreWorld, _ number: UInt64 = 1, dueAt: WallInstant = noon) -> NewMessage {
+        var message = world.newMessage(number, lifetime: .seconds(600))
+        message.dueAt = dueAt
+        return message
+    }
+
+    private func accept(_ world: StoreWorld, _ messages: NewMessage...) async throws {
+        #expect(try await world.stores.messages.accept(messages, now: dawn) == .accepted)
+    }
+
+    private func plan(_ world: StoreWorld, at now: WallInstant) async throws -> MessageID? {
+        let reply = try await world.stores.messages.planSlice(knownFormats: [1, 2], now: now)
+        guard case .planned(let slice) = reply else { return nil }
+        return slice.message
+    }
+
+    @Test("waits for it, tells how long that is, and reaches whoever is registered by then")
+    func falls() async throws {
+        try await withStores { world in
+            let messages = world.stores.messages
+            try await world.register(1...2)
+            #expect(try await messages.nextDue(now: dawn) == nil)
+            try await accept(world, message(world))
+            let waiting = try await world.account()
+            #expect(waiting.state == .scheduled && waiting.sendAt == noon && waiting.expiresAt == noon + .seconds(600))
+            #expect(try await messages.nextDue(now: dawn) == .seconds(6 * 3_600))
+            #expect(try await messages.fallDue(now: noon + .microseconds(-1)) == 0)
+            #expect(try await plan(world, at: dawn) == nil)
+            let story = try await messages.story(app: world.app, id: waiting.id, installation: "i1")
+            #expect(story?.standing == .planning)
+
+            try await world.register(3...3, at: noon)
+            #expect(try await messages.fallDue(now: noon) == 1)
+            #expect(try await world.account().state == .accepted)
+            #expect(try await plan(world, at: noon) == waiting.id)
+            #expect(try await world.account().audience == 3)
+            #expect(try await world.lease(at: noon)?.expiresAt == noon + .seconds(600))
+            #expect(try await messages.nextDue(now: noon) == nil)
+        }
+    }
+
+    @Test("is cancelled before it with nobody in its audience")
+    func cancelled() async throws {
+        try await withStores { world in
+            try await world.register(1...2)
+            try await accept(world, message(world))
+            #expect(
+                try await world.stores.messages.wish(.cancel, app: world.app, id: StoreWorld.message(1), now: dawn)
+                    == .stands)
+            #expect(try await world.stores.messages.fallDue(now: noon) == 0)
+            let account = try await world.account()
+            #expect(account.state == .cancelled && account.audience == 0 && account.pending == 0)
+            #expect(try await world.number("SELECT count(*) FROM stops") == 0)
+        }
+    }
+
+    @Test("is paused over it and sent when it is resumed, or waits for it again")
+    func paused() async throws {
+        try await withStores { world in
+            let messages = world.stores.messages
+            try await world.register(1...2)
+            try await accept(world, message(world))
+            func wish(_ wish: LifeWish, at now: WallInstant) async throws {
+                #expect(try await messages.wish(wish, app: world.app, id: StoreWorld.message(1), now: now) == .stands)
+            }
+            try await wish(.pause, at: dawn)
+            try await wish(.resume, at: dawn)
+            #expect(try await world.account().state == .scheduled)
+            try await wish(.pause, at: dawn)
+            #expect(try await messages.fallDue(now: noon) == 1)
+            #expect(try await world.account().state == .paused)
+            #expect(try await plan(world, at: noon) != nil)
+            #expect(try await world.lease(at: noon) == nil)
+            try await wish(.resume, at: noon)
+            try await world.stores.stops.carryOut(now: noon)
+            #expect(try await world.lease(at: noon)?.members.count == 2)
+        }
+    }
+
+    @Test("that nobody was there for is sent while it is worth it, and ends as expired after that")
+    func late() async throws {
+        try await withStores { world in
+            try await world.register(1...2)
+            try await accept(world, message(world))
+            let late = noon + .seconds(599)
+            #expect(try await world.stores.messages.nextDue(now: late) == .zero)
+            #expect(try await world.stores.messages.fallDue(now: late) == 1)
+            #expect(try await plan(world, at: late) != nil)
+            let later = noon + .seconds(600)
+            let leased = try #require(try await world.lease(scope: .expired, at: later))
+            var run = ParcelRun(
+                parcel: leased, leasedAt: MonotonicInstant(nanoseconds: 0), policy: RetryPolicy(), isRepeatable: true)
+            let settlement = try #require(run.takeSettlement()?.settlement)
+            #expect(try await world.stores.parcels.settle(settlement, now: later) == .settled)
+            #expect(try await world.account().count(.expired) == 2)
+        }
+    }
+
+    @Test("keeps its place among the messages of its request")
+    func inTurn() async throws {
+        try await withStores { world in
+            try await world.register(1...2)
+            // Ids of one millisecond don't rise.
+            try await accept(world, message(world, 2), message(world, 1))
+            #expect(try await world.stores.messages.fallDue(now: noon) == 2)
+            #expect(try await plan(world, at: noon) == StoreWorld.message(2))
+            #expect(try await plan(world, at: noon) == nil)
+        }
+    }
+
+    @Test("is written once under its key")
+    func once() async throws {
+        try await withStores { world in
+            let claim = IdempotencyClaim(
+                operation: "messages.create", key: "k", bodySHA256: Array(repeating: 1, count: 32))
+            var first = message(world)
+            first.idempotency = IdempotentAnswer(claim: claim, answer: [42])
+            try await accept(world, first)
+            var again = message(world, 2)
+            again.idempotency = first.idempotency
+            #expect(try await world.stores.messages.accept(again, now: noon) == .replayed(answer: [42]))
+            #expect(try await world.number("SELECT count(*) FROM schedules") == 1)
+        }
+    }
+}

@@ -1,0 +1,284 @@
+import DeliveryRules
+import Postgres
+import PushModel
+import Store
+import Testing
+
+private let dawn = StoreWorld.dawn
+
+extension StoreWorld {
+    fileprivate func wish(_ wish: LifeWish, _ number: UInt64 = 1, at now: WallInstant = dawn) async throws -> LifeReply
+    {
+        try await stores.messages.wish(wish, app: app, id: StoreWorld.message(number), now: now)
+    }
+
+    @discardableResult
+    fileprivate func carryOut(at now: WallInstant = dawn) async throws -> Int {
+        try await stores.stops.carryOut(now: now)
+    }
+
+    fileprivate func settle(_ settlement: Settlement, at now: WallInstant = dawn) async throws {
+        #expect(try await stores.parcels.settle(settlement, now: now) == .settled)
+    }
+}
+
+@Suite("A message that is cancelled")
+struct CancelledMessageTests {
+    @Test("ends every push that was not sent as cancelled, in the account, by provider and in the history")
+    func ready() async throws {
+        try await withStores { world in
+            try await world.register(1...5)
+            try await world.send(world.newMessage(), parcelMembersMax: 2)
+            #expect(try await world.wish(.cancel) == .stands)
+            let before = try await world.account()
+            #expect(before.state == .cancelled && before.pending == 5)
+            #expect(try await world.carryOut() > 0)
+            let account = try await world.account()
+            #expect(account.state == .cancelled && account.audience == 5 && account.pending == 0)
+            #expect(account.count(.cancelled) == 5)
+            #expect(account.reasons == [EndingTotal(ending: Ending(.cancelled, "cancelled"), count: 5)])
+            #expect(account.providers.map { $0.count(.cancelled) } == [5])
+            let story = try #require(
+                try await world.stores.messages.story(app: world.app, id: account.id, installation: "i3"))
+            #expect(story.standing == .ended(Ending(.cancelled, "cancelled")))
+            #expect(try await world.number("SELECT count(*) FROM parcels") == 0)
+            #expect(try await world.number("SELECT count(*) FROM stops") == 0)
+        }
+    }
+
+    @Test("is leased no more from that moment on, and stands in nobody's way")
+    func noLease() async throws {
+        try await withStores { world in
+            try await world.register(1...4)
+            try await world.send(world.newMessage(1, badge: .increment), parcelMembersMax: 1)
+            try await world.send(world.newMessage(2))
+            _ = try await world.wish(.cancel)
+            #expect(try await world.lease()?.message == StoreWorld.message(2))
+            #expect(try await world.lease() == nil)
+            // Held, not leased: no badge was raised, and nobody is told of ready parcels.
+            #expect(try await world.number("SELECT count(*) FROM parcels WHERE state = 3 AND epoch = 0") == 4)
+            #expect(try await world.number("SELECT sum(badge) FROM registration_pulse") == 0)
+            #expect(try await world.stores.parcels.readyRoutes(knownFormats: [1], now: dawn).routes.isEmpty)
+        }
+    }
+
+    @Test("settles what is in flight as it is answered, and ends what comes back")
+    func inFlight() async throws {
+        try await withStores { world in
+            try await world.register(1...3)
+            try await world.send(world.newMessage())
+            let leased = try #require(try await world.lease())
+            _ = try await world.wish(.cancel)
+            try await world.carryOut()
+            #expect(try await world.account().pending == 3)
+            #expect(
+                try await world.stores.messages.stopped(among: [leased.message])
+                    == [StoppedMessage(message: leased.message, stop: .cancelled)])
+            // One was answered; one goes back untried; of one the answer was lost.
+            let back = Remainder(
+                route: leased.route, dueAfter: .zero, attempt: 0, lapses: 0, retrySpent: .zero, answerLost: false,
+                cause: .handedBack, members: [leased.members[1].registration])
+            let lost = leased.remainder(2..<3, after: .seconds(60))
+            try await world.settle(leased.settling([(0..<1, Ending(.accepted))], remainders: [back, lost]))
+            #expect(try await world.number("SELECT count(*) FROM parcels WHERE state = 3") == 2)
+            try await world.carryOut()
+            let account = try await world.account()
+            #expect(account.count(.accepted) == 1 && account.count(.cancelled) == 1 && account.count(.gaveUp) == 1)
+            #expect(account.reasons.last == EndingTotal(ending: Ending(.gaveUp, "answer_lost"), count: 1))
+            #expect(account.pending == 0 && account.audience == 3)
+        }
+    }
+
+    @Test("while it is planned counts the rest of its audience as it is cut")
+    func planning() async throws {
+        try await withStores { world in
+            try await world.register(1...6)
+            _ = try await world.stores.messages.accept(world.newMessage(), now: dawn)
+            _ = try await world.stores.messages.planSlice(idsMax: 2, knownFormats: [1], now: dawn)
+            _ = try await world.wish(.cancel)
+            try await world.carryOut()
+            #expect(try await world.account().audience == nil)
+            while try await world.stores.messages.planSlice(idsMax: 2, knownFormats: [1], now: dawn) != .nothing {}
+            #expect(try await world.number("SELECT count(*) FROM parcels WHERE state = 1") == 0)
+            try await world.carryOut()
+            let account = try await world.account()
+            #expect(account.state == .cancelled && account.audience == 6 && account.count(.cancelled) == 6)
+            #expect(try await world.number("SELECT count(*) FROM stops") == 0)
+        }
+    }
+
+    @Test("can be cancelled again, but not resumed; a finished one and a stranger's can't be cancelled")
+    func replies() async throws {
+        try await withStores { world in
+            try await world.register(1...1)
+            try await world.send(world.newMessage(1))
+            #expect(try await world.wish(.cancel) == .stands)
+            #expect(try await world.wish(.cancel) == .stands)
+            #expect(try await world.wish(.resume) == .over(.cancelled))
+            #expect(try await world.wish(.pause) == .over(.cancelled))
+            #expect(try await world.wish(.cancel, 9) == .noSuchMessage)
+            try await world.carryOut()
+            try await world.send(world.newMessage(2))
+            try await world.settle(try #require(try await world.lease()).settlingAll())
+            #expect(try await world.wish(.cancel, 2) == .over(.finished))
+            #expect(try await world.wish(.pause, 2) == .over(.finished))
+        }
+    }
+
+    @Test("lets the next one of its request go on")
+    func inTurn() async throws {
+        try await withStores { world in
+            try await world.register(1...2)
+            let messages = [world.newMessage(1), world.newMessage(2)]
+            _ = try await world.stores.messages.accept(messages, now: dawn)
+            _ = try await world.stores.messages.planSlice(knownFormats: [1, 2], now: dawn)
+            #expect(try await world.stores.messages.planSlice(knownFormats: [1, 2], now: dawn) == .nothing)
+            _ = try await world.wish(.cancel)
+            try await world.carryOut()
+            let reply = try await world.stores.messages.planSlice(knownFormats: [1, 2], now: dawn)
+            guard case .planned(let slice) = reply else { throw TestFailure(reason: "nothing was planned") }
+            #expect(slice.message == messages[1].id)
+        }
+    }
+}
+
+private struct TestFailure: Error { let reason: String }
+
+@Suite("A message that is paused")
+struct PausedMessageTests {
+    @Test("gives nobody a parcel until it is resumed, and then each once")
+    func pauseAndResume() async throws {
+        try await withStores { world in
+            try await world.register(1...4)
+            try await world.send(world.newMessage(badge: .increment), parcelMembersMax: 2)
+            let leased = try #require(try await world.lease())
+            #expect(try await world.wish(.pause) == .stands)
+            #expect(try await world.wish(.pause) == .stands)
+            #expect(try await world.lease() == nil)
+            // What was in flight comes back untried, and is held as it is born.
+            let back = Remainder(
+                route: leased.route, dueAfter: .zero, attempt: 0, lapses: 0, retrySpent: .zero, answerLost: false,
+                cause: .handedBack, members: leased.members.map(\.registration))
+            try await world.settle(leased.settling([], remainders: [back]))
+            try await world.carryOut()
+            #expect(try await world.lease() == nil)
+            #expect(try await world.number("SELECT count(*) FROM parcels WHERE state = 3") == 2)
+            let later = dawn + .seconds(60)
+            #expect(try await world.wish(.resume, at: later) == .stands)
+            #expect(try await world.account().state == .sending)
+            try await world.carryOut(at: later)
+            for _ in 1...2 {
+                try await world.settle(try #require(try await world.lease(at: later)).settlingAll(), at: later)
+            }
+            let account = try await world.account()
+            #expect(account.state == .finished && account.count(.accepted) == 4)
+            #expect(try await world.number("SELECT sum(badge) FROM registration_pulse") == 4)
+            #expect(try await world.number("SELECT count(*) FROM stops") == 0)
+        }
+    }
+
+    @Test("spends nothing of the time for retries")
+    func budget() async throws {
+        try await withStores { world in
+            try await world.register(1...1)
+            try await world.send(world.newMessage(lifetime: .seconds(86_400)))
+            let leased = try #require(try await world.lease())
+            try await world.settle(leased.settling([], remainders: [leased.remainder(0..<1, after: .seconds(10))]))
+            _ = try await world.wish(.pause)
+            try await world.carryOut()
+            let later = dawn + .seconds(4 * 3_600)
+            _ = try await world.wish(.resume, at: later)
+            try await world.carryOut(at: later)
+            let again = try #require(try await world.lease(at: later))
+            #expect(again.retrySpent == .seconds(3) && again.attempt == 1 && again.answerLost)
+        }
+    }
+
+    @Test("that expires ends as expired, and as lost what may have been shown")
+    func expiry() async throws {
+        try await withStores { world in
+            try await world.register(1...3)
+            try await world.send(world.newMessage(lifetime: .seconds(100)), parcelMembersMax: 2)
+            let leased = try #require(try await world.lease())
+            try await world.settle(
+                leased.settling([(0..<1, Ending(.accepted))], remainders: [leased.remainder(1..<2, after: .seconds(9))])
+            )
+            _ = try await world.wish(.pause)
+            try await world.carryOut(at: dawn + .seconds(99))
+            #expect(try await world.account().pending == 2)
+            try await world.carryOut(at: dawn + .seconds(100))
+            let account = try await world.account()
+            #expect(account.state == .finished && account.audience == 3)
+            #expect(account.count(.accepted) == 1 && account.count(.expired) == 1 && account.count(.gaveUp) == 1)
+        }
+    }
+
+    @Test("while it is planned is planned to its end, and sent when it is resumed")
+    func planning() async throws {
+        try await withStores { world in
+            try await world.register(1...5)
+            _ = try await world.stores.messages.accept(world.newMessage(), now: dawn)
+            _ = try await world.wish(.pause)
+            while try await world.stores.messages.planSlice(idsMax: 2, knownFormats: [1], now: dawn) != .nothing {}
+            let paused = try await world.account()
+            #expect(paused.state == .paused && paused.audience == 5 && paused.pending == 5)
+            #expect(try await world.lease() == nil)
+            _ = try await world.wish(.resume)
+            try await world.carryOut()
+            #expect(try await world.account().state == .sending)
+            #expect(try await world.lease() != nil)
+        }
+    }
+
+    @Test("with nobody to send to is over when its planning ends, whoever planned it")
+    func nobody() async throws {
+        try await withStores { world in
+            _ = try await world.stores.messages.accept(world.newMessage(), now: dawn)
+            _ = try await world.wish(.pause)
+            while try await world.stores.messages.planSlice(knownFormats: [1], now: dawn) != .nothing {}
+            #expect(try await world.account().state == .finished)
+            // As a program leaves it that knows no pause.
+            _ = try await world.stores.messages.accept(world.newMessage(2), now: dawn)
+            _ = try await world.wish(.pause, 2)
+            try await world.pool.script("DELETE FROM plans; UPDATE messages SET audience = 0 WHERE state = 5")
+            try await world.carryOut()
+            #expect(try await world.account(StoreWorld.message(2)).state == .finished)
+            #expect(try await world.number("SELECT count(*) FROM stops") == 0)
+        }
+    }
+
+    @Test("holds what another program left among the ready ones, and what a process that died had leased")
+    func leftovers() async throws {
+        try await withStores { world in
+            try await world.register(1...4)
+            try await world.send(world.newMessage(), parcelMembersMax: 2)
+            _ = try #require(try await world.lease())
+            _ = try await world.wish(.pause)
+            let later = dawn + .seconds(61)
+            #expect(try await world.stores.parcels.rescue(now: later) == 1)
+            #expect(try await world.lease(at: later) == nil)
+            #expect(try await world.number("SELECT count(*) FROM parcels WHERE state = 3") == 2)
+            try await world.pool.script("UPDATE parcels SET state = 1")
+            try await world.carryOut(at: later)
+            #expect(try await world.number("SELECT count(*) FROM parcels WHERE state = 3") == 2)
+            _ = try await world.wish(.cancel, at: later)
+            try await world.carryOut(at: later)
+            let account = try await world.account()
+            #expect(account.count(.gaveUp) == 2 && account.count(.cancelled) == 2 && account.pending == 0)
+        }
+    }
+
+    @Test("keeps the next one of its request waiting")
+    func inTurn() async throws {
+        try await withStores { world in
+            try await world.register(1...2)
+            let messages = [world.newMessage(1), world.newMessage(2)]
+            _ = try await world.stores.messages.accept(messages, now: dawn)
+            _ = try await world.wish(.pause)
+            _ = try await world.stores.messages.planSlice(knownFormats: [1, 2], now: dawn)
+            try await world.carryOut()
+            let later = dawn + .seconds(60)
+            #expect(try await world.stores.messages.planSlice(knownFormats: [1, 2], now: later) == .nothing)
+        }
+    }
+}
