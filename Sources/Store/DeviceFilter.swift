@@ -59,6 +59,16 @@ enum DeviceWalk: UInt8, CaseIterable {
     case notActive = 3
     case ofUser = 4
     case tagged = 5
+
+    var name: String {
+        switch self {
+        case .named: "named"
+        case .live: "live"
+        case .notActive: "not_active"
+        case .ofUser: "of_user"
+        case .tagged: "tagged"
+        }
+    }
 }
 
 /// A place in a list of devices. Opaque to whoever holds it, and good for lists that go the same way.

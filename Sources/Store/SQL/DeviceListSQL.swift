@@ -18,7 +18,7 @@ enum DeviceListSQL {
         """
 
     static func statement(_ walk: DeviceWalk) -> Statement {
-        Statement("devices_\(walk)", "SELECT \(columns) FROM \(rows(along: walk))")
+        Statement("devices_\(walk.name)", "SELECT \(columns) FROM \(rows(along: walk))")
     }
 
     /// The same, and a filter is true of it: its own parameters come behind. Not prepared: there are as many as there are
