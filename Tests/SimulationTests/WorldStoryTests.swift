@@ -54,7 +54,7 @@ struct WorldStoryTests {
     func cancelled() {
         var (cancelled, paused, endedUnsent) = (0, 0, 0)
         for seed in UInt64(31)...40 {
-            var plan = WorldPlan.calm(seed: seed)
+            var plan = WorldPlan.calm(seed: seed, devicesPerApp: 400)
             (plan.cancelled, plan.paused, plan.streamsMax) = (500, 500, 1)
             var world = SimulatedWorld(plan: plan)
             #expect(world.run() == nil)
