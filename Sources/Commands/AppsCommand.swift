@@ -21,7 +21,7 @@ package struct AppsCommand: AsyncParsableCommand {
         func run() async throws {
             try await orComplain(asJSON: gateway.json) {
                 let client = try gateway.client()
-                let apps = try await client.list("/v1/apps")
+                let apps = try await client.list("/v1/apps", of: .app)
                 if gateway.json { return sayJSON(apps.json) }
                 var table = TextTable("SLUG", "NAME", "SINCE")
                 for app in apps.items { table.add(app.shown("slug"), app.shown("name"), app.shown("created_at")) }
@@ -42,7 +42,7 @@ package struct AppsCommand: AsyncParsableCommand {
         func run() async throws {
             try await orComplain(asJSON: gateway.json) {
                 let body: JSONValue = ["slug": .string(slug), "name": .string(name ?? slug)]
-                let app = try await gateway.client().send("POST", "/v1/apps", body)
+                let app = try await gateway.client().send("POST", "/v1/apps", body, as: .app)
                 if gateway.json { return sayJSON(app) }
                 Console.say("The app \(slug) is there.")
                 Console.remark("Next, its credentials: carillon credentials add --app \(slug) --help")
@@ -63,7 +63,8 @@ package struct AppsCommand: AsyncParsableCommand {
         func run() async throws {
             try await orComplain(asJSON: gateway.json) {
                 try confirm("Delete the app \(slug) and everything in it?", yes)
-                let answer = try await gateway.client().send("DELETE", "/v1/apps/" + GatewayClient.escaped(slug))
+                let answer = try await gateway.client().send(
+                    "DELETE", "/v1/apps/" + GatewayClient.escaped(slug), as: .app)
                 if gateway.json { return sayJSON(answer) }
                 Console.say("The app \(slug) is gone; its rows follow in the background.")
             }

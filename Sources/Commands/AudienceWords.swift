@@ -108,7 +108,7 @@ extension GatewayClient {
             let query = filters.map { (name: $0.name, value: Optional($0.value)) }
             guard
                 let list = try? await self.list(
-                    path, query, limit: Self.countedMax + 1, pagesAtMost: Self.pagesCounted)
+                    path, query, of: .device, limit: Self.countedMax + 1, pagesAtMost: Self.pagesCounted)
             else { return nil }
             for device in list.items where device.shown("state") != "retired" {
                 found.insert([device.shown("installation"), device.shown("kind")])

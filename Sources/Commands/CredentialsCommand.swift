@@ -22,7 +22,8 @@ package struct CredentialsCommand: AsyncParsableCommand {
 
         func run() async throws {
             try await orComplain(asJSON: app.gateway.json) {
-                let answer = try await app.gateway.client().get(try app.path("credentials"))
+                let answer = try await app.gateway.client().get(
+                    try app.path("credentials"), as: .list(of: .credential))
                 if app.gateway.json { return sayJSON(answer) }
                 sayTable(answer.object?["items"]?.array ?? [])
             }
@@ -77,7 +78,8 @@ package struct CredentialsCommand: AsyncParsableCommand {
             try await orComplain(asJSON: app.gateway.json) {
                 let body = JSONValue.object(JSONObject(try members()))
                 let answer = try await app.gateway.client().send(
-                    "POST", try app.path("credentials"), body, idempotencyKey: UUID().uuidString)
+                    "POST", try app.path("credentials"), body, idempotencyKey: UUID().uuidString,
+                    as: .list(of: .credential))
                 if app.gateway.json { return sayJSON(answer) }
                 let added = answer.object?["items"]?.array ?? []
                 sayTable(added)
@@ -150,23 +152,23 @@ package struct CredentialsCommand: AsyncParsableCommand {
         @OptionGroup var app: AppOptions
         @Argument(help: "Its id, as credentials list shows it.") var id: String
 
-        /// - Parameter state: what scripts get where the gateway says nothing but that it is done.
-        func tell(_ method: String, _ action: String?, _ sentence: String, state: String) async throws {
-            let path = try action.map { (word) throws(CommandFault) in try app.path("credentials", id, word) }
-            let answer = try await app.gateway.client().send(method, try path ?? app.path("credentials", id))
-            if app.gateway.json {
-                return sayJSON(answer.isNull ? ["id": .string(id), "state": .string(state)] : answer)
-            }
+        /// Where the gateway says nothing but that it is done.
+        ///
+        /// - Parameter state: what scripts get.
+        func order(_ method: String, _ path: String, _ sentence: String, state: String) async throws {
+            try await app.gateway.client().order(method, path)
+            if app.gateway.json { return sayJSON(["id": .string(id), "state": .string(state)]) }
             Console.say(sentence)
         }
 
         /// Asks where pushes would have to wait for another one.
         func confirmInUse(_ question: String, _ yes: Bool) async throws {
             guard !yes else { return }
-            let all = try await app.gateway.client().get(try app.path("credentials")).object?["items"]?.array ?? []
-            guard let active = all.first(where: { $0.shown("id") == id && $0.shown("state") == "active" }) else {
-                return
+            let all = try await app.gateway.client().get(try app.path("credentials"), as: .list(of: .credential))
+            let active = (all.object?["items"]?.array ?? []).first {
+                $0.shown("id") == id && $0.shown("state") == "active"
             }
+            guard let active else { return }
             let name = "\(active.shown("provider")) \(active.shown("environment")) \(active.shown("kind"))"
             try confirm(
                 "The credential \(id) (\(name)) of \(try app.slug()) is in use, and pushes that need it would wait. "
@@ -182,7 +184,10 @@ package struct CredentialsCommand: AsyncParsableCommand {
 
         func run() async throws {
             try await orComplain(asJSON: one.app.gateway.json) {
-                try await one.tell("POST", "activate", "The credential \(one.id) is in use.", state: "active")
+                let credential = try await one.app.gateway.client().send(
+                    "POST", try one.app.path("credentials", one.id, "activate"), as: .credential)
+                if one.app.gateway.json { return sayJSON(credential) }
+                Console.say("The credential \(one.id) is in use.")
             }
         }
     }
@@ -197,7 +202,9 @@ package struct CredentialsCommand: AsyncParsableCommand {
         func run() async throws {
             try await orComplain(asJSON: one.app.gateway.json) {
                 try await one.confirmInUse("Take it out of use?", yes)
-                try await one.tell("POST", "retire", "The credential \(one.id) is out of use.", state: "retired")
+                try await one.order(
+                    "POST", try one.app.path("credentials", one.id, "retire"),
+                    "The credential \(one.id) is out of use.", state: "retired")
             }
         }
     }
@@ -212,7 +219,9 @@ package struct CredentialsCommand: AsyncParsableCommand {
         func run() async throws {
             try await orComplain(asJSON: one.app.gateway.json) {
                 try await one.confirmInUse("Delete it for good?", yes)
-                try await one.tell("DELETE", nil, "The credential \(one.id) is gone.", state: "deleted")
+                try await one.order(
+                    "DELETE", try one.app.path("credentials", one.id), "The credential \(one.id) is gone.",
+                    state: "deleted")
             }
         }
     }

@@ -46,7 +46,7 @@ package struct DevicesCommand: AsyncParsableCommand {
                     [
                         ("user", user), ("tag", tag), ("provider", provider), ("state", state), ("kind", kind),
                         ("stale", stale ? "true" : nil), ("filter", filter),
-                    ], from: cursor, limit: limit)
+                    ], of: .device, from: cursor, limit: limit)
                 if app.gateway.json { return sayJSON(devices.json) }
                 sayTable(devices.items)
                 devices.remarkOnTheRest()
@@ -63,7 +63,8 @@ package struct DevicesCommand: AsyncParsableCommand {
 
         func run() async throws {
             try await orComplain(asJSON: app.gateway.json) {
-                let device = try await app.gateway.client().get(try app.path("devices", installation))
+                let device = try await app.gateway.client().get(
+                    try app.path("devices", installation), as: .wholeDevice)
                 if app.gateway.json { return sayJSON(device) }
                 for registration in device.object?["registrations"]?.array ?? [] {
                     for member in registration.object?.members ?? [] {
@@ -110,7 +111,8 @@ package struct DevicesCommand: AsyncParsableCommand {
                 }
                 if !tag.isEmpty { members.append(JSONMember("tags", .array(tag.map { .string($0) }))) }
                 let device = try await app.gateway.client().send(
-                    "PUT", try app.path("devices", installation), .object(JSONObject(members)))
+                    "PUT", try app.path("devices", installation), .object(JSONObject(members)),
+                    as: .registeredDevice)
                 if app.gateway.json { return sayJSON(device) }
                 Console.say("\(installation): \(device.shown("change"))")
             }
@@ -153,7 +155,7 @@ package struct DevicesCommand: AsyncParsableCommand {
 
         func run() async throws {
             try await orComplain(asJSON: app.gateway.json) {
-                try await app.gateway.client().send("DELETE", try app.path("devices", installation))
+                try await app.gateway.client().order("DELETE", try app.path("devices", installation))
                 if app.gateway.json {
                     return sayJSON(["installation": .string(installation), "state": "unregistered"])
                 }
@@ -173,7 +175,8 @@ package struct DevicesCommand: AsyncParsableCommand {
         func run() async throws {
             try await orComplain(asJSON: app.gateway.json) {
                 try confirm("Erase \(user) in \(try app.slug())?", yes)
-                let answer = try await app.gateway.client().send("DELETE", try app.path("users", user))
+                let answer = try await app.gateway.client().send(
+                    "DELETE", try app.path("users", user), as: .erasure)
                 if app.gateway.json { return sayJSON(answer) }
                 Console.say("\(answer.count("registrations")) registrations are gone.")
             }

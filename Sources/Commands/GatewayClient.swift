@@ -56,9 +56,9 @@ package struct GatewayClient: Sendable {
 
     /// `query`: those without a value are left out.
     package func get(
-        _ path: String, _ query: [(name: String, value: String?)] = []
+        _ path: String, _ query: [(name: String, value: String?)] = [], as form: AnswerForm
     ) async throws(CommandFault) -> JSONValue {
-        try await call("GET", Self.path(path, query)).json()
+        try form.check(try await call("GET", Self.path(path, query)).json())
     }
 
     static func path(_ path: String, _ query: [(name: String, value: String?)]) -> String {
@@ -68,10 +68,16 @@ package struct GatewayClient: Sendable {
 
     @discardableResult
     func send(
-        _ method: String, _ path: String, _ body: JSONValue? = nil, idempotencyKey: String? = nil
+        _ method: String, _ path: String, _ body: JSONValue? = nil, idempotencyKey: String? = nil, as form: AnswerForm
     ) async throws(CommandFault) -> JSONValue {
-        let answer = try await call(method, path, body?.bytes, idempotencyKey: idempotencyKey)
-        return answer.body.isEmpty ? .null : try answer.json()
+        try form.check(try await call(method, path, body?.bytes, idempotencyKey: idempotencyKey).json())
+    }
+
+    /// What the gateway answers with no more than that it is done.
+    func order(_ method: String, _ path: String) async throws(CommandFault) {
+        guard try await call(method, path).status == 204 else {
+            throw CommandFault(.refused, "the gateway answered with something that does not say that it is done")
+        }
     }
 
     func call(

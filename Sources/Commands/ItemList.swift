@@ -26,19 +26,17 @@ extension GatewayClient {
 
     /// The items of a paged list: all there are, or so many from the cursor on, or what the first so many pages have.
     package func list(
-        _ path: String, _ query: [(name: String, value: String?)] = [], from cursor: String? = nil, limit: Int = .max,
-        pagesAtMost: Int = .max
+        _ path: String, _ query: [(name: String, value: String?)] = [], of form: AnswerForm, from cursor: String? = nil,
+        limit: Int = .max, pagesAtMost: Int = .max
     ) async throws(CommandFault) -> ItemList {
         guard limit > 0 else { throw CommandFault(.usage, "--limit must be 1 or more") }
         var list = ItemList(next: cursor)
         var followed: Set<String> = []
         for page in 1...Self.pagesMax {
             let count = min(Self.itemsAtOnce, limit - list.items.count)
-            let answer = try await get(path, query + [("cursor", list.next), ("limit", String(count))])
-            guard let items = answer.object?["items"]?.array else {
-                throw CommandFault(.refused, "the gateway answered with something that is no list")
-            }
-            list.items += items
+            let answer = try await get(
+                path, query + [("cursor", list.next), ("limit", String(count))], as: .list(of: form))
+            list.items += answer.object?["items"]?.array ?? []
             list.next = answer.object?["next"]?.string
             guard let next = list.next, list.items.count < limit, page < pagesAtMost else { return list }
             guard followed.insert(next).inserted else { break }

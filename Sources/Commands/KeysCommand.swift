@@ -45,7 +45,7 @@ package struct KeysCommand: AsyncParsableCommand {
 
         func run() async throws {
             try await orComplain(asJSON: owner.gateway.json) {
-                let keys = try await owner.gateway.client().list(try owner.path())
+                let keys = try await owner.gateway.client().list(try owner.path(), of: .key)
                 if owner.gateway.json { return sayJSON(keys.json) }
                 var table = TextTable("ID", "NAME", "ENDS IN", "SCOPES", "LAST USED", "EXPIRES")
                 for key in keys.items {
@@ -83,7 +83,8 @@ package struct KeysCommand: AsyncParsableCommand {
                     JSONMember("scopes", .array(scopes.split(separator: ",").map { .string(String($0)) })),
                 ]
                 if let expires { members.append(JSONMember("expires_at", .string(expires))) }
-                let key = try await owner.gateway.client().send("POST", try owner.path(), .object(JSONObject(members)))
+                let key = try await owner.gateway.client().send(
+                    "POST", try owner.path(), .object(JSONObject(members)), as: .newKey)
                 if owner.gateway.json { return sayJSON(key) }
                 Console.say(key.shown("key"))
                 let place = try owner.slug().map { "the app \($0)" } ?? "all apps"
@@ -101,7 +102,7 @@ package struct KeysCommand: AsyncParsableCommand {
 
         func run() async throws {
             try await orComplain(asJSON: owner.gateway.json) {
-                try await owner.gateway.client().send("DELETE", try owner.path() + "/" + GatewayClient.escaped(id))
+                try await owner.gateway.client().order("DELETE", try owner.path() + "/" + GatewayClient.escaped(id))
                 if owner.gateway.json { return sayJSON(["id": .string(id), "state": "revoked"]) }
                 Console.say("The key \(id) is revoked.")
             }

@@ -44,7 +44,8 @@ extension MessagesCommand {
 extension MessagesCommand.One {
     fileprivate func change(_ wish: String) async throws {
         try await orComplain(asJSON: app.gateway.json) {
-            let message = try await app.gateway.client().send("POST", try app.path("messages", id, wish))
+            let message = try await app.gateway.client().send(
+                "POST", try app.path("messages", id, wish), as: .message)
             if app.gateway.json { return sayJSON(message) }
             AccountText(message, app: try app.slug()).say()
         }

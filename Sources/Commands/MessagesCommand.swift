@@ -33,7 +33,7 @@ package struct MessagesCommand: AsyncParsableCommand {
         func run() async throws {
             try await orComplain(asJSON: app.gateway.json) {
                 let messages = try await app.gateway.client().list(
-                    try app.path("messages"), [("state", state)], from: cursor, limit: limit)
+                    try app.path("messages"), [("state", state)], of: .message, from: cursor, limit: limit)
                 if app.gateway.json { return sayJSON(messages.json) }
                 var table = TextTable("ID", "STATE", "AUDIENCE", "ACCEPTED", "PENDING", "SINCE")
                 for message in messages.items {
@@ -62,7 +62,8 @@ package struct MessagesCommand: AsyncParsableCommand {
 
         func run() async throws {
             try await orComplain(asJSON: one.app.gateway.json) {
-                let message = try await one.app.gateway.client().get(try one.app.path("messages", one.id))
+                let message = try await one.app.gateway.client().get(
+                    try one.app.path("messages", one.id), as: .message)
                 if one.app.gateway.json { return sayJSON(message) }
                 AccountText(message, app: try one.app.slug()).say()
             }
@@ -105,7 +106,7 @@ package struct MessagesCommand: AsyncParsableCommand {
             try await orComplain(asJSON: one.app.gateway.json) {
                 let failures = try await one.app.gateway.client().list(
                     try one.app.path("messages", one.id, "failures"), [("state", state), ("reason", reason)],
-                    from: cursor, limit: limit)
+                    of: .failure, from: cursor, limit: limit)
                 if one.app.gateway.json { return sayJSON(failures.json) }
                 var table = TextTable("INSTALLATION", "KIND", "PROVIDER", "OUTCOME", "REASON", "ATTEMPTS", "AT")
                 for failure in failures.items {
@@ -132,7 +133,7 @@ package struct MessagesCommand: AsyncParsableCommand {
         func run() async throws {
             try await orComplain(asJSON: one.app.gateway.json) {
                 let story = try await one.app.gateway.client().get(
-                    try one.app.path("messages", one.id, "devices", installation))
+                    try one.app.path("messages", one.id, "devices", installation), as: .push)
                 if one.app.gateway.json { return sayJSON(story) }
                 for line in PushText(story).lines { Console.say(line) }
             }
@@ -163,7 +164,7 @@ extension GatewayClient {
         var told = StandstillWords()
         var turn = 0
         while true {
-            let message = try await get(path)
+            let message = try await get(path, as: .message)
             let state = message.shown("state")
             guard !message.isOver else {
                 progress.end()

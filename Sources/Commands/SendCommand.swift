@@ -62,7 +62,8 @@ package struct SendCommand: AsyncParsableCommand {
         let names = message["audience"]?.object?["installations"]?.array ?? []
         guard locale == nil, message["notification"]?.object?["localizations"] != nil, names.count == 1,
             let name = names[0].string, let path = try? app.path("devices", name),
-            let device = try? await app.gateway.client().get(path), let theirs = device.object?["locale"]?.string
+            let device = try? await app.gateway.client().get(path, as: .wholeDevice),
+            let theirs = device.object?["locale"]?.string
         else { return locale }
         if !app.gateway.json { Console.remark("In the language of \(name), \(theirs):") }
         return theirs
@@ -118,7 +119,7 @@ package struct SendCommand: AsyncParsableCommand {
         _ message: JSONObject, _ client: GatewayClient, key: String, waits: Bool, _ note: (JSONValue) -> Void
     ) async throws {
         let accepted = try await client.send(
-            "POST", try app.path("messages"), .object(message), idempotencyKey: key)
+            "POST", try app.path("messages"), .object(message), idempotencyKey: key, as: .message)
         let ids = accepted.words("messages").isEmpty ? [accepted.shown("id")] : accepted.words("messages")
         for id in ids {
             let isScheduled = accepted.shown("state") == "scheduled"

@@ -24,6 +24,7 @@ private final class HangingUp: ChannelInboundHandler, Sendable {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         context.writeAndFlush(NIOAny(ByteBuffer(string: words)), promise: nil)
-        context.close(promise: nil)
+        // Not both ways: with bytes unread that would be a reset, which may overtake what was said.
+        context.close(mode: .output, promise: nil)
     }
 }

@@ -14,7 +14,7 @@ struct NetworkTroubleTests {
     /// The words of the fault; fails where there is none, or where it holds what libraries say of themselves.
     private func saidOnce(_ base: String, _ authorities: [NIOSSLCertificate]) async -> String {
         do throws(CommandFault) {
-            _ = try await GatewayClient(base: base, key: "none", authorities: authorities).get("/v1/apps")
+            _ = try await GatewayClient(base: base, key: "none", authorities: authorities).list("/v1/apps", of: .app)
             Issue.record("\(base) can be reached")
             return ""
         } catch {

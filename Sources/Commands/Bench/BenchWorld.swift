@@ -35,9 +35,9 @@ struct BenchWorld: Sendable {
 
     /// The app, and what the stand-ins believe; that of an earlier run is used again.
     func furnish() async throws {
-        try await client.send("POST", "/v1/apps", ["slug": "bench", "name": "Bench"])
+        try await client.send("POST", "/v1/apps", ["slug": "bench", "name": "Bench"], as: .app)
         for credential in try standIns.credentials() {
-            try await client.send("POST", Self.app + "/credentials", credential)
+            try await client.send("POST", Self.app + "/credentials", credential, as: .list(of: .credential))
         }
     }
 }

@@ -24,7 +24,7 @@ struct BroadcastGarden {
     func furnish() async throws {
         try await world.furnish()
         let last = BenchWorld.app + "/devices/phone-\(devices)"
-        if (try? await world.client.get(last)) != nil { return }
+        if (try? await world.client.get(last, as: .wholeDevice)) != nil { return }
         let importing = DeviceImport(world: world, devices: devices) {
             #"{"installation":"phone-\#($0)","provider":"apns","topic":"\#(OwnStandIns.topic)","#
                 + #""token":"\#(Self.token($0))"}"#
@@ -41,12 +41,12 @@ struct BroadcastGarden {
             ],
             "data": ["article": "42", "section": "weather and tides", "number": "4711"],
         ]
-        let accepted = try await world.client.send("POST", BenchWorld.app + "/messages", message)
+        let accepted = try await world.client.send("POST", BenchWorld.app + "/messages", message, as: .message)
         let clock = ContinuousClock()
         let start = clock.now
         let path = BenchWorld.app + "/messages/" + accepted.shown("id")
         while true {
-            let account = try await world.client.get(path)
+            let account = try await world.client.get(path, as: .message)
             if account.shown("state") == "finished" {
                 let took = clock.now - start
                 guard account.object?["outcomes"]?.count("accepted") == Int64(devices) else {

@@ -31,7 +31,7 @@ struct FillBench: AsyncParsableCommand {
 
     private func measure(_ world: BenchWorld) async throws {
         let place = world.folder.file(data)
-        guard (try? await world.client.get(BenchWorld.app)) == nil else {
+        guard (try? await world.client.get(BenchWorld.app, as: .app)) == nil else {
             throw CommandFault(
                 .failed, "\(place) has been filled already: serve it, or remove it, or name another --folder")
         }

@@ -67,7 +67,8 @@ private struct LatencyGarden {
             ]
             if provider == .apns { device.append(JSONMember("topic", .string(OwnStandIns.topic))) }
             try await world.client.send(
-                "PUT", BenchWorld.app + "/devices/" + provider.rawValue, .object(JSONObject(device)))
+                "PUT", BenchWorld.app + "/devices/" + provider.rawValue, .object(JSONObject(device)),
+                as: .registeredDevice)
         }
     }
 
@@ -81,7 +82,8 @@ private struct LatencyGarden {
         var accepted: [Duration] = []
         for number in 0..<(Self.warmUpCount + pushes) {
             let start = Self.now
-            let message = try await world.client.send("POST", BenchWorld.app + "/messages", content(provider, number))
+            let message = try await world.client.send(
+                "POST", BenchWorld.app + "/messages", content(provider, number), as: .message)
             let end = Self.now
             try await finish(message.shown("id"))
             try await Task.sleep(for: Self.pause)
@@ -121,7 +123,7 @@ private struct LatencyGarden {
         let limit = clock.now + Self.patience
         while clock.now < limit {
             try await Task.sleep(for: Self.look)
-            let account = try await world.client.get(BenchWorld.app + "/messages/" + message)
+            let account = try await world.client.get(BenchWorld.app + "/messages/" + message, as: .message)
             guard account.shown("state") == "finished" else { continue }
             guard account.object?["outcomes"]?.count("accepted") == 1 else {
                 throw CommandFault(

@@ -23,9 +23,9 @@ struct DemoStory: Sendable {
     private var client: GatewayClient { gateway.client }
 
     func furnish(_ folder: OwnFolder) async throws {
-        try await client.send("POST", "/v1/apps", ["slug": .string(Self.app), "name": "Garden"])
+        try await client.send("POST", "/v1/apps", ["slug": .string(Self.app), "name": "Garden"], as: .app)
         for credential in try standIns.credentials() {
-            try await client.send("POST", path("credentials"), credential)
+            try await client.send("POST", path("credentials"), credential, as: .list(of: .credential))
         }
         guard try await !isRegistered(DemoDevice(installations)) else {
             narrator.say(
@@ -53,7 +53,7 @@ struct DemoStory: Sendable {
     /// An earlier run may have had fewer.
     private func isRegistered(_ device: DemoDevice) async throws(CommandFault) -> Bool {
         do throws(CommandFault) {
-            _ = try await client.get(path("devices", device.installation))
+            _ = try await client.get(path("devices", device.installation), as: .wholeDevice)
             return true
         } catch {
             guard error.kind == .refused else { throw error }
@@ -78,7 +78,8 @@ struct DemoStory: Sendable {
         ]
         let clock = ContinuousClock()
         let started = clock.now
-        let accepted = try await client.send("POST", path("messages"), message, idempotencyKey: UUID().uuidString)
+        let accepted = try await client.send(
+            "POST", path("messages"), message, idempotencyKey: UUID().uuidString, as: .message)
         let account = try await client.watch(path("messages", accepted.shown("id")), app: Self.app)
         let took = clock.now - started
         let pushes = try await standIns.requests() - before
@@ -119,7 +120,7 @@ struct DemoStory: Sendable {
     }
 
     func showFeedback() async throws {
-        let page = try await client.get(path("feedback"), [("limit", "1000")])
+        let page = try await client.get(path("feedback"), [("limit", "1000")], as: .list(of: .feedback))
         let items = page.object?["items"]?.array ?? []
         for item in items.prefix(3) {
             narrator.say("  \(item.shown("installation")) \(item.shown("verdict")): \(item.shown("reason"))")

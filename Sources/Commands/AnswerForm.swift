@@ -1,0 +1,81 @@
+import JSON
+
+/// What a command needs of an answer before it believes it: a 200 is said by other programs as well, and by a gateway
+/// that something is wrong with. What an answer has beyond that is no matter here.
+package struct AnswerForm: Sendable {
+    /// What an answer that is not of this form is not: "no device".
+    let noun: String
+    private let members: [Member]
+
+    struct Member: Sendable {
+        let name: String
+        let kind: Kind
+    }
+
+    enum Kind: Sendable {
+        case text
+        /// A whole number from 0.
+        case count
+        /// The same, or none.
+        case countOrNull
+        case counts
+        case items(AnswerForm)
+    }
+
+    private init(_ noun: String, _ members: (name: String, kind: Kind)...) {
+        self.noun = noun
+        self.members = members.map { Member(name: $0.name, kind: $0.kind) }
+    }
+
+    /// - Returns: the answer.
+    @discardableResult
+    func check(_ answer: JSONValue) throws(CommandFault) -> JSONValue {
+        guard let object = answer.object else { throw fault }
+        for member in members { try check(object[member.name] ?? .null, member.kind) }
+        return answer
+    }
+
+    private func check(_ value: JSONValue, _ kind: Kind) throws(CommandFault) {
+        switch kind {
+        case .text: guard value.string != nil else { throw fault }
+        case .count: guard Self.isCount(value) else { throw fault }
+        case .countOrNull: guard value.isNull || Self.isCount(value) else { throw fault }
+        case .counts:
+            guard let counts = value.object, counts.members.allSatisfy({ Self.isCount($0.value) }) else { throw fault }
+        case .items(let form):
+            guard let items = value.array else { throw fault }
+            for item in items { try form.check(item) }
+        }
+    }
+
+    private static func isCount(_ value: JSONValue) -> Bool { value.integer.map { $0 >= 0 } ?? false }
+
+    private var fault: CommandFault {
+        CommandFault(.refused, "the gateway answered with something that is no \(noun)")
+    }
+}
+
+extension AnswerForm {
+    package static let app = AnswerForm("app", ("slug", .text))
+    static let key = AnswerForm("key", ("id", .text), ("name", .text))
+    /// The only answer that holds the key itself.
+    static let newKey = AnswerForm("key", ("id", .text), ("key", .text))
+    package static let device = AnswerForm(
+        "device", ("installation", .text), ("kind", .text), ("provider", .text), ("state", .text))
+    static let registeredDevice = AnswerForm("device", ("installation", .text), ("change", .text))
+    /// With all its tokens.
+    static let wholeDevice = AnswerForm("device", ("installation", .text), ("registrations", .items(device)))
+    static let erasure = AnswerForm("account of an erasure", ("registrations", .count))
+    package static let message = AnswerForm(
+        "message", ("id", .text), ("state", .text), ("audience", .countOrNull), ("outcomes", .counts),
+        ("pending", .count))
+    static let failure = AnswerForm("push", ("state", .text), ("reason", .text))
+    static let push = AnswerForm(
+        "push", ("installation", .text), ("state", .text), ("steps", .items(AnswerForm("step", ("step", .text)))))
+    static let credential = AnswerForm(
+        "credential", ("id", .text), ("provider", .text), ("kind", .text), ("state", .text))
+    static let feedback = AnswerForm("feedback", ("installation", .text), ("verdict", .text))
+
+    /// A page of it.
+    package static func list(of form: AnswerForm) -> AnswerForm { AnswerForm("list", ("items", .items(form))) }
+}
