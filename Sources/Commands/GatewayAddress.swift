@@ -5,16 +5,21 @@ package enum GatewayAddress {
     /// What requests begin with.
     package static func base(_ text: String) throws(CommandFault) -> String {
         guard let parts = URL(string: text), let scheme = parts.scheme, ["http", "https"].contains(scheme),
-            parts.host()?.isEmpty == false, hasPort(text, parts.port)
+            parts.host()?.isEmpty == false, hasPort(text)
         else { throw CommandFault(.usage, "\(text) is no URL such as http://127.0.0.1:8080") }
         return text.hasSuffix("/") ? String(text.dropLast()) : text
     }
 
-    /// One that can be meant, or none at all. Behind a colon with nothing after it somebody's variable was empty: the
-    /// scheme's own port would be another program's.
-    private static func hasPort(_ text: String, _ port: Int?) -> Bool {
-        if let port { return (1...65_535).contains(port) }
+    /// One that can be meant, or none at all: where none is said, the scheme's own is asked, which would be another
+    /// program's. Behind a colon with nothing after it somebody's variable was empty; a number beyond all ports is none to
+    /// who reads URLs.
+    private static func hasPort(_ text: String) -> Bool {
         let rest = text.firstRange(of: "://").map { text[$0.upperBound...] } ?? ""
-        return rest.prefix { !"/?#".contains($0) }.last != ":"
+        let authority = rest.prefix { !"/?#".contains($0) }
+        let afterHost = authority.lastIndex(of: "]").map { authority[$0...] } ?? authority
+        guard let colon = afterHost.firstIndex(of: ":") else { return true }
+        let digits = afterHost[afterHost.index(after: colon)...]
+        guard digits.allSatisfy({ ("0"..."9").contains($0) }), let port = Int(digits) else { return false }
+        return (1...65_535).contains(port)
     }
 }

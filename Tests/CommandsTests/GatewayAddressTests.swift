@@ -19,6 +19,7 @@ struct GatewayAddressTests {
         arguments: [
             "127.0.0.1:8080", "ftp://127.0.0.1", "http://", "http://127.0.0.1:", "http://127.0.0.1:/",
             "https://[::1]:", "http://127.0.0.1:0", "http://127.0.0.1:65536", "http://127.0.0.1:port",
+            "http://127.0.0.1:18446744073709551617", "https://[::1]:18446744073709551617",
         ])
     func refused(text: String) {
         let fault = #expect(throws: CommandFault.self) { try GatewayAddress.base(text) }
