@@ -25,4 +25,17 @@ struct GatewayAddressTests {
         let fault = #expect(throws: CommandFault.self) { try GatewayAddress.base(text) }
         #expect(fault?.kind == .usage && fault?.description.contains("is no URL such as") == true)
     }
+
+    @Test(
+        "holds no password and no query, neither of which is told again",
+        arguments: [
+            "http://frida:geheim@127.0.0.1:8080", "http://geheim@127.0.0.1", "https://:geheim@[::1]/",
+            "http://127.0.0.1:8080?key=geheim", "http://127.0.0.1/?geheim", "http://127.0.0.1/#geheim",
+            "http://frida:geheim@127.0.0.1:0", "ftp://frida:geheim@127.0.0.1", "frida:geheim@127.0.0.1:8080",
+            "http://frida:ge heim@127.0.0.1", "http://127.0.0.1:port?geheim",
+        ])
+    func secretive(text: String) {
+        let fault = #expect(throws: CommandFault.self) { try GatewayAddress.base(text) }
+        #expect(fault?.kind == .usage && fault?.description.contains("heim") == false, "\(fault?.description ?? "")")
+    }
 }
