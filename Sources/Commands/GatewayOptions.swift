@@ -41,16 +41,10 @@ struct GatewayOptions: ParsableArguments {
     }
 
     private func key(_ environment: [String: String]) throws(CommandFault) -> String {
-        if keyFile == nil, let key = environment["CARILLON_KEY"], !key.isEmpty { return key }
-        let path = keyFile ?? (environment["CARILLON_DATA_DIR"] ?? "data") + "/admin-key"
-        guard let contents = FileManager.default.contents(atPath: path) else {
-            throw CommandFault(
-                .noPermission,
-                "no API key: \(path) can't be read. Put a key into CARILLON_KEY, or name its file with --key-file")
+        if keyFile == nil, let key = environment["CARILLON_KEY"], !key.isEmpty {
+            return try GatewayKey.read(key, from: "CARILLON_KEY")
         }
-        let line = String(decoding: contents, as: UTF8.self).prefix { !$0.isNewline }
-        guard !line.isEmpty else { throw CommandFault(.noPermission, "\(path) holds no API key") }
-        return String(line)
+        return try GatewayKey.read(file: keyFile ?? (environment["CARILLON_DATA_DIR"] ?? "data") + "/admin-key")
     }
 }
 

@@ -1,0 +1,29 @@
+import Foundation
+
+/// An API key as somebody keeps it.
+enum GatewayKey {
+    /// The file's first line.
+    static func read(file path: String) throws(CommandFault) -> String {
+        guard let contents = FileManager.default.contents(atPath: path) else {
+            throw CommandFault(
+                .noPermission,
+                "no API key: \(path) can't be read. Put a key into CARILLON_KEY, or name its file with --key-file")
+        }
+        return try read(String(decoding: contents.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self), from: path)
+    }
+
+    /// Without what editors and shells put around it. What is no key is not told, and never sent: no header could hold it.
+    ///
+    /// - Parameter place: for people.
+    static func read(_ text: String, from place: String) throws(CommandFault) -> String {
+        let blanks = CharacterSet.whitespacesAndNewlines.union(CharacterSet(charactersIn: "\u{FEFF}"))
+        let key = text.trimmingCharacters(in: blanks)
+        guard !key.isEmpty else { throw CommandFault(.noPermission, "\(place) holds no API key") }
+        guard key.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+            throw CommandFault(
+                .noPermission,
+                "\(place) holds something that is no API key: a key is one word of letters, digits, - and _")
+        }
+        return key
+    }
+}
