@@ -137,8 +137,9 @@ package struct DevicesCommand: AsyncParsableCommand {
         func run() async throws {
             try await orComplain(asJSON: app.gateway.json) {
                 let handle = try handle(ofFile: file)
-                var outcome = ImportOutcome(isJSON: app.gateway.json)
-                try await app.gateway.client().stream(try app.path("devices", "import"), file: handle) { line in
+                var outcome = ImportOutcome(file: file, app: try app.slug(), isJSON: app.gateway.json)
+                let path = try app.path("devices", "import")
+                try await app.gateway.client().stream(path, file: handle, ifBroken: { outcome.wayOn() }) { line in
                     outcome.take(line)
                 }
                 try outcome.conclude()
@@ -194,53 +195,4 @@ private func sayTable(_ devices: [JSONValue]) {
             tags.isEmpty ? "-" : tags)
     }
     table.isEmpty ? Console.remark("No devices.") : table.say()
-}
-
-/// What an import's answer says, line by line.
-private struct ImportOutcome {
-    let isJSON: Bool
-    private var progress = Progress("Importing")
-    private var refused = 0
-    private var last: JSONValue = .null
-    private static let refusalsShown = 20
-
-    init(isJSON: Bool) { self.isJSON = isJSON }
-
-    mutating func take(_ line: JSONValue) {
-        if isJSON { sayJSON(line) }
-        guard line.object?["line"] == nil else { return note(refusal: line) }
-        last = line
-        if !isJSON { progress.show(line.count("resume_after"), of: nil, "lines read") }
-    }
-
-    private mutating func note(refusal: JSONValue) {
-        refused += 1
-        guard !isJSON, refused <= Self.refusalsShown else { return }
-        progress.end()
-        let detail = refusal.object.flatMap(ProblemText.sentence) ?? "-"
-        Console.say("line \(refusal.shown("line")): \(detail) [\(refusal.shown("code"))]")
-        if refused == Self.refusalsShown { Console.remark("Further refusals are only counted (--json has them all).") }
-    }
-
-    func conclude() throws(CommandFault) {
-        progress.end()
-        guard last.object?["done"]?.bool == true else {
-            let why = last.object.flatMap(ProblemText.sentence).map { ": \($0)" } ?? ""
-            throw CommandFault(
-                .tryAgain,
-                "the import ended behind line \(last.count("resume_after"))\(why). Send the file again; what is there "
-                    + "already stays as it is")
-        }
-        if !isJSON {
-            let changes = ["created", "refreshed", "replaced", "moved", "unchanged", "stale"].compactMap { word in
-                last.count(word) > 0 ? "\(last.count(word)) \(word)" : nil
-            }
-            let kinds = changes.isEmpty ? "" : ": " + changes.joined(separator: ", ")
-            Console.say("\(last.count("accepted")) accepted" + kinds)
-        }
-        guard refused == 0 else {
-            throw CommandFault(
-                .failed, "\(refused == 1 ? "1 line was" : "\(refused) lines were") refused; the others are registered")
-        }
-    }
 }

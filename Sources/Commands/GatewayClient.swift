@@ -102,8 +102,11 @@ package struct GatewayClient: Sendable {
     }
 
     /// Sends a file as it is read, and hands out the answer's lines as they come.
-    func stream(
-        _ path: String, file: FileHandle, _ line: (JSONValue) throws -> Void
+    ///
+    /// - Parameter ending: how a sentence goes on that says that the connection broke after the answer had begun.
+    package func stream(
+        _ path: String, file: FileHandle, ifBroken ending: () -> String = { "before the end" },
+        _ line: (JSONValue) throws -> Void
     ) async throws {
         var request = request("POST", path)
         request.headers.add(name: "content-type", value: "application/x-ndjson")
@@ -119,7 +122,7 @@ package struct GatewayClient: Sendable {
         }
         var held: [UInt8] = []
         var chunks = response.body.makeAsyncIterator()
-        while let chunk = try await next(&chunks) {
+        while let chunk = try await next(&chunks, ending) {
             held += chunk.readableBytesView
             while let end = held.firstIndex(of: UInt8(ascii: "\n")) {
                 if end > 0 { try line(try Answer(status: 200, body: Array(held[..<end])).json()) }
@@ -130,9 +133,11 @@ package struct GatewayClient: Sendable {
     }
 
     private func next(
-        _ chunks: inout HTTPClientResponse.Body.AsyncIterator
+        _ chunks: inout HTTPClientResponse.Body.AsyncIterator, _ ending: () -> String
     ) async throws(CommandFault) -> ByteBuffer? {
-        do { return try await chunks.next() } catch { throw await unreachable(error) }
+        do { return try await chunks.next() } catch {
+            throw CommandFault(.unreachable, "the connection to the gateway at \(base) broke \(ending())")
+        }
     }
 
     private func request(_ method: String, _ path: String) -> HTTPClientRequest {

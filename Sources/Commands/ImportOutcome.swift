@@ -1,0 +1,81 @@
+import JSON
+
+/// What an import's answer says, line by line.
+package struct ImportOutcome {
+    private let file: String
+    private let app: String
+    private let isJSON: Bool
+    private var progress = Progress("Importing")
+    private var refused = 0
+    private var last: JSONValue = .null
+    private static let refusalsShown = 20
+
+    /// - Parameter file: as the command was told it; "-" is standard input.
+    package init(file: String, app: String, isJSON: Bool) {
+        self.file = file
+        self.app = app
+        self.isJSON = isJSON
+    }
+
+    /// Where the connection broke: how far the import came, and the command that goes on behind it.
+    package func wayOn() -> String {
+        progress.end()
+        let lines = last.count("resume_after")
+        guard lines > 0 else { return "before a line was acknowledged. Send the file again" }
+        let came = "after \(lines) acknowledged \(lines == 1 ? "line" : "lines")"
+        let tail = "tail -n +\(lines.addingReportingOverflow(1).partialValue)"
+        guard file != "-" else { return "\(came). Send what follows them; \(tail) cuts them off" }
+        return "\(came). Go on behind them: \(tail) \(Self.quoted(file)) | carillon devices import - --app \(app)"
+    }
+
+    /// As one word for a shell.
+    private static func quoted(_ path: String) -> String {
+        let isPlain = path.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "-")...UInt8(ascii: "9"), UInt8(ascii: "_"):
+                true
+            default: false
+            }
+        }
+        return isPlain ? path : "'" + path.replacing("'", with: #"'\''"#) + "'"
+    }
+
+    package mutating func take(_ line: JSONValue) {
+        if isJSON { sayJSON(line) }
+        guard line.object?["line"] == nil else { return note(refusal: line) }
+        last = line
+        if !isJSON { progress.show(line.count("resume_after"), of: nil, "lines read") }
+    }
+
+    private mutating func note(refusal: JSONValue) {
+        refused += 1
+        guard !isJSON, refused <= Self.refusalsShown else { return }
+        progress.end()
+        let detail = refusal.object.flatMap(ProblemText.sentence) ?? "-"
+        Console.say("line \(refusal.shown("line")): \(detail) [\(refusal.shown("code"))]")
+        if refused == Self.refusalsShown { Console.remark("Further refusals are only counted (--json has them all).") }
+    }
+
+    func conclude() throws(CommandFault) {
+        progress.end()
+        guard last.object?["done"]?.bool == true else {
+            let why = last.object.flatMap(ProblemText.sentence).map { ": \($0)" } ?? ""
+            throw CommandFault(
+                .tryAgain,
+                "the import ended behind line \(last.count("resume_after"))\(why). Send the file again; what is there "
+                    + "already stays as it is")
+        }
+        if !isJSON {
+            let changes = ["created", "refreshed", "replaced", "moved", "unchanged", "stale"].compactMap { word in
+                last.count(word) > 0 ? "\(last.count(word)) \(word)" : nil
+            }
+            let kinds = changes.isEmpty ? "" : ": " + changes.joined(separator: ", ")
+            Console.say("\(last.count("accepted")) accepted" + kinds)
+        }
+        guard refused == 0 else {
+            throw CommandFault(
+                .failed, "\(refused == 1 ? "1 line was" : "\(refused) lines were") refused; the others are registered")
+        }
+    }
+}
