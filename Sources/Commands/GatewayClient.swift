@@ -199,7 +199,8 @@ extension JSONValue {
     func shown(_ name: String) -> String {
         switch object?[name] {
         case .string(let text)?: TerminalText.clean(text)
-        case .number(let number)?: number.integer.map(String.init) ?? String(number.double)
+        // As it is written: what is beyond all numbers here is no "inf".
+        case .number(let number)?: TerminalText.clean(JSONValue.number(number).inWords)
         case .bool(let claim)?: claim ? "yes" : "no"
         default: "-"
         }
