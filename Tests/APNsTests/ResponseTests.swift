@@ -73,14 +73,40 @@ struct ResponseTests {
     }
 
     @Test(
-        "with a time that is none keeps the verdict and drops the time",
+        "with a time long past, and be it before 1970, is older than any registration",
+        arguments: ["0", "-0", "-5", "-999999999999999"])
+    func longAgo(time: String) {
+        let expected = Outcome.rejected(
+            Rejection(
+                fault: .tokenUnregistered, reason: "Unregistered", invalidSince: WallInstant(microseconds: 0)))
+        #expect(verdict(410, #"{"reason":"Unregistered","timestamp":\#(time)}"#).outcome == expected)
+        #expect(verdict(410, #"{"timestamp":\#t\#(time)\#n,"reason":"Unregistered"}"#).outcome == expected)
+    }
+
+    @Test(
+        "with a time that can't be read only raises a doubt: the token may have been registered since",
         arguments: [
-            "-1", "1.5e12", "99999999999999999999", "null", "\"1700000000123\"", "[1]", "1700000000123.5",
-        ])
-    func badTimestamp(time: String) {
+            #""x""#, #""1700000000123""#, "null", "true", "[1]", "{}", "", "-", "+5", "--5", "1.5e12", "1e300", "1E300",
+            "-1e300", "1700000000123.5", "1700000000123x", "1700000000123 5", "99999999999999999999",
+            "-99999999999999999999", "1000000000000000",
+        ],
+        ["Unregistered", "ExpiredToken", "InventedTomorrow"])
+    func unreadableTime(time: String, reason: String) {
+        let expected = Outcome.rejected(Rejection(fault: .tokenSuspect, reason: reason))
+        #expect(verdict(410, #"{"reason":"\#(reason)","timestamp":\#(time)}"#).outcome == expected)
+    }
+
+    @Test("cut short within its time only raises a doubt", arguments: 37...50)
+    func cutTime(count: Int) {
+        let whole = Array(#"{"reason":"Unregistered","timestamp":1700000000123}"#.utf8)
+        #expect(fault(verdict(410, Array(whole[..<count]))) == .tokenSuspect)
+    }
+
+    @Test("without a time retires as its word says", arguments: ["Unregistered", "ExpiredToken"])
+    func noTime(reason: String) {
         #expect(
-            verdict(410, #"{"reason":"Unregistered","timestamp":\#(time)}"#).outcome
-                == .rejected(Rejection(fault: .tokenUnregistered, reason: "Unregistered")))
+            verdict(410, #"{"reason":"\#(reason)"}"#).outcome
+                == .rejected(Rejection(fault: .tokenUnregistered, reason: reason)))
     }
 
     @Test(

@@ -7,7 +7,14 @@ struct APNsErrorBody: Equatable {
     /// Where the reason stands in the bytes, without its quotation marks. nil where there is none, it is empty, or it
     /// has an escape, which no documented reason has.
     private(set) var reasonBytes: Range<Int>?
-    private(set) var timestamp: WallInstant?
+    private(set) var timestamp = Timestamp.none
+
+    enum Timestamp: Equatable {
+        case none
+        case at(WallInstant)
+        /// Something stands there, and it is no time.
+        case unreadable
+    }
 
     init(reading body: Span<UInt8>) {
         var scanner = Scanner(end: min(body.count, APNsResponse.bodyBytesMax))
@@ -18,7 +25,7 @@ struct APNsErrorBody: Equatable {
                 guard let word = scanner.string(in: body) else { return }
                 reasonBytes = word.isEmpty ? nil : word
             } else if body.spells("timestamp", at: name) {
-                timestamp = scanner.milliseconds(in: body)
+                timestamp = scanner.milliseconds(in: body).map { .at($0) } ?? .unreadable
                 guard scanner.skipValue(in: body) else { return }
             } else {
                 guard scanner.skipValue(in: body) else { return }
@@ -54,21 +61,32 @@ private struct Scanner {
         return start..<index - 1
     }
 
-    /// A whole number of milliseconds, 13 digits these days. Does not move on: `skipValue` does.
-    func milliseconds(in body: Span<UInt8>) -> WallInstant? {
-        var place = index
-        while place < end, body[place] == 0x20 { place += 1 }
+    /// A whole number of milliseconds, 13 digits these days. A time before 1970 is before any registration, as
+    /// 1970 is. Stays before it: `skipValue` moves on.
+    mutating func milliseconds(in body: Span<UInt8>) -> WallInstant? {
+        skipWhiteSpace(in: body)
+        var ahead = self
+        let isNegative = ahead.take(UInt8(ascii: "-"), in: body)
+        guard let number = ahead.digits(in: body), ahead.isAtEndOfValue(in: body) else { return nil }
+        return WallInstant(microseconds: isNegative ? 0 : number * 1_000)
+    }
+
+    private mutating func digits(in body: Span<UInt8>) -> Int64? {
         var number: Int64 = 0
-        var digits = 0
+        let start = index
         // Fifteen digits reach the year 33658, and no overflow on the way to microseconds.
-        while place < end, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(body[place]) {
-            number = number * 10 + Int64(body[place] - UInt8(ascii: "0"))
-            digits += 1
-            place += 1
-            if digits > 15 { return nil }
+        while index < end, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(body[index]) {
+            number = number * 10 + Int64(body[index] - UInt8(ascii: "0"))
+            index += 1
+            if index - start > 15 { return nil }
         }
-        if place < end, body[place] == UInt8(ascii: ".") || body[place] | 0x20 == UInt8(ascii: "e") { return nil }
-        return digits > 0 ? WallInstant(microseconds: number * 1_000) : nil
+        return index > start ? number : nil
+    }
+
+    /// Not where the bytes end: a number that is cut short is another one.
+    private mutating func isAtEndOfValue(in body: Span<UInt8>) -> Bool {
+        skipWhiteSpace(in: body)
+        return index < end && (body[index] == UInt8(ascii: ",") || body[index] == UInt8(ascii: "}"))
     }
 
     /// Any value, however deep: brackets are counted, strings passed over.

@@ -43,7 +43,9 @@ enum APNsRejections {
         refused(400, "BadDeviceToken", .tokenUnknownHere),
         refused(400, "DeviceTokenNotForTopic", .tokenSuspect),
 
-        // About the token, as sure as it gets; `timestamp` says since when.
+        // About the token, as sure as it gets; `timestamp` says since when. Without one it is dead as of the lease. One
+        // that can't be read (no whole number of at most 15 digits, null too) only raises a doubt: it may say that the
+        // token died before it was registered again, and nobody can tell (P5).
         refused(410, "Unregistered", .tokenUnregistered),
         refused(410, "ExpiredToken", .tokenUnregistered),
 

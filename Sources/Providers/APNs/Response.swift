@@ -19,7 +19,7 @@ package enum APNsResponse {
         let row = word ?? APNsRejections.row(forStatus: status, hasReason: error.reasonBytes != nil)
         let reason = word?.reason ?? unknownReason(status, body, error.reasonBytes)
         return ProviderVerdict(
-            outcome: outcome(row, reason, since: status == 410 ? error.timestamp : nil, retryAfter),
+            outcome: outcome(row, reason, status == 410 ? error.timestamp : .none, retryAfter),
             connection: row.connection, alarm: row.alarm, reason: reason, isDocumented: word != nil)
     }
 
@@ -29,11 +29,17 @@ package enum APNsResponse {
     }
 
     private static func outcome(
-        _ row: APNsReasonRow, _ reason: String, since: WallInstant?, _ retryAfter: Duration?
+        _ row: APNsReasonRow, _ reason: String, _ time: APNsErrorBody.Timestamp, _ retryAfter: Duration?
     ) -> Outcome {
         switch row.meaning {
         case .rejected(let fault):
-            return .rejected(Rejection(fault: fault, reason: reason, invalidSince: since))
+            switch time {
+            case .none: return .rejected(Rejection(fault: fault, reason: reason))
+            case .at(let since): return .rejected(Rejection(fault: fault, reason: reason, invalidSince: since))
+            case .unreadable:
+                let doubt = fault == .tokenUnregistered ? .tokenSuspect : fault
+                return .rejected(Rejection(fault: doubt, reason: reason))
+            }
         case .deferred(let why):
             // The later of the two: APNs may know better than our table, never worse.
             let after =
