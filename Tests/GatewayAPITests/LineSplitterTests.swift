@@ -1,6 +1,7 @@
 import GatewayAPI
 import JSON
 import PushModel
+import Store
 import Testing
 
 @Suite("A stream of lines")
@@ -96,8 +97,27 @@ struct ImportAnswerTests {
         answer.count(.created)
         _ = answer.progress(through: 1)
         #expect(
-            Self.text(answer.interrupt(Problem(.databaseUnavailable, "Gone.")))
-                == #"{"done":false,"resume_after":1,"accepted":1,"refused":0,"status":503,"#
-                + #""code":"database_unavailable","detail":"Gone."}"# + "\n")
+            Self.text(answer.interrupt(Problem(.unknownApp, "Gone.")))
+                == #"{"done":false,"resume_after":1,"accepted":1,"refused":0,"status":404,"#
+                + #""code":"unknown_app","detail":"Gone."}"# + "\n")
+    }
+
+    /// Whatever ends an import for now, and not the one request that it came in.
+    private static let endings: [Problem] =
+        [StoreFault.unavailable, .contended, .cancelled, .commitUnknown].map { Problem($0, .isIdempotent) } + [
+            Problem(.requestTimeout, "Too slow. Nothing was changed; send it again."),
+            Problem(.malformedRequest, "A chunk of the body has no size."),
+        ]
+
+    @Test("says what is kept and where to go on, whatever ended it for now", arguments: endings)
+    func ending(problem: Problem) throws {
+        var answer = ImportAnswer()
+        _ = answer.progress(through: 7)
+        let last = try JSONReader.read(answer.interrupt(problem)).object
+        let detail = try #require(last?["detail"]?.string)
+        #expect(detail.hasSuffix("What stands up to `resume_after` is kept; go on behind it."))
+        #expect(!detail.lowercased().contains("nothing was changed"))
+        #expect(!detail.contains("same request"))
+        #expect(last?["code"] == .string(problem.code.rawValue))
     }
 }

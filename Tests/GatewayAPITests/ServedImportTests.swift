@@ -257,6 +257,30 @@ struct ServedImportTests {
         }
     }
 
+    @Test("that falls silent is told that what it sent is kept, and where to go on")
+    func fallsSilent() async throws {
+        var limits = GatewayLimits()
+        limits.bodyPauseMax = .milliseconds(500)
+        try await withGateway(limits: limits) { world in
+            let path = try await world.makeApp() + "/devices/import"
+            let wire = try Wire(port: world.port)
+            try await wire.send(GatewayWorld.request("POST", path, headers: ["Transfer-Encoding: chunked"]))
+            _ = try await wire.head()
+            let text = Self.line(1) + "\n"
+            try await wire.send(String(text.utf8.count, radix: 16) + "\r\n" + text + "\r\n")
+            #expect(try Self.answers(try #require(try await wire.chunk())).last?["resume_after"] == 1)
+            let end = try #require(try await wire.chunk())
+            let last = try #require(try Self.answers(end).last)
+            #expect(last["done"] == false)
+            #expect(last["code"] == "request_timeout")
+            #expect(last["resume_after"] == 1)
+            let detail = try #require(last["detail"]?.string)
+            #expect(detail.hasSuffix("What stands up to `resume_after` is kept; go on behind it."))
+            #expect(!detail.lowercased().contains("nothing was changed"))
+            #expect(try await Self.count(world) == 1)
+        }
+    }
+
     @Test("stops where its key is revoked, and says up to where it came")
     func keyRevoked() async throws {
         try await withGateway { world in

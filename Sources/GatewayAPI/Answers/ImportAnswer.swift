@@ -46,13 +46,14 @@ package struct ImportAnswer {
         return writer.bytes + Self.lineEnd
     }
 
-    /// The last line: the import can't go on. What follows `resumeAfter` is to be sent again.
+    /// The last line: the import can't go on. What follows `resumeAfter` is to be sent again. The problem's own sentence
+    /// is about a request of which nothing was carried out.
     package func interrupt(_ problem: Problem) -> [UInt8] {
         var writer = JSONWriter()
         writer.beginObject()
         writer.member("done", false)
         writeTotals(to: &writer)
-        problem.writeMembers(to: &writer)
+        problem.endingImport.writeMembers(to: &writer)
         writer.endObject()
         return writer.bytes + Self.lineEnd
     }
@@ -64,6 +65,24 @@ package struct ImportAnswer {
     }
 
     private static let lineEnd = [UInt8(ascii: "\n")]
+}
+
+extension Problem {
+    /// Where the import may go on as it is: why it ended, what is kept, and where to go on.
+    fileprivate var endingImport: Problem {
+        let cause: String
+        switch code {
+        case .requestTimeout: cause = "Nothing more of the import came for too long."
+        case .databaseUnavailable: cause = "The database can't be asked just now."
+        case .databaseBusy:
+            cause = "The database did not answer in time, or another request held what was needed."
+        case .outcomeUnknown:
+            cause = "The connection to the database broke before it confirmed; a line that is sent twice does no harm."
+        case .malformedRequest: cause = detail
+        default: return self
+        }
+        return Problem(code, cause + " What stands up to `resume_after` is kept; go on behind it.")
+    }
 }
 
 /// How many registrations turned out to be what.

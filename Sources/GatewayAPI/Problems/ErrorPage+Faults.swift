@@ -5,13 +5,16 @@ extension ErrorPage {
         [
             Explanation(
                 .databaseUnavailable,
-                cause: "PostgreSQL is down, starting, or has no connection free. Nothing was changed.",
+                cause: """
+                    PostgreSQL is down, starting, or has no connection free. Nothing was changed; of an import, only \
+                    what follows `resume_after` is missing.
+                    """,
                 remedy: "repeat the request after `Retry-After`."),
             Explanation(
                 .databaseBusy,
                 cause: """
                     PostgreSQL did not answer in time (it has too much to do, or stands still), or a lock was held for \
-                    too long. Nothing was changed.
+                    too long. Nothing was changed; of an import, only what follows `resume_after` is missing.
                     """,
                 remedy: "repeat the request after `Retry-After`."),
             Explanation(
