@@ -81,6 +81,11 @@ struct ServedKeyTests {
                 #expect(try reply.member("code")?.string == "forbidden")
                 #expect(try reply.member("missing_scopes")?.array?.compactMap(\.string) == scopes)
             }
+            // The body is not looked at: each of the two is told with the audiences that it opens.
+            let other = try await make(world, app + "/keys", #""devices""#, name: "other").key
+            let reply = try await world.call("POST", app + "/messages", broadcast, key: other)
+            #expect(try reply.member("missing_scopes")?.array?.compactMap(\.string) == ["messages", "broadcast"])
+            #expect(try reply.member("detail")?.string?.contains(#""broadcast" (to all, tags, a filter)"#) == true)
             let elsewhere = try await world.call("GET", "/v1/apps", key: key)
             #expect(try elsewhere.member("code")?.string == "forbidden", "another scope would not do")
             #expect(try elsewhere.member("missing_scopes") == nil)
@@ -204,10 +209,12 @@ struct ServedKeyTests {
                     "POST", app + "/keys", #"{"name": "n\#(scopes.count)", "scopes": [\#(scopes)]}"#, key: key)
             }
             #expect(try await create(#""devices""#).status == 201)
-            for more in [#""devices", "tokens""#, #""keys", "admin""#] {
+            for (more, scope) in [(#""devices", "tokens""#, "tokens"), (#""keys", "admin""#, "admin")] {
                 let reply = try await create(more)
                 #expect(reply.status == 403)
                 #expect(try reply.member("pointer")?.string == "/scopes/1")
+                #expect(try reply.member("detail")?.string?.contains("\"\(scope)\"") == true)
+                #expect(try reply.member("missing_scopes")?.array?.compactMap(\.string) == [scope])
             }
         }
     }
@@ -217,12 +224,16 @@ struct ServedKeyTests {
         try await withGateway { world in
             let app = try await world.makeApp()
             let own = try await make(world, app + "/keys", #""keys", "devices""#, name: "own")
-            let more = [#""admin""#, #""devices", "tokens""#, #""keys", "devices", "messages""#]
-            for (number, scopes) in more.enumerated() {
+            let more = [
+                (#""admin""#, "admin"), (#""devices", "tokens""#, "tokens"),
+                (#""keys", "devices", "messages""#, "messages"),
+            ]
+            for (number, (scopes, missing)) in more.enumerated() {
                 let other = try await make(world, app + "/keys", scopes, name: "other\(number)")
                 let reply = try await world.call("DELETE", app + "/keys/" + other.id, key: own.key)
                 #expect(reply.status == 403, "\(scopes)")
                 #expect(try reply.member("code")?.string == "forbidden")
+                #expect(try reply.member("missing_scopes")?.array?.compactMap(\.string) == [missing])
                 #expect(try await status(world, "GET", app, other.key) == 200)
             }
             let everywhere = try await make(world, "/v1/keys", #""keys""#)

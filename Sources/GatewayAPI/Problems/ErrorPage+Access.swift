@@ -19,8 +19,10 @@ extension ErrorPage {
                 cause: """
                     the key belongs to another app, or to one app where the route is about all of them; or it has not \
                     the scope that the route or the audience asks for, or not every scope of the key that it would \
-                    make or revoke: a key makes and revokes only what opens no more than itself. The detail names it, and \
-                    `missing_scopes` the scopes of which the route or the audience asks for one.
+                    make or revoke: a key makes and revokes only what opens no more than itself. The detail names it. \
+                    `missing_scopes` names the scopes of which one is asked for: by the route, by the audience, or by the other \
+                    key. Whoever may send no messages at all is told `messages` and `broadcast` before the message is \
+                    read: the first is for audiences that name installations, users or tokens, the second for all others.
                     """,
                 remedy: "use a key that has it. Whoever has the scope `keys` makes one: `POST /v1/apps/{app}/keys`."),
             Explanation(

@@ -32,8 +32,10 @@ struct KeyHandlers: Sendable {
         let request = try KeyRequest.read(call.body, now: clock())
         for (place, scope) in request.scopes.enumerated() where !call.caller.has(scope) {
             throw Problem(
-                .forbidden, "A key can't open more than the one that makes it, and this one has not this scope.",
-                at: .root / "scopes" / place)
+                .forbidden,
+                "A key can't open more than the one that makes it, and this one has not the scope "
+                    + "\"\(scope.rawValue)\". Use one that has it, or leave the scope out.",
+                at: .root / "scopes" / place, missing: [scope])
         }
         let app = try await owner(of: call)
         let text = APIKeyText.make(from: entropy(APIKeyText.randomBytes))
@@ -78,7 +80,7 @@ struct KeyHandlers: Sendable {
             throw Problem(
                 .forbidden,
                 "A key revokes only what it could have made: this one has not the scope \"\(more.rawValue)\", which the "
-                    + "other one has. Use a key that has it.")
+                    + "other one has. Use a key that has it.", missing: [more])
         }
         let isDeleted: Bool
         do { isDeleted = try await store.delete(id, app: app) } catch { throw Problem(error, .isIdempotent) }

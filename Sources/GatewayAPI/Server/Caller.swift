@@ -52,7 +52,9 @@ struct Caller: Equatable, Sendable {
             }
         }
         let asked = match.route.scopes
-        guard asked.isEmpty || asked.contains(where: has) else { throw .missingScope(asked) }
+        guard asked.isEmpty || asked.contains(where: has) else {
+            throw match.route == .sendMessage ? .missingScopeForAnyMessage : .missingScope(asked)
+        }
     }
 }
 
@@ -63,6 +65,13 @@ extension Problem {
             .forbidden, "This key has not the scope \(words). Use one that has it, or make one: POST .../keys.",
             missing: scopes)
     }
+
+    /// Before the body, which says whom it is for, is read.
+    fileprivate static let missingScopeForAnyMessage = Problem(
+        .forbidden,
+        "This key sends no messages. It takes the scope \"messages\" (to installations, users and tokens that are named) "
+            + "or \"broadcast\" (to all, tags, a filter). Use one that has it, or make one: POST .../keys.",
+        missing: Route.sendMessage.scopes)
 }
 
 extension Route {
