@@ -89,7 +89,9 @@ package struct GatewayResponder: HTTPResponder {
         let awaited = lateBodies.watch(incoming.channel)
         defer { lateBodies.forget(awaited) }
         let body = try await BodyReader.read(request, services.limits) { bytes in
-            do throws(BodyBudget.Refusal) { try budget.take(bytes, for: account) } catch { throw Problem(error) }
+            do throws(BodyBudget.Refusal) { try budget.take(bytes, for: account) } catch {
+                throw Problem(error, of: account)
+            }
             held += bytes
         }
         lateBodies.forget(awaited)
@@ -184,11 +186,11 @@ package struct GatewayResponder: HTTPResponder {
             try caller.check(match)
             try caller.check(app.id)
         }
+        let account = BodyBudget.Account(app: app.slug)
         let share: ImportShare
         do {
-            share = try ImportShare(
-                services.limits.importBytes, of: [importBudget, budget], for: BodyBudget.Account(app: app.slug))
-        } catch { throw Problem(error) }
+            share = try ImportShare(services.limits.importBytes, of: [importBudget, budget], for: account)
+        } catch { throw Problem(error, of: account) }
         // From here on the body is the import's.
         incoming.isBodyRead = true
         incoming.askForBody()
@@ -230,7 +232,7 @@ package struct GatewayContext: InitializableFromSource {
 }
 
 extension Problem {
-    fileprivate init(_ refusal: BodyBudget.Refusal) {
+    fileprivate init(_ refusal: BodyBudget.Refusal, of account: BodyBudget.Account) {
         switch refusal {
         case .full:
             self.init(
@@ -239,8 +241,11 @@ extension Problem {
         case .shareUsedUp:
             self.init(
                 .shareUsedUp,
-                "This app holds as much as one app may: requests whose bodies are still being read, and imports that "
-                    + "run. Let some of them end, then try again; send fewer at once, and each of them whole.",
+                (account.app == nil
+                    ? "The requests that are about no app, or name one that there is not, hold together"
+                    : "This app holds")
+                    + " as much as one app may: requests whose bodies are still being read, and imports that run. Let some "
+                    + "of them end, then try again; send fewer at once, and each of them whole.",
                 retryAfterSeconds: RetryHint.overloaded)
         }
     }
