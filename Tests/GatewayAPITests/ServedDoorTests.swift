@@ -227,6 +227,22 @@ struct ServedDoorTests {
         }
     }
 
+    @Test("hangs up behind the answer to HTTP/1.0, which knows no second request unless it says so")
+    func oldProtocol() async throws {
+        try await withGateway { world in
+            let wire = try Wire(port: world.port)
+            let request = "GET /healthz HTTP/1.0\r\n\r\n"
+            try await wire.send(request + request)
+            #expect(try await wire.reply().status == 200)
+            #expect(await wire.rest() == [], "a second request was answered")
+            let kept = try Wire(port: world.port)
+            for _ in 1...2 {
+                try await kept.send("GET /healthz HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
+                #expect(try await kept.reply().status == 200)
+            }
+        }
+    }
+
     @Test("keeps the connection of a client whose small body it did not read")
     func smallUnreadBody() async throws {
         try await withGateway { world in

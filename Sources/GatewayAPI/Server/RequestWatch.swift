@@ -54,13 +54,18 @@ final class RequestWatch: ChannelDuplexHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard refusal == nil, !isOver else { return }
         switch unwrapInboundIn(data) {
-        case .head(let head):
+        case .head(var head):
             stopWaiting()
             isInHead = false
             if let fault = Self.fault(of: head) { return refuse(fault, .unknown, context) }
             requests += 1
             isInBody = true
             holdsBodyBack = Self.waitsToBeAsked(head)
+            guard head.version == .http1_0, !head.isKeepAlive else { break }
+            // In that version the connection ends with the answer unless the client asks for more (RFC 9112, section
+            // 9.3); the library behind here no longer knows of versions.
+            head.headers.replaceOrAdd(name: "Connection", value: "close")
+            return context.fireChannelRead(wrapInboundOut(.head(head)))
         case .body: holdsBodyBack = false
         case .end:
             stopWaiting()
