@@ -6,7 +6,8 @@ import PushModel
 /// One look at an audience: from where, up to where, at how much.
 struct AudienceLook: Sendable {
     let message: UniversalID
-    let acceptedAt: WallInstant
+    /// What is now in a filter.
+    let sentFrom: WallInstant
     let app: Int64
     let kind: Int16
     /// The highest id that was looked at before; for installations, how many were looked up.
@@ -65,7 +66,7 @@ struct AudienceLook: Sendable {
         }
         var parameters = range
         parameters.int16Array(providers)
-        let filter = FilterSQL(expression, now: acceptedAt, adding: &parameters)
+        let filter = FilterSQL(expression, now: sentFrom, adding: &parameters)
         let rows = try await transaction.run([Query(AudienceSQL.liveFiltered(by: filter), parameters)])[0]
         return try FoundMembers(looked: rows, idsMax: idsMax, horizon: horizon)
     }

@@ -91,7 +91,8 @@ private struct PlanTurn: Sendable {
     let kind: Int16
     let horizon: Int64
     let expiresAt: WallInstant
-    let acceptedAt: WallInstant
+    /// Its hour, or else when it was accepted.
+    let sentFrom: WallInstant
     let audience: Audience
 
     init(reading row: ResultSet) throws(PostgresError) {
@@ -107,12 +108,12 @@ private struct PlanTurn: Sendable {
             throw .unexpectedShape(statement: "plan_claim", column: 8)
         }
         self.audience = audience
-        acceptedAt = try row.instant(0, 9)
+        sentFrom = try row.instant(0, 9)
     }
 
     func look(idsMax: Int) -> AudienceLook {
         AudienceLook(
-            message: message, acceptedAt: acceptedAt, app: app, kind: kind, after: plannedThrough, horizon: horizon,
+            message: message, sentFrom: sentFrom, app: app, kind: kind, after: plannedThrough, horizon: horizon,
             idsMax: idsMax,
             providers: audience.providers?.map(\.rawValue) ?? [])
     }

@@ -50,6 +50,23 @@ struct ScheduledMessageTests {
         }
     }
 
+    @Test("means it by what is now in a filter")
+    func now() async throws {
+        try await withStores { world in
+            let messages = world.stores.messages
+            try await world.register(1...2)
+            var asked = world.newMessage(
+                1, audience: Audience(.filter("registered_at > now - 1h")), lifetime: .seconds(600))
+            asked.dueAt = noon
+            try await accept(world, asked)
+            try await world.register(3...3, at: noon + .seconds(-60))
+            #expect(try await messages.fallDue(now: noon) == 1)
+            let reply = try await messages.planSlice(knownFormats: MessageStore.plannedFormats, now: noon)
+            guard case .planned = reply else { return #expect(Bool(false), "\(reply)") }
+            #expect(try await world.account().audience == 1)
+        }
+    }
+
     @Test("is cancelled before it with nobody in its audience")
     func cancelled() async throws {
         try await withStores { world in

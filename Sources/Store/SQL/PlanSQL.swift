@@ -32,7 +32,7 @@ enum PlanSQL {
             ORDER BY priority, planned_at NULLS FIRST, message_id LIMIT 1 FOR UPDATE SKIP LOCKED
         )
         SELECT turn.message_id, turn.planned_through, m.app_id, m.format, m.priority, m.kind, m.horizon, m.expires_at,
-            c.audience, m.accepted_at
+            c.audience, coalesce(m.due_at, m.accepted_at)
         FROM turn JOIN messages m ON m.id = turn.message_id
         LEFT JOIN message_contents c ON c.message_id = turn.message_id
         """)
