@@ -125,7 +125,9 @@ package struct DevicesCommand: AsyncParsableCommand {
             discussion: HelpText.of(
                 """
                 A line is {"installation": "phone-1", "provider": "fcm", "token": "...", "tags": ["news"]}, with what else a \
-                registration has. An import that was cut off is simply sent again: what is there already is left as it is.
+                registration has. An import that was cut off is simply sent again: what is there already is left as it is. \
+                With --json the lines of the gateway's answer are printed as they come: what was refused, and how far it \
+                has come.
                 """,
                 examples: [
                     "carillon devices import devices.ndjson --app garden",
