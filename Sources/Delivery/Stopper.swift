@@ -18,7 +18,9 @@ struct Stopper: Sendable {
     /// Until the bell is removed.
     func run() async {
         for await _ in bell.rings {
-            do { try await stops.carryOut() } catch {
+            do { try await stops.carryOut() } catch .damaged(let place) {
+                log.error("A message can't be ended, and waits for its mending", metadata: ["place": "\(place)"])
+            } catch {
                 log.warning("Pauses and cancels wait for the database", metadata: ["fault": "\(error)"])
             }
         }

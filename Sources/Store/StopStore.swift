@@ -29,20 +29,30 @@ package struct StopStore: Sendable {
     }
 
     /// Everything that there is to do; returns how many parcels it was about.
+    ///
+    /// - Throws: `damaged`, where all else is done: a parcel that can't be read waits for its mending, and holds up no
+    ///   other message.
     @discardableResult
     package func carryOut(now: WallInstant? = nil) async throws(StoreFault) -> Int {
         var count = 0
         var last = UniversalID(high: 0, low: 0)
         var found: [Found] = []
+        var damage: StoreFault?
         repeat {
             found = try await page(after: last, now: now)
             // Held first of all: what is still among the ready ones stands in others' way.
             for message in found where message.isStopped { count += try await hold(message.message) }
-            for message in found where message.isOver { count += try await end(message.message, now: now) }
+            for message in found where message.isOver {
+                do throws(StoreFault) { count += try await end(message.message, now: now) } catch {
+                    guard case .damaged(let place) = error else { throw error }
+                    damage = damage ?? .damaged("message \(message.message.text): \(place)")
+                }
+            }
             for message in found where !message.isStopped { count += try await release(message.message, now: now) }
             last = found.last?.message ?? last
         } while found.count == Int(Self.messagesMax)
         if count > 0 || last != UniversalID(high: 0, low: 0) { try await forget(now: now) }
+        if let damage { throw damage }
         return count
     }
 

@@ -46,6 +46,29 @@ struct CancelledMessageTests {
         }
     }
 
+    @Test("with a parcel that can't be read waits for its mending, and holds up no other")
+    func damaged() async throws {
+        try await withStores { world in
+            try await world.register(1...2)
+            for number in UInt64(1)...2 {
+                try await world.send(world.newMessage(number))
+                _ = try await world.wish(.cancel, number)
+            }
+            let first = StoreWorld.message(1)
+            let members = try await world.pool.read(query("SELECT encode(members, 'hex') FROM parcels")).text(0, 0)
+            try await world.pool.script(
+                #"UPDATE parcels SET members = '\xff' WHERE message_id = '\#(first.value.text)'"#)
+            let fault = await #expect(throws: StoreFault.self) { try await world.carryOut() }
+            guard case .damaged(let place) = fault else { return #expect(Bool(false), "\(String(describing: fault))") }
+            #expect(place.hasPrefix("message \(first.value.text): "))
+            #expect(try await world.account(StoreWorld.message(2)).pending == 0)
+
+            try await world.pool.script("UPDATE parcels SET members = '\\x\(members)'")
+            try await world.carryOut()
+            #expect(try await world.account(first).pending == 0)
+        }
+    }
+
     @Test("is leased no more from that moment on, and stands in nobody's way")
     func noLease() async throws {
         try await withStores { world in
