@@ -78,7 +78,7 @@ extension SimulatedStore {
     }
 
     /// What one of its parcels, new or come back, may be.
-    func isStopped(_ id: MessageID) -> Bool { message(id)?.isStopped ?? false }
+    package func isStopped(_ id: MessageID) -> Bool { message(id)?.isStopped ?? false }
 
     /// Out of the way of leases.
     mutating func hold(_ id: MessageID) -> Int {

@@ -12,8 +12,10 @@ extension ConformanceRun {
     mutating func lease() async throws -> String? {
         guard !simulated.routes.isEmpty else { return nil }
         let due = simulated.parcels.filter { $0.isReady && $0.dueAt <= now }
-        // Mostly for what is there: what nobody gets says little.
-        let wanted = due.isEmpty || random.happens(perMille: 150) ? nil : random.pick(due)
+        // Mostly for what is there: what nobody gets says little. Whose message was stopped is rare, and tells most.
+        let stopped = due.filter { simulated.isStopped($0.message) }
+        let wanted =
+            due.isEmpty || random.happens(perMille: 150) ? nil : random.pick(stopped.isEmpty ? due : stopped)
         let route = wanted?.route ?? random.pick(simulated.routes.map(\.id))
         let owner = random.pick(Self.owners)
         let fitting: LeaseScope = wanted?.travelsAlone == true ? .lapsed : .ordinary

@@ -5,7 +5,9 @@ import Store
 extension ConformanceRun {
     mutating func wish() async throws -> String? {
         guard !messages.isEmpty else { return nil }
-        let id = random.pick(messages)
+        // Mostly one that has something to stop.
+        let waiting = simulated.parcels.filter(\.isReady)
+        let id = waiting.isEmpty || random.happens(perMille: 300) ? random.pick(messages) : random.pick(waiting).message
         let wish = random.pick([LifeWish.pause, .pause, .resume, .resume, .cancel])
         story.append("\(wish) \(id.text)")
         let app = simulated.message(id)?.app ?? apps[0]
@@ -13,7 +15,9 @@ extension ConformanceRun {
         let difference = differ("wish", real, simulated.wish(wish, id, now: now))
         if let difference { return difference }
         let stopped = try await stores.messages.stopped(among: messages)
-        return differ("stopped", stopped, simulated.stopped(among: messages))
+        let unlike = differ("stopped", stopped, simulated.stopped(among: messages))
+        // What is among the ready ones until it is carried out is nobody's.
+        return unlike == nil && random.happens(perMille: 500) ? try await lease() : unlike
     }
 
     mutating func fallDue() async throws -> String? {
