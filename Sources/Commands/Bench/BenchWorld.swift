@@ -8,6 +8,7 @@ struct BenchWorld: Sendable {
     let folder: OwnFolder
     let standIns: OwnStandIns
     let gateway: OwnGateway
+    private let children: ChildPrograms
 
     /// - Parameters:
     ///   - options: more for `carillon simulate`.
@@ -16,11 +17,17 @@ struct BenchWorld: Sendable {
         _ folder: OwnFolder, _ children: ChildPrograms, options: [String], data: String
     ) async throws {
         self.folder = folder
+        self.children = children
         standIns = try await OwnStandIns(folder, children, options)
         gateway = try await OwnGateway(folder, standIns, port: 0, children, data: data)
     }
 
     var client: GatewayClient { gateway.client }
+
+    /// A second gateway on the same database, as long as the first.
+    func addGateway() async throws -> OwnGateway {
+        try await OwnGateway(beside: gateway, folder, standIns, children)
+    }
 
     /// Processor time since their starts.
     func used() throws(CommandFault) -> BenchUsage {

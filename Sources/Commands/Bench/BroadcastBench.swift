@@ -14,10 +14,14 @@ struct BroadcastBench: AsyncParsableCommand {
 
             With --answer-ms each round sends a second message, to a sink whose answers all come so late: what a lane \
             makes of a provider that is far away.
+
+            With --rate, --pause-seconds or --cancel one broadcast is sent by two gateways, limited, or paused or cancelled \
+            in its middle, and the sink's count is held against the account.
             """,
             examples: [
                 "carillon bench broadcast", "carillon bench broadcast --devices 1000000 --rounds 5 --json",
-                "carillon bench broadcast --answer-ms 50",
+                "carillon bench broadcast --answer-ms 50", "carillon bench broadcast --devices 1000000 --rate 20000",
+                "carillon bench broadcast --devices 1000000 --pause-seconds 60",
             ]))
 
     @OptionGroup var options: BenchOptions
@@ -27,6 +31,11 @@ struct BroadcastBench: AsyncParsableCommand {
         help: ArgumentHelp(
             "Measures also with answers that come so many milliseconds late.", valueName: "milliseconds"))
     var answerMs: Int?
+    @Option(help: ArgumentHelp("Measures instead how well so many pushes a second are kept.", valueName: "pushes"))
+    var rate: Int?
+    @Option(help: ArgumentHelp("Pauses instead one in its middle, for so long.", valueName: "seconds"))
+    var pauseSeconds: Int?
+    @Flag(help: "Cancels instead one in its middle.") var cancel = false
 
     func validate() throws {
         guard (10_000...10_000_000).contains(devices) else {
@@ -34,11 +43,29 @@ struct BroadcastBench: AsyncParsableCommand {
         }
         guard (1...100).contains(rounds) else { throw ValidationError("--rounds takes 1 to 100.") }
         guard (1...10_000).contains(answerMs ?? 1) else { throw ValidationError("--answer-ms takes 1 to 10000.") }
+        guard (1...1_000_000).contains(rate ?? 1) else { throw ValidationError("--rate takes 1 to 1000000.") }
+        guard (2...3_600).contains(pauseSeconds ?? 2) else { throw ValidationError("--pause-seconds takes 2 to 3600.") }
+        guard (rate == nil ? 0 : 1) + (pauseSeconds == nil ? 0 : 1) + (cancel ? 1 : 0) <= 1 else {
+            throw ValidationError("Only one of --rate, --pause-seconds and --cancel.")
+        }
+    }
+
+    private var wish: BroadcastLife.Wish? {
+        if let rate { return .rate(rate) }
+        if let pauseSeconds { return .pause(.seconds(pauseSeconds)) }
+        return cancel ? .cancel : nil
     }
 
     func run() async throws {
         try await options.run(standIns: ["--sink", "--open-streams"], data: "broadcast-\(devices)") { world in
-            try await measure(world)
+            guard let wish else { return try await measure(world) }
+            let garden = BroadcastGarden(world: world, devices: devices)
+            try await garden.furnish()
+            _ = try await world.addGateway()
+            // Opens connections and prepares statements.
+            _ = try await garden.broadcast()
+            let figures = try await BroadcastLife(world: world, garden: garden).perform(wish)
+            if options.json { sayJSON(figures.json) } else { figures.say(wish) }
         }
     }
 

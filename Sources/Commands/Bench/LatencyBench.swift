@@ -13,10 +13,20 @@ struct LatencyBench: AsyncParsableCommand {
             Each push is a POST of a message to one installation, durably accepted by PostgreSQL as in production, and \
             sent over TLS and HTTP/2. The next one waits until its message has finished, and a little longer. Both clocks \
             are this machine's.
-            """, examples: ["carillon bench latency --pushes 500", "carillon bench latency --json"]))
+
+            With --beside-devices the pushes go to one of so many devices, to which nothing else is sent first, then a \
+            broadcast at half of its full rate, then one at full speed; each push is taken until its answer is settled.
+            """,
+            examples: [
+                "carillon bench latency --pushes 500", "carillon bench latency --beside-devices 300000",
+                "carillon bench latency --json",
+            ]))
 
     @OptionGroup var options: BenchOptions
     @Option(help: ArgumentHelp("How many pushes to each provider.", valueName: "count")) var pushes = 300
+
+    @Option(help: ArgumentHelp("Measures beside a broadcast to so many devices instead.", valueName: "count"))
+    var besideDevices: Int?
 
     /// A stand-in shows at least so many pushes of a token.
     private static let pushesMax = 900
@@ -25,10 +35,18 @@ struct LatencyBench: AsyncParsableCommand {
         guard (10...Self.pushesMax).contains(pushes) else {
             throw ValidationError("--pushes takes 10 to \(Self.pushesMax).")
         }
+        guard (10_000...10_000_000).contains(besideDevices ?? 10_000) else {
+            throw ValidationError("--beside-devices takes 10000 to 10000000.")
+        }
     }
 
     func run() async throws {
-        try await options.run { world in try await measure(world) }
+        guard let besideDevices else { return try await options.run { world in try await measure(world) } }
+        // Of the devices that `bench broadcast` has imported.
+        try await options.run(standIns: ["--sink", "--open-streams"], data: "broadcast-\(besideDevices)") { world in
+            let figures = try await LatencyBeside(world: world, devices: besideDevices, pushes: pushes).measure()
+            if options.json { sayJSON(figures.json) } else { figures.say() }
+        }
     }
 
     private func measure(_ world: BenchWorld) async throws {

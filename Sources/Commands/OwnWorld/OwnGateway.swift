@@ -11,19 +11,43 @@ struct OwnGateway: Sendable {
     init(
         _ folder: OwnFolder, _ standIns: OwnStandIns, port: UInt16, _ children: ChildPrograms, data: String = "gateway"
     ) async throws {
+        try await self.init(folder, standIns, port: port, children, data: data, key: nil, [:])
+    }
+
+    /// A second process on the same database; it ends with the first.
+    init(beside first: OwnGateway, _ folder: OwnFolder, _ standIns: OwnStandIns, _ children: ChildPrograms) async throws
+    {
+        guard let socket = first.databaseSocketFolder else {
+            throw CommandFault(.failed, "the gateway's PostgreSQL has ended")
+        }
+        let host = socket.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? socket
+        let key = try text(ofFile: first.keyFile).filter { !$0.isNewline }
+        try await self.init(
+            folder, standIns, port: 0, children, data: "second-gateway", key: first.keyFile,
+            [
+                "CARILLON_DATABASE_URL": "postgresql://carillon@\(host)/carillon", "CARILLON_ADMIN_KEY": key,
+                "CARILLON_MASTER_KEY_FILE": first.dataFolder + "/master-key",
+            ])
+    }
+
+    /// - Parameter key: the file of the admin's; nil: the gateway makes it.
+    private init(
+        _ folder: OwnFolder, _ standIns: OwnStandIns, port: UInt16, _ children: ChildPrograms, data: String,
+        key: String?, _ more: [String: String]
+    ) async throws {
         var environment = [
             "CARILLON_DATA_DIR": folder.file(data), "CARILLON_PROVIDER_CA_FILE": standIns.authorityFile,
             "CARILLON_APNS_PRODUCTION_URL": standIns.production, "CARILLON_APNS_SANDBOX_URL": standIns.sandbox,
             "CARILLON_FCM_URL": standIns.fcm,
             // The stand-in's OAuth is on this machine.
             "CARILLON_ALLOW_PRIVATE_TARGETS": "true",
-        ]
+        ].merging(more) { _, own in own }
         dataFolder = folder.file(data)
         let ready = "carillon is ready on "
         var lastWords = ""
-        for attempt in [port, 0] {
+        for attempt in key == nil ? [port, 0] : [0] {
             environment["CARILLON_LISTEN"] = "127.0.0.1:\(attempt)"
-            let child = try children.start("gateway", ["serve"], environment, in: folder)
+            let child = try children.start(key == nil ? "gateway" : data, ["serve"], environment, in: folder)
             let line = try await children.wait(for: child) { () -> String? in
                 let text = (try? String(contentsOfFile: child.output, encoding: .utf8)) ?? ""
                 return text.split(separator: "\n").first { $0.hasPrefix(ready) }.map(String.init)
@@ -32,7 +56,7 @@ struct OwnGateway: Sendable {
                 lastWords = child.lastWords
                 continue
             }
-            keyFile = folder.file(data) + "/admin-key"
+            keyFile = key ?? folder.file(data) + "/admin-key"
             process = child.process.id
             let key = try text(ofFile: keyFile).prefix { !$0.isNewline }
             client = GatewayClient(base: String(line.dropFirst(ready.count)), key: String(key))

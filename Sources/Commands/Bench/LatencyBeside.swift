@@ -1,0 +1,162 @@
+import Calendar
+import Foundation
+import JSON
+import PushModel
+
+/// Single pushes on an idle system, beside a broadcast at half of its full rate, and beside one at full speed: of the
+/// same app, on the same route, to a sink.
+struct LatencyBeside {
+    /// What the single pushes were beside.
+    enum Company: String, CaseIterable {
+        case nobody = "idle"
+        case half = "beside half a broadcast"
+        case full = "beside a broadcast"
+
+        var member: String {
+            switch self {
+            case .nobody: "idle"
+            case .half: "half"
+            case .full: "full"
+            }
+        }
+    }
+
+    let world: BenchWorld
+    let devices: Int
+    let pushes: Int
+    private static let warmUpCount = 30
+    private static let pause: Duration = .milliseconds(25)
+    private static let look: Duration = .milliseconds(5)
+    private static let patience: Duration = .seconds(600)
+    private static let device = "phone-1"
+
+    func measure() async throws -> LatencyBesideFigures {
+        let garden = BroadcastGarden(world: world, devices: devices)
+        try await garden.furnish()
+        // The first opens connections and prepares statements.
+        _ = try await garden.broadcast()
+        let rate = Double(devices) / (try await garden.broadcast().time / .seconds(1))
+        var figures = LatencyBesideFigures(devices: devices, broadcastRate: rate)
+        for company in Company.allCases { figures.add(company, try await singles(beside: company, rate: rate)) }
+        return figures
+    }
+
+    private func singles(beside company: Company, rate: Double) async throws -> Percentiles {
+        var progress = Progress(company.rawValue)
+        var taken: [Duration] = []
+        var broadcast: String?
+        var number = 0
+        while taken.count < pushes {
+            var isAlone = company == .nobody
+            if !isAlone {
+                if let running = broadcast, try await account(running).shown("state") == "finished" { broadcast = nil }
+                if broadcast == nil { broadcast = try await start(company == .half ? rate / 2 : nil) }
+            }
+            let one = try await single(number)
+            number += 1
+            // One that outlived the broadcast was partly alone.
+            if let running = broadcast, try await account(running).shown("state") == "finished" { isAlone = true }
+            if number > Self.warmUpCount, isAlone == (company == .nobody) { taken.append(one) }
+            progress.show(Int64(taken.count), of: Int64(pushes), "one at a time")
+            try await Task.sleep(for: Self.pause)
+        }
+        progress.end()
+        if let broadcast { try await finish(broadcast) }
+        return Percentiles(taken)
+    }
+
+    /// - Parameter rate: pushes a second; nil: as fast as it goes.
+    private func start(_ rate: Double?) async throws -> String {
+        var message: [JSONMember] = [
+            JSONMember("audience", ["all": true]), JSONMember("badge", "increment"),
+            JSONMember("notification", ["title": "Carillon", "body": "Twelve o'clock in the garden"]),
+        ]
+        if let rate {
+            message.append(JSONMember("options", ["rate_per_second": .number(.whole(Int64(max(1, rate))))]))
+        }
+        return try await world.client.send(
+            "POST", BenchWorld.app + "/messages", .object(JSONObject(message)), as: .message
+        ).shown("id")
+    }
+
+    /// From the request until PostgreSQL had its settled answer.
+    private func single(_ number: Int) async throws -> Duration {
+        let start = WallInstant(microseconds: Int64(Date().timeIntervalSince1970 * 1_000_000))
+        let message = try await world.client.send(
+            "POST", BenchWorld.app + "/messages",
+            [
+                "audience": ["installations": .array([.string(Self.device)])],
+                "notification": ["title": "Noon", "body": "Twelve o'clock"],
+                "data": ["number": .string(String(number))],
+            ], as: .message)
+        return try await finish(message.shown("id")) - start
+    }
+
+    private func account(_ message: String) async throws -> JSONValue {
+        try await world.client.get(BenchWorld.app + "/messages/" + message, as: .message)
+    }
+
+    @discardableResult
+    private func finish(_ message: String) async throws -> WallInstant {
+        let clock = ContinuousClock()
+        let limit = clock.now + Self.patience
+        while clock.now < limit {
+            try await Task.sleep(for: Self.look)
+            let account = try await account(message)
+            guard account.shown("state") == "finished" else { continue }
+            guard let end = account.object?["finished_at"]?.string.flatMap({ RFC3339.parse($0) }) else { break }
+            return end
+        }
+        throw CommandFault(.failed, "message \(message) has not finished in ten minutes")
+    }
+}
+
+/// What was measured, in each company.
+struct LatencyBesideFigures {
+    let devices: Int
+    let broadcastRate: Double
+    private var taken: [(company: LatencyBeside.Company, figures: Percentiles)] = []
+
+    init(devices: Int, broadcastRate: Double) {
+        self.devices = devices
+        self.broadcastRate = broadcastRate
+    }
+
+    mutating func add(_ company: LatencyBeside.Company, _ figures: Percentiles) { taken.append((company, figures)) }
+
+    /// Its p99 beside that of the idle system.
+    private func ratio(_ figures: Percentiles) -> Double {
+        taken.isEmpty ? 0 : figures.value(at: 0.99) / taken[0].figures.value(at: 0.99)
+    }
+
+    func say() {
+        Console.say(
+            "one push at a time, from the request to its settled answer, in milliseconds; the broadcast goes to \(devices) "
+                + "devices, alone at \(String(format: "%.0f", broadcastRate)) pushes a second")
+        var table = TextTable("", "P50", "P90", "P99", "MAX", "P99 OF IDLE")
+        for (company, figures) in taken {
+            let shown = figures.all.map { String(format: "%.2f", $0.value) }
+            table.add(
+                company.rawValue, shown[0], shown[1], shown[2], shown[3], String(format: "%.2f", ratio(figures)))
+        }
+        table.say()
+    }
+
+    var json: JSONValue {
+        func number(_ value: Double) -> JSONValue { JSONNumber(value).map(JSONValue.number) ?? .null }
+        var members = [
+            JSONMember("devices", .number(.whole(Int64(devices)))),
+            JSONMember("broadcast_per_second", number(broadcastRate)),
+        ]
+        for (company, figures) in taken {
+            members.append(
+                JSONMember(
+                    company.member,
+                    .object(
+                        JSONObject(
+                            figures.all.map { JSONMember($0.name + "_ms", number($0.value)) }
+                                + [JSONMember("p99_ratio", number(ratio(figures)))]))))
+        }
+        return .object(JSONObject(members))
+    }
+}
