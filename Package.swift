@@ -80,6 +80,7 @@ let package = Package(
                 .embedInCode("0014_doubts_from_home.sql"),
                 .embedInCode("0015_found_elsewhere.sql"),
                 .embedInCode("0017_life_of_a_message.sql"),
+                .embedInCode("0018_local_hours.sql"),
             ], swiftSettings: house),
         room(
             "Store",

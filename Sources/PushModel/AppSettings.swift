@@ -1,6 +1,9 @@
 /// What an app's owner may choose.
 package struct AppSettings: Equatable, Sendable {
     package var stale: StalePolicy
+    /// Whose clock counts where a device's own is not known: a name that the database knows.
+    package var timeZone = TimeZoneName.utc
+
     package init(stale: StalePolicy = StalePolicy()) { self.stale = stale }
 }
 

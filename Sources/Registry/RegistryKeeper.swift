@@ -33,6 +33,10 @@ package struct RegistryKeeper: Sendable {
         try await store.changeApp(app, change)
     }
 
+    package func knows(timeZone name: String) async throws(StoreFault) -> Bool {
+        try await store.knows(timeZone: name)
+    }
+
     /// False: it was deleted already.
     package func deleteApp(_ app: AppID) async throws(StoreFault) -> Bool { try await store.deleteApp(app) }
 

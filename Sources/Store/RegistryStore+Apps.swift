@@ -58,6 +58,7 @@ extension RegistryStore {
             $0.int64(app.value)
             $0.text(change.name)
             $0.json(change.staleMembers)
+            $0.json(change.otherMembers)
         }
         let changed = try await translating { () throws(PostgresError) -> AppRecord? in
             let rows = try await pool.run(query)
@@ -101,6 +102,10 @@ extension AppSettings {
     init?(stored bytes: [UInt8]) {
         self.init()
         guard let members = (try? JSONReader.read(bytes, limits: .trusted))?.object else { return nil }
+        if let zone = members["time_zone"] {
+            guard let name = zone.string else { return nil }
+            timeZone = name
+        }
         guard let days = members["stale_after_days"] else { return }
         guard let days = days.object else { return nil }
         for provider in Provider.allCases {
@@ -117,11 +122,22 @@ package struct AppChange: Equatable, Sendable {
     package var name: String?
     /// By provider, in the order of `Provider.allCases`; null: never stale.
     package var staleAfterDays: [(provider: Provider, days: Int32?)] = []
+    package var timeZone: String?
 
     package init() {}
 
     package static func == (left: AppChange, right: AppChange) -> Bool {
         left.name == right.name && left.staleAfterDays.elementsEqual(right.staleAfterDays) { $0 == $1 }
+            && left.timeZone == right.timeZone
+    }
+
+    /// Settings that are written whole.
+    var otherMembers: [UInt8] {
+        var writer = JSONWriter()
+        writer.beginObject()
+        if let timeZone { writer.member("time_zone", timeZone) }
+        writer.endObject()
+        return writer.bytes
     }
 
     var staleMembers: [UInt8] {

@@ -89,6 +89,12 @@ extension BadInput {
         BadInput(
             "stale after half a day", "PATCH", tower, #"{"settings": {"stale_after_days": {"apns": 0.5}}}"#,
             .invalidValue, at: "/settings/stale_after_days/apns"),
+        BadInput(
+            "no time zone", "PATCH", tower, #"{"settings": {"time_zone": "+05:30"}}"#, .invalidValue,
+            at: "/settings/time_zone"),
+        BadInput(
+            "a time zone on Mars", "PATCH", tower, #"{"settings": {"time_zone": "Mars/Olympus_Mons"}}"#, .invalidValue,
+            at: "/settings/time_zone"),
         BadInput("a change of an unknown app", "PATCH", "/v1/apps/nowhere", #"{"name": "A"}"#, .unknownApp),
         BadInput("the end of an unknown app", "DELETE", "/v1/apps/nowhere", .unknownApp),
     ]

@@ -257,6 +257,7 @@ struct RegistrationRequestTests {
         with(#""locale": "\#(text(65))""#, .valueTooLong, "/locale"), with(#""locale": []"#, .wrongType, "/locale"),
         with(#""time_zone": "Europe/Z\u00fcrich""#, .invalidValue, "/time_zone"),
         with(#""time_zone": "\#(text(65))""#, .valueTooLong, "/time_zone"),
+        with(#""time_zone": "+05:30""#, .invalidValue, "/time_zone"),
         with(#""time_zone": 3600"#, .wrongType, "/time_zone"),
         with(#""app_version": 4.2"#, .wrongType, "/app_version"),
         with(#""app_version": "\u007f""#, .invalidValue, "/app_version"),

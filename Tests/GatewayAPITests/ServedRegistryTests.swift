@@ -122,7 +122,7 @@ struct ServedRegistryTests {
             let app = try await world.makeApp()
             #expect(
                 try await world.expect(200, "GET", app).member("settings")
-                    == ["stale_after_days": ["apns": .null, "fcm": 270]])
+                    == ["stale_after_days": ["apns": .null, "fcm": 270], "time_zone": "UTC"])
             try await world.expect(201, "PUT", app + "/devices/i1", GatewayWorld.registration(1))
             try await world.expect(201, "PUT", app + "/devices/a1", Self.fcm())
             try await world.pool.script(
@@ -144,6 +144,27 @@ struct ServedRegistryTests {
             try await refuse(.notSupported, #"{"hms": 9}"#, "/hms")
             try await refuse(.unknownMember, #"{"gcm": 9}"#, "/gcm")
             try await world.refuse(.unknownMember, "PATCH", app, #"{"slug": "x"}"#, pointer: "/slug")
+        }
+    }
+
+    @Test("an app's time zone is one that the database knows, and stays with it")
+    func timeZone() async throws {
+        try await withGateway { world in
+            let app = try await world.makeApp()
+            func zone(_ change: String?) async throws -> JSONValue? {
+                let answer = try await world.expect(200, change == nil ? "GET" : "PATCH", app, change)
+                return try answer.member("settings")?.object?["time_zone"]
+            }
+            #expect(try await zone(#"{"settings": {"time_zone": "Pacific/Kiritimati"}}"#) == "Pacific/Kiritimati")
+            #expect(try await zone(#"{"name": "Bell", "settings": {"time_zone": null}}"#) == "Pacific/Kiritimati")
+            #expect(try await zone(#"{"settings": {"stale_after_days": {"apns": 9}}}"#) == "Pacific/Kiritimati")
+            #expect(try await zone(nil) == "Pacific/Kiritimati")
+            for unknown in ["Mars/Olympus_Mons", "IST", "GMT+3", "Etc/GMT+99"] {
+                try await world.refuse(
+                    .invalidValue, "PATCH", app, #"{"settings": {"time_zone": "\#(unknown)"}}"#,
+                    pointer: "/settings/time_zone")
+            }
+            #expect(try await zone(nil) == "Pacific/Kiritimati")
         }
     }
 

@@ -21,11 +21,13 @@ struct DeletedAppTests {
             var second = AppChange()
             second.name = "Bell tower"
             second.staleAfterDays = [(.apns, nil)]
+            second.timeZone = "Asia/Kolkata"
             _ = try await registry.changeApp(world.app, second)
             // As another process reads it, which holds nothing in memory.
             let found = try #require(try await Stores(pool: world.pool).registry.app(slug: "clock-tower"))
             #expect(found.name == "Bell tower")
             #expect(found.settings.stale[.apns] == nil && found.settings.stale[.fcm] == nil)
+            #expect(found.settings.timeZone == "Asia/Kolkata")
             #expect(try await registry.apps(limit: 9) == [found])
         }
     }

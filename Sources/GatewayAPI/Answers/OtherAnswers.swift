@@ -38,6 +38,7 @@ enum AppAnswer {
             if let days = app.settings.stale[provider] { writer.integer(Int64(days)) } else { writer.null() }
         }
         writer.endObject()
+        writer.member("time_zone", app.settings.timeZone)
         writer.endObject()
         writer.time("created_at", app.createdAt)
         writer.endObject()

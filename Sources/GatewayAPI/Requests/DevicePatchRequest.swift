@@ -15,8 +15,7 @@ package enum DevicePatchRequest {
         patch.user = try reader.change("user", bytesMax: RegistrationLimits.userBytesMax, RegistrationRequest.isText)
         patch.locale = try reader.change(
             "locale", bytesMax: RegistrationLimits.localeBytesMax, RegistrationRequest.isWord)
-        patch.timeZone = try reader.change(
-            "time_zone", bytesMax: RegistrationLimits.timeZoneBytesMax, RegistrationRequest.isWord)
+        patch.timeZone = try reader.timeZoneChange("time_zone")
         patch.appVersion = try reader.change(
             "app_version", bytesMax: RegistrationLimits.appVersionBytesMax, RegistrationRequest.isText)
         patch.tags = try RegistrationRequest.readTags(&reader)

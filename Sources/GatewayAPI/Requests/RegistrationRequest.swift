@@ -9,7 +9,6 @@ package enum RegistrationLimits {
     package static let installationBytesMax = 256
     static let userBytesMax = 256
     static let localeBytesMax = 64
-    static let timeZoneBytesMax = 64
     static let appVersionBytesMax = 64
     package static let tagsMax = 64
     package static let tagBytesMax = 128
@@ -59,7 +58,7 @@ package enum RegistrationRequest {
             token: try readToken(&reader, of: provider),
             user: try reader.change("user", bytesMax: RegistrationLimits.userBytesMax, isText),
             locale: try reader.change("locale", bytesMax: RegistrationLimits.localeBytesMax, isWord),
-            timeZone: try reader.change("time_zone", bytesMax: RegistrationLimits.timeZoneBytesMax, isWord),
+            timeZone: try reader.timeZoneChange("time_zone"),
             appVersion: try reader.change("app_version", bytesMax: RegistrationLimits.appVersionBytesMax, isText),
             tags: try readTags(&reader), attributes: try readAttributes(&reader),
             badge: try reader.integer("badge", 0...Int32.max), asOf: try readAsOf(&reader, now: now))

@@ -59,6 +59,7 @@ package enum AppChangeRequest {
                 }
                 try days.end()
             }
+            change.timeZone = try settings.timeZone("time_zone")
             try settings.end()
         }
         try reader.end()

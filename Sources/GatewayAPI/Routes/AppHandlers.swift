@@ -1,4 +1,5 @@
 import HTTPTypes
+import JSON
 import PushModel
 import Registry
 import Store
@@ -55,10 +56,17 @@ extension AppHandlers {
     func change(_ call: Call) async throws(Problem) -> Answer {
         let change = try AppChangeRequest.read(call.body)
         let app = try await app(of: call)
+        if let zone = change.timeZone { try await check(timeZone: zone) }
         let changed: AppRecord?
         do { changed = try await registry.changeApp(app.id, change) } catch { throw Problem(error, .isIdempotent) }
         guard let changed else { throw .unknownApp }
         return Answer(.ok, AppAnswer.body(changed))
+    }
+
+    private func check(timeZone name: String) async throws(Problem) {
+        let isKnown: Bool
+        do { isKnown = try await registry.knows(timeZone: name) } catch { throw Problem(error, .reads) }
+        guard isKnown else { throw .unknownTimeZone(at: .root / "settings" / "time_zone") }
     }
 
     /// Gone at once; what it leaves is taken away in the background.

@@ -18,12 +18,12 @@ enum AppSQL {
     /// $1 app.
     static let slug = Statement("app_slug", "SELECT slug FROM apps WHERE id = $1 AND deleted_at IS NULL")
 
-    /// $1 app, $2 name (null: as it is), $3 the members of `stale_after_days` that change.
+    /// $1 app, $2 name (null: as it is), $3 the members of `stale_after_days` that change, $4 other settings that do.
     static let change = Statement(
         "app_change",
         """
         UPDATE apps SET name = coalesce($2, name), settings = jsonb_set(settings, '{stale_after_days}',
-            coalesce(settings -> 'stale_after_days', '{}') || $3)
+            coalesce(settings -> 'stale_after_days', '{}') || $3) || $4
         WHERE id = $1 AND deleted_at IS NULL RETURNING \(columns)
         """)
 
