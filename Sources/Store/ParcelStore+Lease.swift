@@ -75,7 +75,7 @@ extension ParcelStore {
             // 40P01: another lease, or a registration, took the same badges in another order after all.
             try await pool.retryingConflicts { () throws(PostgresError) in
                 try await pool.transaction { transaction throws(PostgresError) -> Claim in
-                    let claim = [Query(PlannerSQL.throughKeys), Query(order.scope.claim) { $0.claim(order, now: now) }]
+                    let claim = [Query(PlannerSQL.inKeyOrder), Query(order.scope.claim) { $0.claim(order, now: now) }]
                     let answer = try await transaction.run(claim)[1]
                     atWork.note(answer.rowCount == 1 ? ParcelID(try answer.int64(0, 0)) : nil)
                     guard answer.rowCount == 1 else { return .nothing }
@@ -84,9 +84,9 @@ extension ParcelStore {
                         return .held
                     }
                     let claimed = try ClaimedParcel(reading: answer, route: order.route)
-                    let rows = try await transaction.conclude(
+                    let answers = try await transaction.conclude(
                         claimed.readings, announcing: .leaseWritten, to: steps)
-                    return .leased(try claimed.leased(with: rows[0], inline: rows.count > 1 ? rows[1] : nil))
+                    return .leased(try claimed.leased(with: answers))
                 }
             }
         }
@@ -148,34 +148,41 @@ private struct ClaimedParcel: Sendable {
 
     private static let damaged = PostgresError.unexpectedShape(statement: "parcel_claim", column: 12)
 
-    /// What reads the members, those that are no registrations behind the others.
+    /// Where the members' registrations lived when the parcel was made.
+    private var expectedRoute: RouteID { home?.route ?? route }
+    private var badgeChange: Int16 { get throws(PostgresError) { try row.int16(0, 14) } }
+    private var asksLocale: Bool { get throws(PostgresError) { try row.bool(0, 17) } }
+
+    /// What reads the members: their badges where the message has any, their rows, then those that are no registrations.
     var readings: [Query] {
         get throws(PostgresError) {
-            guard try row.bool(0, 18) else { return [try reading] }
-            return [try reading, Query(ParcelSQL.readInline) { $0.int64Array(ids) }]
-        }
-    }
-
-    /// Raises the badges where this is the first lease.
-    private var reading: Query {
-        get throws(PostgresError) {
-            let badgeChange = try row.int16(0, 14)
-            let isFirstLease = try row.bool(0, 16)
+            let keys = MemberKeys(ids)
+            var queries: [Query] = []
+            if try badgeChange != BadgeChange.none.column { queries.append(try badges(keys)) }
             var parameters = Parameters()
-            parameters.int64Array(ids)
-            parameters.bool(try row.bool(0, 17))
-            if badgeChange == BadgeChange.none.column { return Query(ParcelSQL.read, parameters) }
-            guard isFirstLease else { return Query(ParcelSQL.readWithBadges, parameters) }
-            parameters.int16(badgeChange)
-            parameters.int32(try row.int32(0, 15))
-            return Query(ParcelSQL.raiseAndRead, parameters)
+            parameters.int64(expectedRoute.value)
+            parameters.bool(try asksLocale)
+            queries.append(MemberSQL.rows.query(keys, parameters))
+            if try row.bool(0, 18) { queries.append(Query(MemberSQL.inline) { $0.int64Array(ids) }) }
+            return queries
         }
     }
 
-    /// - Parameters:
-    ///   - rows: the members' rows by rising id; those of deleted devices are missing.
-    ///   - inline: likewise, the members that are no registrations.
-    func leased(with rows: ResultSet, inline: ResultSet?) throws(PostgresError) -> LeasedParcel {
+    /// Raises them where this is the first lease.
+    private func badges(_ keys: MemberKeys) throws(PostgresError) -> Query {
+        guard try row.bool(0, 16) else { return MemberSQL.badges.query(keys) }
+        var parameters = Parameters()
+        parameters.int16(try badgeChange)
+        parameters.int32(try row.int32(0, 15))
+        return MemberSQL.raiseBadges.query(keys, parameters)
+    }
+
+    /// - Parameter answers: to `readings`. By rising id; deleted devices are missing.
+    func leased(with answers: [ResultSet]) throws(PostgresError) -> LeasedParcel {
+        let hasBadges = try badgeChange != BadgeChange.none.column
+        let rows = answers[hasBadges ? 1 : 0]
+        let inline = answers.count > (hasBadges ? 2 : 1) ? answers[answers.count - 1] : nil
+        var badges = MemberBadges(hasBadges ? answers[0] : nil)
         var members: [LeasedMember] = []
         members.reserveCapacity(ids.count)
         var tokens: [UInt8] = []
@@ -193,12 +200,10 @@ private struct ClaimedParcel: Sendable {
                 members.append(.deleted(index: indices[place], id: id))
                 continue
             }
-            let start = locales.count
-            let count = try rows.append(next, 6, to: &locales)
             members.append(
                 try member(
-                    index: indices[place], id: id, in: rows, at: next, tokens: &tokens,
-                    locale: (Int32(start), Int32(count))))
+                    index: indices[place], id: id, badge: badges.badge(of: id), in: rows, at: next, tokens: &tokens,
+                    locales: &locales))
             next += 1
         }
         return LeasedParcel(
@@ -229,32 +234,52 @@ private struct ClaimedParcel: Sendable {
     }
 
     private func member(
-        index: Int32, id: Int64, in rows: ResultSet, at place: Int, tokens: inout [UInt8],
-        locale: (start: Int32, count: Int32)
+        index: Int32, id: Int64, badge: Int32, in rows: ResultSet, at place: Int, tokens: inout [UInt8],
+        locales: inout [UInt8]
     ) throws(PostgresError) -> LeasedMember {
-        let state = try rows.int16(place, 2)
-        let lives = RouteID(try rows.int64(place, 1))
+        let state = try rows.int16OrNil(place, 2)
+        let lives = try rows.int64OrNil(place, 1).map(RouteID.init)
         let generation = TokenGeneration(try rows.int32(place, 3))
         let standing: MemberStanding
         if state == RegistrationState.retired.rawValue {
             standing = .retired
         } else {
-            standing = isPresent(on: lives, generation) ? .present : .moved(to: lives)
+            standing = isPresent(on: lives, generation) ? .present : .moved(to: lives ?? expectedRoute)
         }
         let start = tokens.count
-        let count = try rows.append(place, 5, to: &tokens)
+        let count = try rows.append(place, 4, to: &tokens)
+        let localeStart = locales.count
+        let localeCount = rows.isNull(place, 5) ? 0 : try rows.append(place, 5, to: &locales)
         return LeasedMember(
-            index: index, registration: RegistrationID(id), standing: standing,
-            generation: generation, badge: try rows.int32(place, 4), tokenStart: Int32(start),
-            tokenCount: Int32(count), isSuspected: state == RegistrationState.suspected.rawValue,
-            mayBeElsewhere: try rows.bool(place, 7), localeStart: locale.start, localeCount: locale.count)
+            index: index, registration: RegistrationID(id), standing: standing, generation: generation, badge: badge,
+            tokenStart: Int32(start), tokenCount: Int32(count),
+            isSuspected: state == RegistrationState.suspected.rawValue, mayBeElsewhere: !rows.isNull(place, 6),
+            localeStart: Int32(localeStart), localeCount: Int32(localeCount))
     }
 
     /// Away from home only who still is what home refused. Who was found meanwhile has another generation, as who has
     /// another token: both go where they live.
-    private func isPresent(on lives: RouteID, _ generation: TokenGeneration) -> Bool {
-        guard let home else { return lives == route }
-        return lives == home.route && generation == home.generation
+    ///
+    /// - Parameter lives: nil where it is expected.
+    private func isPresent(on lives: RouteID?, _ generation: TokenGeneration) -> Bool {
+        lives == nil && (home == nil || generation == home?.generation)
+    }
+}
+
+/// The badges of members, asked for by rising id.
+private struct MemberBadges {
+    private let rows: ResultSet?
+    private var next = 0
+
+    /// - Parameter rows: ids and badges, by rising id; nil: the message has none.
+    init(_ rows: ResultSet?) { self.rows = rows }
+
+    /// Of a registration that was there after its badge was read: one without is no device that has gone, but damage.
+    mutating func badge(of id: Int64) throws(PostgresError) -> Int32 {
+        guard let rows else { return 0 }
+        while try rows.int64(next, 0) < id { next += 1 }
+        guard try rows.int64(next, 0) == id else { throw .unexpectedShape(statement: "member_badges", column: 0) }
+        return try rows.int32(next, 1)
     }
 }
 

@@ -1,7 +1,7 @@
 import DeliveryRules
 import Postgres
 
-/// Parcels: found, leased, renewed, rescued, settled. A lease runs under `PlannerSQL.throughKeys`.
+/// Parcels: found, leased, renewed, rescued, settled. A lease runs under `PlannerSQL.inKeyOrder`.
 ///
 /// Where a time is compared with an indexed column, the clock is now(): it stands still within a transaction, so that
 /// the index can be asked with it. It is never later than the owner's own clock reading before the statement left.
@@ -127,53 +127,6 @@ enum ParcelSQL {
         """
         UPDATE parcels SET due_at = coalesce($2, now()) + $3 * interval '1 microsecond' WHERE id = $1 AND state = 1
         """)
-
-    // $1 ids, $2 does the message ask for locales: whoever doesn't gets empty ones.
-    private static let locale = "CASE WHEN $2 THEN coalesce(locale, '') ELSE '' END AS locale"
-    private static let uncompared = "environments_compared IS DISTINCT FROM generation AS uncompared"
-
-    /// The members' rows, and their badges raised: $1 ids, $2 locales too, $3 badge change, $4 badge value.
-    ///
-    /// Nested loops through the keys take the badges' row locks in the order of the ids.
-    ///
-    /// For every row that is there, whatever its state and route: the mark speaks for the whole parcel, and a member
-    /// that was retired or lives on another route at the first lease may be sent to after all (it registers again
-    /// before the settle; its remainder goes there).
-    static let raiseAndRead = Statement(
-        "parcel_raise_and_read",
-        """
-        WITH found AS MATERIALIZED (
-            SELECT id, route_id, state, generation, token, \(locale), \(uncompared) FROM registrations
-            WHERE id = ANY ($1) ORDER BY id
-        ), raised AS (
-            UPDATE registration_pulse p
-            SET badge = CASE WHEN $3 = 2 THEN $4 ELSE p.badge + (p.badge < 2147483647)::integer END
-            FROM found WHERE p.registration_id = found.id
-            RETURNING found.id, found.route_id, found.state, found.generation, p.badge, found.token, found.locale,
-                found.uncompared
-        )
-        SELECT id, route_id, state, generation, badge, token, locale, uncompared FROM raised ORDER BY id
-        """)
-
-    /// The members' rows with the badges as they stand: $1 ids, $2 locales too.
-    static let readWithBadges = Statement(
-        "parcel_read_with_badges",
-        """
-        SELECT r.id, r.route_id, r.state, r.generation, p.badge, r.token, \(locale), \(uncompared)
-        FROM registrations r JOIN registration_pulse p ON p.registration_id = r.id WHERE r.id = ANY ($1) ORDER BY r.id
-        """)
-
-    /// The members' rows for a message that changes no badge: $1 ids, $2 locales too.
-    static let read = Statement(
-        "parcel_read",
-        """
-        SELECT id, route_id, state, generation, 0::integer, token, \(locale), \(uncompared) FROM registrations
-        WHERE id = ANY ($1) ORDER BY id
-        """)
-
-    /// The members that are no registrations, for a message that has such: $1 ids.
-    static let readInline = Statement(
-        "parcel_read_inline", "SELECT id, token FROM inline_targets WHERE id = ANY ($1) ORDER BY id")
 
     /// $1 parcel, $2 epoch, $3 owner, $4 microseconds, $5 now. Never shortens.
     static let renew = Statement(

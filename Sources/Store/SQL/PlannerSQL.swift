@@ -12,12 +12,16 @@ enum PlannerSQL {
     /// Only for statements that look up rows by lists of keys: without hash and merge joins, two lists that are joined
     /// with each other are compared all with all. A plan stays with its connection, so that a statement that runs under
     /// this must never run without it.
-    static let throughKeys = Statement(
-        "planner_through_keys",
-        """
-        SELECT set_config('plan_cache_mode', 'force_generic_plan', true), set_config('enable_seqscan', 'off', true),
+    static let throughKeys = Statement("planner_through_keys", "SELECT \(settings)")
+
+    /// Likewise, and in the order of the key: a bitmap of the index would take the rows' locks in the order of their pages.
+    static let inKeyOrder = Statement(
+        "planner_in_key_order", "SELECT \(settings), set_config('enable_bitmapscan', 'off', true)")
+
+    private static let settings = """
+        set_config('plan_cache_mode', 'force_generic_plan', true), set_config('enable_seqscan', 'off', true),
             set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true),
             set_config('enable_material', 'off', true), set_config('enable_sort', 'off', true),
             set_config('enable_incremental_sort', 'off', true)
-        """)
+        """
 }

@@ -1,0 +1,56 @@
+import Encodings
+import Postgres
+
+/// How the server finds the rows of some registrations, with locks in the order of their ids.
+enum MemberKeys: Equatable, Sendable {
+    /// In one walk along the key from the first to the last, with a bit for each id that is meant.
+    case walk(first: Int64, last: Int64, wanted: [UInt8])
+    /// Each by itself.
+    case each([Int64])
+
+    /// Walking past a row of somebody else costs less than a fourth of searching for one.
+    static let walkedMax: Int64 = 4
+
+    /// - Parameter ids: rising.
+    init(_ ids: [Int64]) {
+        guard let first = ids.first, let last = ids.last, last - first < Self.walkedMax * Int64(ids.count) else {
+            self = .each(ids)
+            return
+        }
+        var wanted = MemberBitmap(count: Int(last - first) + 1)
+        for id in ids { wanted[Int(id - first)] = true }
+        self = .walk(first: first, last: last, wanted: wanted.bytes)
+    }
+}
+
+/// A statement about members in both of its forms.
+struct MemberStatement: Sendable {
+    private let walking: Statement
+    private let each: Statement
+
+    /// - Parameters:
+    ///   - key: the column that holds the members' ids.
+    ///   - used: how many parameters come before those of the keys.
+    ///   - sql: around the condition.
+    init(_ name: String, key: String, after used: Int, _ sql: (_ isMember: String) -> String) {
+        let (first, last, wanted) = ("$\(used + 1)", "$\(used + 2)", "$\(used + 3)")
+        walking = Statement(
+            name + "_walking",
+            sql("\(key) BETWEEN \(first) AND \(last) AND get_bit(\(wanted), \(key) - \(first)) = 1"))
+        each = Statement(name, sql("\(key) = ANY (\(first))"))
+    }
+
+    func query(_ keys: MemberKeys, _ parameters: Parameters = Parameters()) -> Query {
+        var parameters = parameters
+        switch keys {
+        case .walk(let first, let last, let wanted):
+            parameters.int64(first)
+            parameters.int64(last)
+            parameters.bytes(wanted)
+            return Query(walking, parameters)
+        case .each(let ids):
+            parameters.int64Array(ids)
+            return Query(each, parameters)
+        }
+    }
+}

@@ -1,0 +1,41 @@
+import Postgres
+
+/// A leased parcel's members, under `PlannerSQL.inKeyOrder`: their badges, and behind them their rows.
+///
+/// Two statements of one transaction, whose answers are put together by id; joined in one they took the server nearly
+/// twice as long. Whose row is found by the second had a badge at the first: ids are not given twice.
+enum MemberSQL {
+    /// $1 badge change, $2 badge value.
+    ///
+    /// For every row that is there, whatever its state and route: the mark speaks for the whole parcel, and a member
+    /// that was retired or lives on another route at the first lease may be sent to after all (it registers again
+    /// before the settle; its remainder goes there).
+    static let raiseBadges = MemberStatement("member_badges_raise", key: "registration_id", after: 2) {
+        """
+        UPDATE registration_pulse
+        SET badge = CASE WHEN $1 = 2 THEN $2 ELSE badge + (badge < 2147483647)::integer END
+        WHERE \($0) RETURNING registration_id, badge
+        """
+    }
+
+    /// As they stand.
+    static let badges = MemberStatement("member_badges", key: "registration_id", after: 0) {
+        "SELECT registration_id, badge FROM registration_pulse WHERE \($0) ORDER BY registration_id"
+    }
+
+    /// $1 the route where they are thought to live, $2 does the message ask for locales.
+    ///
+    /// Null is what most members have: the route of $1, the state `active`, environments that were compared, no locale.
+    /// A null costs neither side anything.
+    static let rows = MemberStatement("member_rows", key: "id", after: 2) {
+        """
+        SELECT id, nullif(route_id, $1), nullif(state, 1::smallint), generation, token, CASE WHEN $2 THEN locale END,
+            CASE WHEN environments_compared IS DISTINCT FROM generation THEN true END
+        FROM registrations WHERE \($0) ORDER BY id
+        """
+    }
+
+    /// The members that are no registrations, for a message that has such: $1 ids.
+    static let inline = Statement(
+        "parcel_read_inline", "SELECT id, token FROM inline_targets WHERE id = ANY ($1) ORDER BY id")
+}
