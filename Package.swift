@@ -81,6 +81,7 @@ let package = Package(
                 .embedInCode("0015_found_elsewhere.sql"),
                 .embedInCode("0017_life_of_a_message.sql"),
                 .embedInCode("0018_local_hours.sql"),
+                .embedInCode("0023_vacuum_at_size.sql"),
             ], swiftSettings: house),
         room(
             "Store",

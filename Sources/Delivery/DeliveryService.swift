@@ -90,10 +90,15 @@ package struct DeliveryService: Sendable {
         }
     }
 
+    /// Some seconds' worth: suspicions are judged in between.
+    private static let sweepsMax = 20
+
     /// Suspicions, and what has outlived its retention.
     private func keepUp() async {
+        var hasMore = false
         while !Task.isCancelled {
-            try? await Task.sleep(for: settings.upkeepEvery)
+            if !hasMore { try? await Task.sleep(for: settings.upkeepEvery) }
+            hasMore = false
             await lanes.closeUnused()
             do {
                 while !Task.isCancelled {
@@ -103,7 +108,7 @@ package struct DeliveryService: Sendable {
                     }
                     if report.judged < ParcelStore.judgedMax { break }
                 }
-                while try await stores.sweeper.sweep(settings.retention) > 0, !Task.isCancelled {}
+                hasMore = try await stores.sweeper.sweep(settings.retention, rounds: Self.sweepsMax)
             } catch {
                 log.warning("Upkeep waits for the database", metadata: ["fault": "\(error)"])
             }

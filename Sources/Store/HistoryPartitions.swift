@@ -7,6 +7,12 @@ import PushModel
 struct HistoryPartitions: Sendable {
     /// So many days ahead of today: a gateway may be away for that long without its rows lying in the last partition.
     static let daysAhead: Int64 = 3
+    /// What a settle may wait behind the change of a partition: about as long as its own commit on a slow disk.
+    private static let lockWait = "100ms"
+    /// A gateway that was away for a month finds many: each locks the table, and settles come between.
+    private static let dropsMax = 5
+    /// Like what 0023 says to days that were there before it.
+    private static let settings = "autovacuum_freeze_min_age = 0, toast.autovacuum_freeze_min_age = 0"
     /// Rows of the last partition that go at once.
     private static let rowsMax: Int64 = 5_000
 
@@ -15,17 +21,20 @@ struct HistoryPartitions: Sendable {
 
     /// Makes what is missing and drops what is over; returns how many rows went that no partition took with it.
     ///
-    /// Making and dropping locks the table for a moment: whoever waits longer than a second for that gives up, and the
-    /// next call tries again.
+    /// Making and dropping locks the table for a moment, and while it waits for that all settles wait behind it: after
+    /// `lockWait` it gives up, and the next call tries again. There are days for it.
     func keep(daysKept: Int64, now: WallInstant?) async throws(PostgresError) -> Int {
         precondition(daysKept > 0)
         let rows = try await pool.read(Query(HistorySQL.partitions) { $0.instant(now) })
         let today = try rows.int64(0, 0)
         let known = try rows.textArray(0, 1).compactMap(Self.day)
         let missing = (today...today + Self.daysAhead).filter { !known.contains($0) }
-        for day in missing where try await !hasStrays(on: day) { try await change(Self.making(day)) }
-        let over = known.filter { $0 < today - daysKept }
-        for day in over { try await change("DROP TABLE IF EXISTS \(Self.name(day))") }
+        for day in missing where try await !hasStrays(on: day) {
+            guard try await change(Self.making(day)) else { break }
+        }
+        for day in known.filter({ $0 < today - daysKept }).sorted().prefix(Self.dropsMax) {
+            guard try await change("DROP TABLE IF EXISTS \(Self.name(day))") else { break }
+        }
         return try await pool.run(
             Query(HistorySQL.sweepRest) {
                 $0.uuid(Self.first(of: today - daysKept))
@@ -45,22 +54,29 @@ struct HistoryPartitions: Sendable {
     }
 
     /// One process at a time; where another was faster, or the lock is not to be had, nothing happens.
-    private func change(_ script: String) async throws(PostgresError) {
+    ///
+    /// - Returns: false where locks are not to be had now; the next one's would not be either.
+    private func change(_ script: String) async throws(PostgresError) -> Bool {
         do throws(PostgresError) {
-            try await pool.transaction { transaction throws(PostgresError) in
-                guard try await transaction.run(Query(HistorySQL.lockPartitions)).bool(0, 0) else { return }
-                try await transaction.script("SET LOCAL lock_timeout = '1s'; " + script)
+            return try await pool.transaction { transaction throws(PostgresError) -> Bool in
+                guard try await transaction.run(Query(HistorySQL.lockPartitions)).bool(0, 0) else { return false }
+                try await transaction.script("SET LOCAL lock_timeout = '\(Self.lockWait)'; " + script)
+                return true
             }
-        } catch .refused(let refusal) where Self.passing.contains(refusal.sqlState.code) { return }
+        } catch .refused(let refusal) where Self.passing.contains(refusal.sqlState.code) {
+            return refusal.sqlState.code != Self.lockNotAvailable
+        }
     }
 
-    // lock_not_available, duplicate_table, wrong_object_type (it is a partition by now), check_violation (strays).
-    private static let passing = ["55P03", "42P07", "42809", "23514"]
+    private static let lockNotAvailable = "55P03"
+    // Besides: duplicate_table, wrong_object_type (it is a partition by now), check_violation (strays).
+    private static let passing = [lockNotAvailable, "42P07", "42809", "23514"]
 
     /// Attached, not made in place: that locks only the last partition against writers.
     private static func making(_ day: Int64) -> String {
         """
-        CREATE TABLE \(name(day)) (LIKE push_history INCLUDING CONSTRAINTS INCLUDING STORAGE);
+        CREATE TABLE \(name(day)) (LIKE push_history INCLUDING CONSTRAINTS INCLUDING STORAGE)
+            WITH (\(settings));
         ALTER TABLE push_history ATTACH PARTITION \(name(day))
             FOR VALUES FROM ('\(first(of: day).text)') TO ('\(first(of: day + 1).text)')
         """

@@ -14,6 +14,17 @@ package struct Sweeper: Sendable {
     private let pool: PostgresPool
     package init(pool: PostgresPool) { self.pool = pool }
 
+    /// Sweeps again and again until nothing is left, or so often.
+    ///
+    /// - Returns: whether something may be left. An app of ten million devices goes in thousands of rounds, and whoever
+    ///   calls has other things to look after.
+    package func sweep(_ retention: Retention, rounds: Int, now: WallInstant? = nil) async throws(StoreFault) -> Bool {
+        for _ in 0..<rounds where !Task.isCancelled {
+            if try await sweep(retention, now: now) == 0 { return false }
+        }
+        return true
+    }
+
     /// How many rows went. Worth repeating at once while it is not zero.
     package func sweep(
         _ retention: Retention = Retention(), now: WallInstant? = nil

@@ -4,24 +4,28 @@ import Postgres
 enum HousekeepingSQL {
     static let notify = Statement("notify", "SELECT pg_notify($1, $2)")
 
-    /// $1 now, $2 age in microseconds, $3 rows at most.
+    /// $1 now, $2 age in microseconds, $3 rows at most. By the clock that stands still, so that the index can be asked: by
+    /// the other one each round would walk through all keys that are kept.
     static let sweepIdempotencyKeys = Statement(
         "sweep_idempotency_keys",
         """
         DELETE FROM idempotency_keys WHERE ctid = ANY (ARRAY(
             SELECT ctid FROM idempotency_keys
-            WHERE created_at < coalesce($1, clock_timestamp()) - $2 * interval '1 microsecond'
+            WHERE created_at < coalesce($1, now()) - $2 * interval '1 microsecond'
             ORDER BY created_at LIMIT $3 FOR UPDATE SKIP LOCKED))
         """)
 
-    /// $1 now, $2 age in microseconds, $3 rows at most.
+    /// $1 now, $2 age in microseconds, $3 rows at most. Route by route, since the key begins with it: no index has the
+    /// minutes of all. By the clock that stands still, so that the index can be asked.
     static let sweepRouteMinutes = Statement(
         "sweep_route_minutes",
         """
         DELETE FROM route_minutes WHERE ctid = ANY (ARRAY(
-            SELECT ctid FROM route_minutes
-            WHERE minute < coalesce($1, clock_timestamp()) - $2 * interval '1 microsecond'
-            LIMIT $3 FOR UPDATE SKIP LOCKED))
+            SELECT old.ctid FROM routes CROSS JOIN LATERAL (
+                SELECT m.ctid FROM route_minutes m
+                WHERE m.route_id = routes.id AND m.minute < coalesce($1, now()) - $2 * interval '1 microsecond'
+                ORDER BY m.minute LIMIT $3 FOR UPDATE SKIP LOCKED
+            ) AS old LIMIT $3))
         """)
 
     // The lowest id of a message that was accepted at this moment or later: ids rise with time (UUIDv7). $1 now, $2 age.

@@ -1,0 +1,163 @@
+import DeliveryRules
+import Postgres
+import PushModel
+import Reactor
+import Store
+import Testing
+
+private let dawn = StoreWorld.dawn
+
+/// Retention beside a gateway at full speed: how much a round takes away, and what it may keep others from.
+@Suite("Retention under load")
+struct RetentionPaceTests {
+    /// Old rows of everything that is swept by rows, more than two rounds take.
+    private static let backlog = """
+        INSERT INTO messages (id, app_id, format, state, priority, kind, horizon, accepted_at, expires_at, finished_at,
+            audience)
+        SELECT (lpad(to_hex(n), 12, '0') || repeat('0', 20))::uuid, 1, 1, 6, 2, 1, 0, '2020-01-01', '2020-01-02',
+            '2020-01-01', 0 FROM generate_series(1, 12000) AS n;
+        INSERT INTO message_contents SELECT id, '', '' FROM messages;
+        INSERT INTO inline_targets SELECT 1000000 + row_number() OVER (), id, 1, sha256('x') FROM messages;
+        INSERT INTO feedback (app_id, registration_id, generation, installation, kind, provider, verdict, reason, at,
+            number)
+        SELECT 1, n, 1, 'i' || n, 1, 1, 1, 'Unregistered', '2020-01-01', n FROM generate_series(1, 12000) AS n;
+        INSERT INTO idempotency_keys (app_id, operation, key, body_sha256, answer, created_at)
+        SELECT 1, 'POST', 'k' || n, sha256(''), '', '2020-01-01' FROM generate_series(1, 12000) AS n;
+        INSERT INTO route_minutes SELECT routes.id, timestamptz '2020-01-01' + n * interval '1 minute', 1, 0
+        FROM routes, generate_series(1, 6000) AS n;
+        INSERT INTO push_history SELECT id, 1, 0, 1, 1, 2, 'BadTopic', 1, '2020-01-01', 1, 1, 1, '\\x8101'
+        FROM messages;
+        """
+
+    private static var oneDay: Retention {
+        var retention = Retention()
+        retention.historyDays = 1
+        return retention
+    }
+
+    private static let left = """
+        SELECT (SELECT count(*) FROM message_contents) + (SELECT count(*) FROM inline_targets)
+            + (SELECT count(*) FROM feedback) + (SELECT count(*) FROM idempotency_keys)
+            + (SELECT count(*) FROM route_minutes) + (SELECT count(*) FROM push_history)
+        """
+
+    /// At one round each fifteen seconds, and rounds that follow each other while they find something, it is never
+    /// behind: a table gets at most a few thousand rows a second.
+    @Test("takes 5,000 rows of each table a round, goes on while there are more, and stops to look after other things")
+    func pace() async throws {
+        try await withStores { world in
+            try await world.register(1...1)
+            try await world.pool.script(Self.backlog)
+            #expect(try await world.number(Self.left) == 6 * 12_000)
+            #expect(try await world.stores.sweeper.sweep(Retention(), rounds: 2))
+            #expect(try await world.number(Self.left) == 6 * 2_000)
+            #expect(try await world.stores.sweeper.sweep(Retention(), rounds: 2) == false)
+            #expect(try await world.number(Self.left) == 0)
+        }
+    }
+
+    /// What is not old enough is not walked through: a round that finds nothing costs some pages, however much is kept.
+    @Test("looks at some pages alone where nothing is old enough")
+    func idleRound() async throws {
+        var one = PoolSettings()
+        one.connectionsMax = 1
+        try await withStores(pool: one) { world in
+            try await world.register(1...1)
+            try await world.pool.script(
+                """
+                INSERT INTO route_minutes SELECT routes.id, now() - n * interval '1 second', 1, 0
+                FROM routes, generate_series(1, 50000) AS n;
+                INSERT INTO idempotency_keys (app_id, operation, key, body_sha256, answer)
+                SELECT 1, 'POST', 'k' || n, sha256(''), '' FROM generate_series(1, 50000) AS n;
+                INSERT INTO feedback (app_id, registration_id, generation, installation, kind, provider, verdict,
+                    reason, number)
+                SELECT 1, n, 1, 'i' || n, 1, 1, 1, 'Unregistered', n FROM generate_series(1, 50000) AS n;
+                ANALYZE
+                """)
+            for _ in 1...2 { #expect(try await world.stores.sweeper.sweep() == 0) }
+            let before = try await world.pagesRead()
+            #expect(try await world.stores.sweeper.sweep() == 0)
+            let read = try await world.pagesRead() - before
+            // The feed's are its oldest 5,000, which have no index by age.
+            #expect(read < 200, "a round that found nothing read \(read) pages")
+        }
+    }
+
+    @Test("drops a month of days a few at a time, and the next days are there meanwhile")
+    func longAway() async throws {
+        try await withStores { world in
+            let brief = Self.oneDay
+            let noon = WallInstant(secondsSince1970: 20_000 * 86_400 + 43_200)
+            for day in 0..<3 { _ = try await world.stores.sweeper.sweep(brief, now: noon + .seconds(day * 4 * 86_400)) }
+            let days = "SELECT count(*) FROM pg_inherits WHERE inhparent = 'push_history'::regclass"
+            for _ in 1...5 { _ = try await world.stores.sweeper.sweep(brief, now: noon + .seconds(20 * 86_400)) }
+            #expect(try await world.number(days) == 4 + 1)
+        }
+    }
+
+    /// A backup reads the history for hours. While a day's partition waits for it to end, settles wait behind: not for
+    /// longer than the disk would make them.
+    @Test("that can't have a partition now keeps no settle waiting for it")
+    func backup() async throws {
+        try await withStores { world in
+            let brief = Self.oneDay
+            let noon = WallInstant(secondsSince1970: 20_000 * 86_400 + 43_200)
+            _ = try await world.stores.sweeper.sweep(brief, now: noon)
+            try await withPool(world.settings) { backup in
+                try await backup.transaction { transaction throws(PostgresError) in
+                    try await transaction.script("LOCK TABLE push_history IN ACCESS SHARE MODE")
+                    let sweep = Task {
+                        try await world.stores.sweeper.sweep(brief, now: noon + .seconds(9 * 86_400))
+                    }
+                    let settles = Task { try await world.writeHistory(until: sweep) }
+                    #expect(await settles.result.isSuccess, "a settle waited for longer than that")
+                    #expect(await sweep.result.isSuccess)
+                }
+            }
+            #expect(try await world.number("SELECT count(*) FROM push_history") > 0)
+        }
+    }
+}
+
+extension Result {
+    fileprivate var isSuccess: Bool {
+        if case .success = self { true } else { false }
+    }
+}
+
+extension StoreWorld {
+    /// Of shared buffers, by the one connection of its pool.
+    fileprivate func pagesRead() async throws -> Int {
+        _ = try await pool.read(query("SELECT pg_stat_force_next_flush()"))
+        return try await number(
+            """
+            SELECT sum(heap_blks_read + heap_blks_hit + coalesce(idx_blks_read + idx_blks_hit, 0))
+            FROM pg_statio_user_tables
+            WHERE relname IN ('route_minutes', 'idempotency_keys', 'feedback')
+            """)
+    }
+
+    /// A settle's part in the history, one after the other, which would wait for as long as a partition's change does.
+    fileprivate func writeHistory(until sweep: Task<Int, any Error>) async throws {
+        let ended = Ended()
+        Task {
+            _ = await sweep.result
+            await ended.note()
+        }
+        var number = 0
+        while await !ended.isNoted {
+            number += 1
+            try await pool.script(
+                """
+                SET LOCAL lock_timeout = '700ms';
+                INSERT INTO push_history VALUES ('ffffffff-0000-0000-0000-000000000001', \(number), 0, 1, 1, 2,
+                    'BadTopic', 1, '2026-01-01', 1, 1, 1, '\\x8101')
+                """)
+        }
+    }
+}
+
+private actor Ended {
+    private(set) var isNoted = false
+    func note() { isNoted = true }
+}

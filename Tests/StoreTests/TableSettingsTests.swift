@@ -1,0 +1,164 @@
+import DeliveryRules
+import Postgres
+import PushModel
+import Store
+import Testing
+
+/// Every table has been thought of: what is dead in it at ten million rows before a vacuum comes, and what else its use
+/// asks for. Reasons stand in 0023 and in docs/operations.md; a table that is new gets its line here.
+@Suite("The settings of tables")
+struct TableSettingsTests {
+    /// What a table is used for.
+    private enum Use {
+        /// Bounded by apps, credentials, keys, routes: the server's own settings do.
+        case small
+        /// Registered once, changed seldom, read by index alone.
+        case registry
+        /// Changes with every push, in its page.
+        case pulse
+        /// Rows of seconds.
+        case queue
+        /// For ever; the last ones change.
+        case account
+        /// Goes from one end on, by rows.
+        case swept
+        /// Written once, dropped whole.
+        case day
+    }
+
+    private static let uses: [String: Use] = [
+        "apps": .small, "routes": .small, "credentials": .small, "lane_blocks": .small, "provider_tokens": .small,
+        "master_key_proof": .small, "api_keys": .small, "feedback_swept": .small, "schema_migrations": .small,
+        "registrations": .registry, "registration_tags": .registry, "registration_pulse": .pulse,
+        "parcels": .queue, "plans": .queue, "stops": .queue, "schedules": .queue, "suspicions": .queue,
+        "messages": .account, "message_reasons": .account, "message_providers": .account,
+        "message_contents_rest": .swept, "inline_targets": .swept, "feedback": .swept, "idempotency_keys": .swept,
+        "route_minutes": .swept, "push_history_rest": .swept,
+    ]
+    /// Partitions, by what their names begin with.
+    private static let days = "push_history_d"
+
+    private struct Table {
+        let name: String
+        let options: [String: String]
+        /// Of what is kept outside its rows.
+        let outside: [String: String]
+
+        /// Rows that are dead before a vacuum comes, where so many live.
+        func dead(of rows: Double) -> Double {
+            let share = options["autovacuum_vacuum_scale_factor"].flatMap(Double.init) ?? 0.2
+            return (options["autovacuum_vacuum_threshold"].flatMap(Double.init) ?? 50) + share * rows
+        }
+
+        /// New rows that no vacuum has seen yet, where so many live.
+        func unseen(of rows: Double) -> Double {
+            1_000 + (options["autovacuum_vacuum_insert_scale_factor"].flatMap(Double.init) ?? 0.2) * rows
+        }
+    }
+
+    private func tables(_ world: StoreWorld) async throws -> [Table] {
+        let rows = try await world.pool.read(
+            query(
+                """
+                SELECT c.relname::text, coalesce(c.reloptions, '{}'), coalesce(t.reloptions, '{}')
+                FROM pg_class c LEFT JOIN pg_class t ON t.oid = c.reltoastrelid
+                WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace ORDER BY 1
+                """))
+        return try (0..<rows.rowCount).map { row in
+            Table(
+                name: try rows.text(row, 0), options: Self.options(try rows.textArray(row, 1)),
+                outside: Self.options(try rows.textArray(row, 2)))
+        }
+    }
+
+    private static func options(_ texts: [String]) -> [String: String] {
+        let pairs = texts.map { $0.split(separator: "=", maxSplits: 1).map(String.init) }
+        return Dictionary(uniqueKeysWithValues: pairs.map { ($0[0], $0.count > 1 ? $0[1] : "") })
+    }
+
+    @Test("are made for ten million registrations, each table's for its use")
+    func considered() async throws {
+        try await withStores { world in
+            _ = try await world.stores.sweeper.sweep()
+            let tables = try await tables(world)
+            #expect(tables.count { $0.name.hasPrefix(Self.days) } == 4, "days of the history are made ahead")
+            for table in tables {
+                guard let use = table.name.hasPrefix(Self.days) ? .day : Self.uses[table.name] else {
+                    Issue.record("\(table.name) has no use: think of its vacuum, see migrations/0023")
+                    continue
+                }
+                Self.check(table, use)
+            }
+        }
+    }
+
+    private static func check(_ table: Table, _ use: Use) {
+        let name = Comment(rawValue: table.name)
+        let million = 1_000_000.0
+        switch use {
+        case .small: break
+        case .registry:
+            #expect(table.dead(of: 10 * million) <= 0.25 * million, name)
+            #expect(table.unseen(of: 10 * million) <= 0.6 * million, name)
+        case .pulse:
+            #expect(table.options["fillfactor"] == "50", name)
+            // A broadcast to all must not set off more than two.
+            #expect(table.dead(of: 10 * million) >= 5 * million, name)
+        case .queue:
+            #expect(table.dead(of: 10 * million) <= 10_000, name)
+            for options in [table.options] + (table.name == "parcels" ? [table.outside] : []) {
+                #expect(options["vacuum_truncate"] == "off", name)
+                #expect(options["autovacuum_vacuum_cost_delay"] == "0", name)
+                #expect(options["autovacuum_vacuum_scale_factor"] == "0", name)
+            }
+            #expect(table.options["vacuum_index_cleanup"] == "on", name)
+        case .account:
+            #expect(table.dead(of: 10 * million) <= 0.15 * million, name)
+            #expect(table.options["fillfactor"] == "80", name)
+        case .swept:
+            #expect(table.dead(of: 10 * million) <= 0.25 * million, name)
+            #expect(table.options["vacuum_index_cleanup"] == "on", name)
+        case .day:
+            #expect(table.options["autovacuum_freeze_min_age"] == "0", name)
+            #expect(table.outside["autovacuum_freeze_min_age"] == "0", name)
+        }
+    }
+
+    @Test("reach days of the history that were there before them")
+    func earlierDays() async throws {
+        let settings = try await StoreServer.makeDatabase(template: "template1")
+        try await withPool(settings) { pool in
+            let before = Migrator.embedded.prefix { $0.name < "0023" }
+            _ = try await Migrator(pool: pool, history: Array(before)).migrate()
+            try await pool.script(
+                """
+                CREATE TABLE push_history_d1 PARTITION OF push_history FOR VALUES
+                FROM ('00000000-0000-0000-0000-000000000000') TO ('00000000-0000-0000-0000-000000000001')
+                """)
+            _ = try await Migrator(pool: pool).migrate()
+            let options = try await pool.read(
+                query("SELECT coalesce(reloptions, '{}') FROM pg_class WHERE relname = 'push_history_d1'"))
+            #expect(try options.textArray(0, 0) == ["autovacuum_freeze_min_age=0"])
+        }
+    }
+
+    @Test("leave room for a new locale or version in the page of the old row: no index is written")
+    func roomInPages() async throws {
+        try await withStores { world in
+            try await world.register(1...400)
+            var batch = (1...400).map { StoreWorld.registration("i\($0)", token: $0) }
+            for place in batch.indices where place % 20 == 0 { batch[place].locale = .set("fr") }
+            for answer in await world.stores.registry.register(batch, app: world.app) { _ = try answer.get() }
+            // What stays in its page although no index names a changed column writes no index.
+            let stayed = """
+                WITH moved AS (
+                    UPDATE registrations r SET app_version = '2' FROM registrations old
+                    WHERE old.id = r.id AND r.id % 20 = 3 RETURNING old.ctid AS before, r.ctid AS after)
+                SELECT count(*) FILTER (WHERE (before::text::point)[0] = (after::text::point)[0]), count(*) FROM moved
+                """
+            let counts = try await world.pool.run(query(stayed))
+            #expect(try counts.int64(0, 0) == counts.int64(0, 1))
+            #expect(try counts.int64(0, 1) == 20)
+        }
+    }
+}
