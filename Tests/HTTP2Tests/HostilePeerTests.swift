@@ -79,7 +79,8 @@ struct HostilePeerTests {
     @Test("that floods pings without reading is cut off")
     func pingFlood() throws {
         let server = try HTTP2ServerSession(HTTP2ServerSettings())
-        try server.receive(Garbage.clientOpening.span)
+        let opening = Garbage.clientOpening
+        try server.receive(opening.span)
         let ping: [UInt8] = [0, 0, 8, 6, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8]
         #expect(throws: HTTP2Fault.library(.flooded)) {
             for _ in 0..<100_000 { try server.receive(ping.span) }
