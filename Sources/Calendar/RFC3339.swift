@@ -6,6 +6,19 @@ package enum RFC3339 {
     /// nil for anything else, a date that does not exist included.
     package static func parse(_ text: some StringProtocol) -> WallInstant? {
         var scanner = TextScanner(text)
+        guard let time = civilTime(&scanner), let offsetMinutes = offset(&scanner), scanner.isAtEnd else { return nil }
+        return time.instant(offsetMinutes: offsetMinutes)
+    }
+
+    /// What a clock on a wall shows, "2026-12-01T12:00:00", without a word of where it hangs: as if it hung in UTC.
+    /// nil for anything else, an offset included.
+    package static func parseLocal(_ text: some StringProtocol) -> WallInstant? {
+        var scanner = TextScanner(text)
+        guard let time = civilTime(&scanner), scanner.isAtEnd else { return nil }
+        return time.instant()
+    }
+
+    private static func civilTime(_ scanner: inout TextScanner) -> CivilTime? {
         guard let year = scanner.number(digits: 4), scanner.take("-"),
             let month = scanner.number(digits: 2), scanner.take("-"),
             let day = scanner.number(digits: 2),
@@ -14,11 +27,9 @@ package enum RFC3339 {
             let hour = scanner.number(digits: 2), scanner.take(":"),
             let minute = scanner.number(digits: 2), scanner.take(":"),
             let second = scanner.number(digits: 2),
-            let microsecond = fraction(&scanner),
-            let offsetMinutes = offset(&scanner), scanner.isAtEnd,
-            let time = CivilTime(date: date, hour: hour, minute: minute, second: second, microsecond: microsecond)
+            let microsecond = fraction(&scanner)
         else { return nil }
-        return time.instant(offsetMinutes: offsetMinutes)
+        return CivilTime(date: date, hour: hour, minute: minute, second: second, microsecond: microsecond)
     }
 
     /// In UTC, with three digits of a second, or six where they say more. Clamped to the years 0 to 9999.
@@ -26,6 +37,12 @@ package enum RFC3339 {
         var text: [UInt8] = []
         append(instant, to: &text)
         return String(decoding: text, as: UTF8.self)
+    }
+
+    /// As `parseLocal` reads it: whole seconds without a fraction, as people write them.
+    package static func formatLocal(_ instant: WallInstant) -> String {
+        let text = format(instant).dropLast()
+        return String(text.hasSuffix(".000") ? text.dropLast(4) : text)
     }
 
     package static func append(_ instant: WallInstant, to text: inout [UInt8]) {

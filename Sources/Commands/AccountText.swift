@@ -13,7 +13,11 @@ struct AccountText {
 
     var lines: [String] {
         var lines = ["message \(message.shown("id"))  \(message.shown("state"))"]
-        if message.shown("state") == "scheduled" { lines.append("  to be sent at \(message.shown("send_at"))") }
+        if message.isAtLocalHour, message.object?["finished_at"]?.isNull != false {
+            lines.append("  sent when a device's clock shows \(message.shown("send_at"))")
+        } else if message.shown("state") == "scheduled" {
+            lines.append("  to be sent at \(message.shown("send_at"))")
+        }
         let outcomes = message.object?["outcomes"]?.object?.members ?? []
         for outcome in outcomes where outcome.value.integer ?? 0 > 0 {
             lines.append(line(outcome.name, outcome.value.integer ?? 0))
@@ -49,6 +53,14 @@ struct AccountText {
 }
 
 extension JSONValue {
+    /// It leaves at an hour of each device's own clock. Also of a message's request.
+    var isAtLocalHour: Bool {
+        (object?["options"]?.object?["device_local_time"] ?? object?["device_local_time"])?.bool == true
+    }
+
+    /// Nobody waits for its end.
+    var isToCome: Bool { isAtLocalHour || shown("state") == "scheduled" }
+
     /// How many pushes of a message's account a provider took; or would have been sent, in a dry run.
     var reached: Int64 {
         let outcomes = object?["outcomes"] ?? .null

@@ -22,6 +22,13 @@ struct MessageOptions: ParsableArguments {
         name: .customLong("at"),
         help: ArgumentHelp("Sends it at this hour, and does not wait for it.", valueName: "2026-12-01T12:00:00Z"))
     var sendAt: String?
+    @Flag(help: "With --at 2026-12-01T12:00:00: when the device's clock shows it, by its time zone or the app's.")
+    var deviceLocalTime = false
+    @Option(
+        help: ArgumentHelp(
+            "With --device-local-time: suppress (as without it) or send at once to whom the hour has passed for.",
+            valueName: "suppress|send"), completion: .list(["suppress", "send"]))
+    var localTimePassed: String?
     @Option(help: ArgumentHelp("A later push with the same one takes its place.", valueName: "id"))
     var collapseID: String?
     @Flag(help: "Checked, and validated by FCM; delivered to nobody.") var dryRun = false
@@ -38,8 +45,10 @@ struct MessageOptions: ParsableArguments {
         merge(try dataMembers(), into: "data", of: &members)
         var options = pairs([
             ("priority", priority), ("push_type", pushType), ("collapse_id", collapseID), ("send_at", sendAt),
+            ("local_time_passed", localTimePassed),
         ])
         if let ttl { options.append(JSONMember("ttl_seconds", .number(.whole(Int64(ttl))))) }
+        if deviceLocalTime { options.append(JSONMember("device_local_time", true)) }
         if dryRun { options.append(JSONMember("dry_run", true)) }
         merge(options, into: "options", of: &members)
         return members

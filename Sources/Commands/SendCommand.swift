@@ -17,6 +17,7 @@ package struct SendCommand: AsyncParsableCommand {
                 #"carillon send --app garden --installation my-phone --title Hello --body "From the garden""#,
                 #"carillon send --app garden --all --title Noon --body "Twelve o'clock" --badge increment --preview"#,
                 "carillon send --app garden --all --file noon.json --test-to ann-phone,ben-tablet",
+                "carillon send --app garden --all --file noon.json --at 2026-12-01T12:00:00 --device-local-time",
                 #"carillon send --app garden --all --title Noon --body "Twelve o'clock" --at 2026-12-01T12:00:00Z --yes"#,
                 #"carillon send --app garden --tag news --body "It rains" --dry-run --yes --json"#,
                 #"carillon send --app garden --filter "app_version < '4.2'" --body "Please update""#,
@@ -88,7 +89,7 @@ package struct SendCommand: AsyncParsableCommand {
         try await deliver(message, client, key: idempotencyKey ?? UUID().uuidString, waits: !detach) {
             sent.messages.append($0)
         }
-        if !detach { try sent.messages.filter { $0.shown("state") != "scheduled" }.checkReach() }
+        if !detach { try sent.messages.filter { !$0.isToCome }.checkReach() }
     }
 
     private static func names(_ list: String) -> [Substring] { list.split(separator: ",") }
@@ -122,11 +123,17 @@ package struct SendCommand: AsyncParsableCommand {
             "POST", try app.path("messages"), .object(message), idempotencyKey: key, as: .message)
         let ids = accepted.words("messages").isEmpty ? [accepted.shown("id")] : accepted.words("messages")
         for id in ids {
-            let isScheduled = accepted.shown("state") == "scheduled"
-            guard waits, !isScheduled else {
-                note(["id": .string(id), "state": .string(accepted.shown("state"))])
+            let isLocal = JSONValue.object(message).isAtLocalHour
+            let isToCome = isLocal || accepted.isToCome
+            guard waits, !isToCome else {
+                var answer = JSONObject([JSONMember("id", .string(id))])
+                answer["state"] = .string(accepted.shown("state"))
+                if isLocal { answer["device_local_time"] = true }
+                note(.object(answer))
                 if !app.gateway.json { Console.say(id) }
-                if isScheduled, !app.gateway.json { Console.remark(Self.scheduled(id, app: try app.slug())) }
+                if isToCome, !app.gateway.json {
+                    Console.remark(Self.toCome(id, app: try app.slug(), isLocal: isLocal))
+                }
                 continue
             }
             let account = try await client.watch(try app.path("messages", id), app: try app.slug())
@@ -137,18 +144,24 @@ package struct SendCommand: AsyncParsableCommand {
 }
 
 extension SendCommand {
-    fileprivate static func scheduled(_ id: String, app: String) -> String {
-        "Waits for its hour; until then carillon messages cancel \(id) --app \(app) takes it back."
+    fileprivate static func toCome(_ id: String, app: String, isLocal: Bool) -> String {
+        let cancel = "carillon messages cancel \(id) --app \(app)"
+        return isLocal
+            ? "Waits for each device's hour; \(cancel) takes back what is left."
+            : "Waits for its hour; until then \(cancel) takes it back."
     }
 }
 
 extension JSONObject {
+    private static let ofHour = ["send_at", "device_local_time", "local_time_passed"]
+
     /// The same message without an hour: whoever tests it waits for it.
     fileprivate var sentNow: JSONObject {
         JSONObject(
             members.map { member in
                 guard member.name == "options", let options = member.value.object else { return member }
-                return JSONMember("options", .object(JSONObject(options.members.filter { $0.name != "send_at" })))
+                let others = options.members.filter { !Self.ofHour.contains($0.name) }
+                return JSONMember("options", .object(JSONObject(others)))
             })
     }
 }

@@ -45,7 +45,7 @@ package struct MessageDesk: Sendable {
     ///   - sendAt: the hour that is asked for; nil: now.
     ///   - answer: makes the bytes that a repetition of the request will get.
     package func accept(
-        _ contents: [MessageContent], audience: Audience, app: AppID, sendAt: WallInstant? = nil,
+        _ contents: [MessageContent], audience: Audience, app: AppID, sendAt: SendHour? = nil,
         idempotency: IdempotencyClaim?,
         answer: @Sendable ([MessageID], MessageState) -> [UInt8]
     ) async throws(StoreFault) -> Reply {
@@ -60,7 +60,7 @@ package struct MessageDesk: Sendable {
         let standing = try await store.standing(of: app, countingTo: backlogMax)
         var messages: [NewMessage] = []
         for (place, content) in contents.enumerated() {
-            switch compile(content, audience: audience, app: app, dueAt: dueAt, reached: standing.providers) {
+            switch compile(content, audience: audience, app: app, sendAt, dueAt, reached: standing.providers) {
             case .success(let message): messages.append(message)
             case .failure(let fault):
                 // Taken when the app reached fewer providers: its repetition gets the first answer all the same (P10).
@@ -95,10 +95,13 @@ package struct MessageDesk: Sendable {
     }
 
     private func compile(
-        _ content: MessageContent, audience: Audience, app: AppID, dueAt: WallInstant?, reached: [Provider]
+        _ content: MessageContent, audience: Audience, app: AppID, _ sendAt: SendHour?, _ dueAt: WallInstant?,
+        reached: [Provider]
     ) -> Result<NewMessage, ContentFault> {
+        let local: LocalSending? = if case .local(let sending) = sendAt { sending } else { nil }
         // Of its hour: retention, and whatever of a push needs a time, count from there.
-        let hour = dueAt ?? Clocks.wallNow()
+        let now = Clocks.wallNow()
+        let hour = local.map { max($0.hour.inUTC, now) } ?? dueAt ?? now
         let id = MessageID(UUIDv7.make(at: hour, random: (Entropy.uint64(), Entropy.uint64())))
         let compiled: CompiledMessage
         do {
@@ -111,7 +114,7 @@ package struct MessageDesk: Sendable {
                 kind: audience.kind ?? compiled.tokenKind, badge: content.options.isDryRun ? .none : content.badge,
                 lifetime: content.options.lifetime, content: StoredContent.encode(content), audience: audience,
                 readsLocale: !content.localizations.isEmpty, pushType: content.options.pushType,
-                isDryRun: content.options.isDryRun, dueAt: dueAt))
+                isDryRun: content.options.isDryRun, dueAt: dueAt, localSending: local))
     }
 
     package func account(_ id: MessageID, app: AppID) async throws(StoreFault) -> MessageAccount? {

@@ -148,4 +148,5 @@ package enum EndingReason {
     package static let expired = "expired"
     package static let cancelled = "cancelled"
     package static let dryRun = "dry_run"
+    package static let localTimePassed = "local_time_passed"
 }

@@ -7,16 +7,25 @@ package enum SendTime {
     /// A request may take its time to arrive, and clocks differ; what is later than this was meant for another hour.
     package static let lateMax: Duration = .seconds(3_600)
 
-    /// nil: at once, also where its hour has just passed.
-    package static func due(_ asked: WallInstant?, now: WallInstant) throws(SendTimeFault) -> WallInstant? {
-        guard let asked else { return nil }
-        if asked - now > aheadMax { throw .tooFarAhead }
-        if now - asked > lateMax { throw .longPast }
-        return asked > now ? asked : nil
+    /// nil: at once, also where its hour has just passed. A local one is due when the first clock anywhere shows it.
+    package static func due(_ asked: SendHour?, now: WallInstant) throws(SendTimeFault) -> WallInstant? {
+        switch asked {
+        case nil: return nil
+        case .instant(let hour):
+            if hour - now > aheadMax { throw .tooFarAhead }
+            if now - hour > lateMax { throw .longPast }
+            return hour > now ? hour : nil
+        case .local(let sending):
+            if sending.hour.inUTC - now > aheadMax { throw .tooFarAhead }
+            if sending.hour.last < now { throw .pastEverywhere }
+            return sending.hour.first > now ? sending.hour.first : nil
+        }
     }
 }
 
 package enum SendTimeFault: Error, Equatable, Sendable {
     case tooFarAhead
     case longPast
+    /// No clock will show this hour any more.
+    case pastEverywhere
 }

@@ -43,6 +43,8 @@ package struct SimulatedLook {
 package struct SimulatedMember {
     package let id: RegistrationID
     package let route: RouteID
+    /// nil: at once.
+    package var sentAt: WallInstant?
 }
 
 extension RegistrationRow {

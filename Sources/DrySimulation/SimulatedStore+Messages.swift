@@ -13,10 +13,12 @@ package struct SimulatedMessage: Equatable, Sendable {
     package let audience: Audience
     /// nil: at once.
     package var dueAt: WallInstant?
+    package var localSending: LocalSending?
 
     package init(
         id: MessageID, app: AppID, format: Int16 = 1, urgency: MessageUrgency, kind: TokenKind = .alert,
-        badge: BadgeChange, lifetime: Duration, audience: Audience, dueAt: WallInstant? = nil
+        badge: BadgeChange, lifetime: Duration, audience: Audience, dueAt: WallInstant? = nil,
+        localSending: LocalSending? = nil
     ) {
         self.id = id
         self.app = app
@@ -27,6 +29,7 @@ package struct SimulatedMessage: Equatable, Sendable {
         self.lifetime = lifetime
         self.audience = audience
         self.dueAt = dueAt
+        self.localSending = localSending
     }
 }
 
@@ -65,9 +68,11 @@ extension SimulatedStore {
                 format: TopicService.raise(message.format, to: message.audience.parcelFormat),
                 state: message.dueAt == nil ? .accepted : .scheduled, urgency: message.urgency,
                 kind: message.kind, badge: message.badge, audienceWanted: message.audience.sorted, horizon: horizon,
-                acceptedAt: now, expiresAt: (message.dueAt ?? now) + message.lifetime, dueAt: message.dueAt))
+                acceptedAt: now,
+                expiresAt: (message.localSending?.hour.last ?? message.dueAt ?? now) + message.lifetime,
+                dueAt: message.dueAt, localSending: message.localSending))
         let plan = PlanRow(
-            message: message.id, format: TopicService.raise(message.format, to: message.audience.planFormat),
+            message: message.id, format: TopicService.raise(message.format, to: message.planFormat),
             urgency: message.urgency)
         if let dueAt = message.dueAt {
             schedules.append(ScheduleRow(message: message.id, dueAt: dueAt, plan: plan))
@@ -85,13 +90,17 @@ extension SimulatedStore {
             return nil
         }
         let message = messages[messagePlace]
-        let slice =
-            look(at: message, after: plans[place].plannedThrough, idsMax)
+        var slice = look(
+            at: message, after: plans[place].plannedThrough,
+            message.localSending == nil ? idsMax : idsMax * LocalHour.slicesAtOnce)
+        if let sending = message.localSending { sort(&slice, by: sending, of: message, groupsOf: parcelMembersMax) }
         let routes = writeParcels(slice.members, message, parcelMembersMax, now)
-        end(slice.early, messagePlace, settle: plans[place].plannedThrough, now)
+        let settle = message.localSending == nil ? plans[place].plannedThrough : plans[place].slices
+        end(slice.early, messagePlace, settle: settle, now)
         messages[messagePlace].plannedMembers += Int64(slice.members.count + slice.ended)
         plans[place].plannedThrough = slice.through
         plans[place].plannedAt = now
+        plans[place].slices += 1
         if slice.isLast {
             plans.remove(at: place)
             messages[messagePlace].audience = messages[messagePlace].plannedMembers
@@ -139,26 +148,36 @@ extension SimulatedStore {
         }
     }
 
-    /// One parcel per route and so many members; routes rise.
+    /// One parcel per route, instant and so many members; routes rise, and on each instants do.
     private mutating func writeParcels(
         _ members: [SimulatedMember], _ message: MessageRow, _ parcelMembersMax: Int, _ now: WallInstant
     ) -> [RouteID] {
         let touched = routes.map(\.id).filter { route in members.contains { $0.route == route } }
         for route in touched {
-            let ids = members.filter { $0.route == route }.map(\.id)
-            for start in stride(from: 0, to: ids.count, by: parcelMembersMax) {
-                lastParcel += 1
-                let part = Array(ids[start..<min(start + parcelMembersMax, ids.count)])
-                parcels.append(
-                    ParcelRow(
-                        id: ParcelID(lastParcel), message: message.id, app: message.app, route: route,
-                        format: message.format, urgency: message.urgency, attempt: 0, lapses: 0, retrySpent: .zero,
-                        isBadgeMarked: false, answerLost: false, dueAt: now, expiresAt: message.expiresAt,
-                        isHeld: isStopped(message.id), members: part,
-                        settled: [Bool](repeating: false, count: part.count)))
+            let here = members.filter { $0.route == route }
+            for instant in Set(here.map(\.sentAt)).sorted(by: { ($0 ?? now) < ($1 ?? now) }) {
+                let ids = here.filter { $0.sentAt == instant }.map(\.id)
+                for start in stride(from: 0, to: ids.count, by: parcelMembersMax) {
+                    let part = Array(ids[start..<min(start + parcelMembersMax, ids.count)])
+                    writeParcel(part, of: message, on: route, sentAt: instant, now)
+                }
             }
         }
         return touched
+    }
+
+    private mutating func writeParcel(
+        _ ids: [RegistrationID], of message: MessageRow, on route: RouteID, sentAt instant: WallInstant?,
+        _ now: WallInstant
+    ) {
+        lastParcel += 1
+        let expiresAt = instant.flatMap { message.expires(sentAt: $0) } ?? message.expiresAt
+        parcels.append(
+            ParcelRow(
+                id: ParcelID(lastParcel), message: message.id, app: message.app, route: route, format: message.format,
+                urgency: message.urgency, attempt: 0, lapses: 0, retrySpent: .zero, isBadgeMarked: false,
+                answerLost: false, dueAt: max(instant ?? now, now), expiresAt: expiresAt, isHeld: isStopped(message.id),
+                members: ids, settled: [Bool](repeating: false, count: ids.count)))
     }
 
     /// Counts that no parcel holds, or that its parcel hands in as it goes; with their reasons.
@@ -202,7 +221,7 @@ extension SimulatedStore {
             id: id, state: message.state, acceptedAt: message.acceptedAt, expiresAt: message.expiresAt,
             finishedAt: message.finishedAt, audience: message.audience, outcomes: outcomes,
             pending: Int64(open.reduce(0) { $0 + $1.pending }), reasons: message.reasons,
-            providers: providers(of: message, open), sendAt: message.dueAt)
+            providers: providers(of: message, open), sendAt: message.dueAt, localHour: message.localSending?.hour)
     }
 
     private func providers(of message: MessageRow, _ open: [ParcelRow]) -> [ProviderAccount] {

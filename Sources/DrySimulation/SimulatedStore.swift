@@ -103,6 +103,7 @@ package struct MessageRow: Equatable, Sendable {
     package let acceptedAt: WallInstant
     package let expiresAt: WallInstant
     package var dueAt: WallInstant?
+    package let localSending: LocalSending?
     package var finishedAt: WallInstant?
     package var plannedMembers: Int64 = 0
     /// nil until planning ended.
@@ -129,6 +130,7 @@ package struct PlanRow: Equatable, Sendable {
     package let urgency: MessageUrgency
     /// The highest registration id that was read, or how many of the named installations were looked up.
     package var plannedThrough: Int64 = 0
+    package var slices: Int64 = 0
     package var plannedAt: WallInstant?
 }
 

@@ -5,6 +5,7 @@ import PushModel
 // The promises, held against every commit and every stream.
 extension SimulatedWorld {
     mutating func bookNew(_ parcel: ParcelRow) {
+        checkHour(of: parcel)
         for member in parcel.members {
             let pair = PushPair(message: parcel.message, registration: member)
             if let wrong = ledger.freeze(pair) { fail("P2", wrong) }
@@ -63,6 +64,7 @@ extension SimulatedWorld {
     /// No stream opens for a parcel that somebody else may hold.
     mutating func checkFence(_ push: WirePush) {
         checkNotStopped(push)
+        checkHour(of: push)
         // A clock that was set forward ends a lease before its time, and no owner can know.
         let isCutShort = plan.clockStepEvery != nil && ledger.promisedUntil(push.lease) > now
         let parcel = store.parcel(push.lease.parcel)

@@ -32,6 +32,7 @@ extension SimulatedWorld {
         checkHistory(message, frozen)
         checkReach(message, account, frozen)
         checkPoison(message, frozen)
+        checkTooLate(message)
     }
 
     /// Each provider's own sum, from the history of the routes that lead to it.

@@ -19,7 +19,8 @@ extension SimulatedWorld {
                 queue.put(.wish(number, .pause), at: at)
                 at = later(than: at)
                 // One that is short-lived may never be resumed, and expires.
-                if messages[number].lifetime > .seconds(90) || fate.happens(perMille: 500) {
+                let isLong = messages[number].lifetime > .seconds(90) || messages[number].localSending != nil
+                if isLong || fate.happens(perMille: 500) {
                     queue.put(.wish(number, .resume), at: at)
                 }
             }

@@ -13,6 +13,7 @@ extension SimulatedWorld {
             let latest = SimulatedTime(nanoseconds: plan.faultsEnd.nanoseconds * 3 / 4)
             let at = number == 0 ? SimulatedTime.milliseconds(10) : random.within(.zero...latest)
             queue.put(.send(number), at: at)
+            drawLocalHour(of: number, sentAt: at)
             scheduleWishes(number, sentAt: at)
         }
     }
@@ -73,7 +74,9 @@ extension SimulatedWorld {
 
     mutating func send(_ number: Int) {
         var message = messages[number]
-        if random.happens(perMille: plan.scheduled) { message.dueAt = wall + .seconds(Int64(random.below(30))) }
+        if random.happens(perMille: plan.scheduled), message.localSending == nil {
+            message.dueAt = wall + .seconds(Int64(random.below(30)))
+        }
         store.accept(message, now: wall)
         sent += 1
         for process in processes where process.isAlive {

@@ -49,6 +49,8 @@ package struct WorldCensus: Equatable, Sendable {
         case cancelled = "cancelled"
         case paused = "messages that were paused"
         case scheduled = "messages that waited for their hour"
+        case local = "messages at an hour of each device's clock"
+        case tooLate = "devices whose clock had passed it"
         case endedUnsent = "parcels that nobody was to send any more"
     }
 
@@ -79,6 +81,7 @@ package struct WorldCensus: Equatable, Sendable {
         for message in world.store.messages {
             if message.providers.count > 1 { count(.mixed) }
             if message.dueAt != nil { count(.scheduled) }
+            if message.localSending != nil { count(.local) }
             for total in message.reasons { count(total) }
         }
         for seen in world.providers.log {
@@ -125,6 +128,7 @@ package struct WorldCensus: Equatable, Sendable {
             case (.rejected, EndingReason.unknownDevice): .unknownDevices
             case (.rejected, EndingReason.unknownUser): .unknownUsers
             case (.rejected, EndingReason.noRegistrationOfKind): .noneOfKind
+            case (.suppressed, EndingReason.localTimePassed): .tooLate
             case (.rejected, "nothing_to_show"): .nothingToShow
             default: nil
             }

@@ -86,6 +86,8 @@ package struct WorldPlan: Sendable {
     package var paused = 0
     package var cancelled = 0
     package var scheduled = 0
+    /// At an hour of each device's own clock.
+    package var local = 0
 
     package init(seed: UInt64) {
         var random = SeededRandom(seed: seed)
@@ -200,6 +202,7 @@ package struct WorldPlan: Sendable {
         paused = random.pick([0, 300, 700])
         cancelled = random.pick([0, 300, 700])
         scheduled = random.pick([0, 500])
+        local = random.pick([0, 500])
     }
 
     /// A world in which nothing goes wrong: for stories about one thing that does.

@@ -53,11 +53,14 @@ package struct MessageAccount: Equatable, Sendable {
     package var form: MessageForm?
     /// The hour that was asked for; nil: it was sent at once.
     package let sendAt: WallInstant?
+    /// The hour of each device's own clock that was asked for. `sendAt` is when the first clock shows it, then, and
+    /// `expiresAt` that of who is last.
+    package let localHour: LocalHour?
 
     package init(
         id: MessageID, state: MessageState, acceptedAt: WallInstant, expiresAt: WallInstant, finishedAt: WallInstant?,
         audience: Int64?, outcomes: [Int64], pending: Int64, reasons: [EndingTotal], providers: [ProviderAccount] = [],
-        form: MessageForm? = nil, sendAt: WallInstant? = nil
+        form: MessageForm? = nil, sendAt: WallInstant? = nil, localHour: LocalHour? = nil
     ) {
         self.id = id
         self.state = state
@@ -71,6 +74,7 @@ package struct MessageAccount: Equatable, Sendable {
         self.providers = providers
         self.form = form
         self.sendAt = sendAt
+        self.localHour = localHour
     }
 
     package func count(_ state: TerminalState) -> Int64 {

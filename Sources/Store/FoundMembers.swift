@@ -83,6 +83,21 @@ struct FoundMembers: Sendable {
         routes = rising.map(\.route)
     }
 
+    /// Those who fit leave the members, and end so; after whom ended before. In groups of one route and a bounded size.
+    mutating func end(_ ending: Ending, groupsOf membersMax: Int, where fits: (Int64) -> Bool) {
+        let all = zip(ids, routes)
+        let gone = all.filter { fits($0.0) }
+        let left = all.filter { !fits($0.0) }
+        ids = left.map(\.0)
+        routes = left.map(\.1)
+        for (route, members) in Dictionary(grouping: gone, by: \.1).sorted(by: { $0.key < $1.key }) {
+            for start in stride(from: 0, to: members.count, by: membersMax) {
+                let group = members[start..<min(start + membersMax, members.count)]
+                early.append(EarlyEnding(ending: ending, route: route, members: group.map(\.0)))
+            }
+        }
+    }
+
     private mutating func end(nameAt place: Int64, _ ending: Ending) {
         add(place, to: EarlyEnding(ending: ending, route: nil, members: []))
     }

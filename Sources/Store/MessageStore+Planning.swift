@@ -28,7 +28,7 @@ package struct PlannedSlice: Equatable, Sendable {
 
 extension MessageStore {
     /// Which plans this program reads (`AudienceText.format`).
-    package static let plannedFormats: [Int16] = [1, 2, 3, 4]
+    package static let plannedFormats: [Int16] = [1, 2, 3, 4, LocalSlice.format]
 
     /// Cuts the next slice of the message whose turn it is, in one transaction.
     ///
@@ -53,7 +53,7 @@ extension MessageStore {
                         guard row.rowCount == 1 else { return nil }
                         let turn = try PlanTurn(reading: row)
                         let found = try await turn.look(idsMax: idsMax).read(turn.audience, in: transaction)
-                        let cut = SliceCut(found, parcelMembersMax: parcelMembersMax)
+                        let cut = try await turn.cut(found, parcelMembersMax, in: transaction)
                         let answers = try await transaction.conclude(
                             turn.writing(cut, now: now), announcing: .sliceWritten, to: steps)
                         return try turn.slice(cut, counted: answers[0])
@@ -94,6 +94,10 @@ private struct PlanTurn: Sendable {
     /// Its hour, or else when it was accepted.
     let sentFrom: WallInstant
     let audience: Audience
+    /// nil: when it is due, it is so everywhere.
+    let local: LocalSlice?
+    /// Cut before this one.
+    let slices: Int32
 
     init(reading row: ResultSet) throws(PostgresError) {
         message = try row.uuid(0, 0)
@@ -109,13 +113,27 @@ private struct PlanTurn: Sendable {
         }
         self.audience = audience
         sentFrom = try row.instant(0, 9)
+        if let inUTC = try row.instantOrNil(0, 11) {
+            let sending = LocalSending(hour: LocalHour(inUTC: inUTC), sendsPassed: try row.bool(0, 12))
+            local = LocalSlice(sending, app: app, acceptedAt: try row.instant(0, 10))
+        } else {
+            local = nil
+        }
+        slices = try row.int32(0, 13)
     }
 
     func look(idsMax: Int) -> AudienceLook {
         AudienceLook(
             message: message, sentFrom: sentFrom, app: app, kind: kind, after: plannedThrough, horizon: horizon,
-            idsMax: idsMax,
+            idsMax: local == nil ? idsMax : idsMax * LocalHour.slicesAtOnce,
             providers: audience.providers?.map(\.rawValue) ?? [])
+    }
+
+    func cut(
+        _ found: FoundMembers, _ parcelMembersMax: Int, in transaction: PostgresTransaction
+    ) async throws(PostgresError) -> SliceCut {
+        guard let local else { return SliceCut(found, parcelMembersMax: parcelMembersMax) }
+        return try await local.cut(found, membersMax: parcelMembersMax, in: transaction)
     }
 
     /// The message's own row comes first and its reasons after: every settle takes them in this order.
@@ -128,23 +146,11 @@ private struct PlanTurn: Sendable {
                 $0.int64(cut.found.ended(.unregistered))
                 $0.bool(cut.found.isLast)
                 $0.instant(now)
+                $0.int64(cut.found.ended(.suppressed))
             }
         ]
         queries += early(cut.found, now: now)
-        if !cut.routes.isEmpty {
-            queries.append(
-                Query(PlanSQL.cut) {
-                    $0.uuid(message)
-                    $0.int64(app)
-                    $0.int16(format)
-                    $0.int16(priority)
-                    $0.instant(expiresAt)
-                    $0.instant(now)
-                    $0.int64Array(cut.routes)
-                    $0.bytesArray(cut.memberLists)
-                    $0.int32Array(cut.counts)
-                })
-        }
+        if !cut.routes.isEmpty { queries.append(parcels(of: cut, now: now)) }
         queries.append(
             cut.found.isLast
                 ? Query(PlanSQL.end) { $0.uuid(message) }
@@ -156,11 +162,30 @@ private struct PlanTurn: Sendable {
         return queries
     }
 
+    private func parcels(of cut: SliceCut, now: WallInstant?) -> Query {
+        Query(local == nil ? PlanSQL.cut : PlanSQL.cutByInstants) {
+            $0.uuid(message)
+            $0.int64(app)
+            $0.int16(format)
+            $0.int16(priority)
+            if let local {
+                $0.int64((expiresAt - local.sending.hour.last).wholeMicroseconds)
+            } else {
+                $0.instant(expiresAt)
+            }
+            $0.instant(now)
+            $0.int64Array(cut.routes)
+            $0.bytesArray(cut.memberLists)
+            $0.int32Array(cut.counts)
+            if local != nil { $0.instantArray(cut.sentAt) }
+        }
+    }
+
     /// What ends before it is sent: counted, and told as settles tell.
     private func early(_ found: FoundMembers, now: WallInstant?) -> [Query] {
         guard !found.early.isEmpty else { return [] }
         let routed = found.early.filter { $0.route != nil }
-        precondition(routed.allSatisfy { $0.ending.state == .unregistered })
+        precondition(routed.allSatisfy { [.unregistered, .suppressed].contains($0.ending.state) })
         var queries = [Query.addReasons(found.endings, to: MessageID(message))]
         if !routed.isEmpty {
             queries.append(
@@ -168,13 +193,14 @@ private struct PlanTurn: Sendable {
                     $0.uuid(message)
                     $0.int64Array(routed.map { Int64($0.members.count) })
                     $0.int64Array(routed.map(\.route))
+                    $0.int16Array(routed.map(\.ending.state.rawValue))
                 })
         }
         let members = found.early.map { $0.members.sorted() }
         queries.append(
             Query(PlanSQL.told) {
                 $0.uuid(message)
-                $0.int32(Int32(clamping: plannedThrough))
+                $0.int32(local == nil ? Int32(clamping: plannedThrough) : slices)
                 $0.instant(now)
                 $0.int64Array(found.early.map { $0.route ?? 0 })
                 $0.int16Array(found.early.map(\.ending.state.rawValue))

@@ -91,13 +91,14 @@ extension MessageStore {
                 audience: try rows.int64OrNil(row, 5), outcomes: outcomes, pending: try rows.int64(row, 6),
                 reasons: isWhole ? try reasons(in: rows, row: row) : [],
                 providers: isWhole ? try providers(in: rows, row: row) : [], form: try form(in: rows, row: row),
-                sendAt: try rows.instantOrNil(row, rows.columnCount - 1))
+                sendAt: try rows.instantOrNil(row, rows.columnCount - 1),
+                localHour: try rows.instantOrNil(row, rows.columnCount - 2).map { LocalHour(inUTC: $0) })
         } catch { throw StoreFault(error) }
     }
 
     /// Nothing where a newer program's push type stands.
     private static func form(in rows: ResultSet, row: Int) throws(PostgresError) -> MessageForm? {
-        let first = rows.columnCount - 4
+        let first = rows.columnCount - 5
         guard let pushType = try rows.int16OrNil(row, first).flatMap(PushType.init),
             let asked = try rows.textBytesOrNil(row, first + 2)
         else { return nil }

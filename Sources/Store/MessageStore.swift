@@ -28,8 +28,11 @@ package struct MessageStore: Sendable {
         precondition(
             messages.dropFirst().allSatisfy {
                 $0.idempotency == nil && $0.audience == message.audience && $0.dueAt == message.dueAt
+                    && $0.localSending == nil
             })
+        precondition(messages.count == 1 || message.localSending == nil)
         var queries = Self.acceptQueries(message, after: nil, now: now)
+        if let sending = message.localSending { queries.append(Query(writing: sending, of: message)) }
         for (before, next) in zip(messages, messages.dropFirst()) {
             queries += Self.acceptQueries(next, after: before.id, now: now)
         }
@@ -74,7 +77,8 @@ package struct MessageStore: Sendable {
         parameters.bytes(AudienceText.encode(message.audience))
         parameters.instant(now)
         parameters.bool(message.readsLocale)
-        let format = TopicService.raise(message.format, to: AudienceText.format(of: message.audience))
+        let formatOfPlan = message.localSending == nil ? AudienceText.format(of: message.audience) : LocalSlice.format
+        let format = TopicService.raise(message.format, to: formatOfPlan)
         parameters.int16(after == nil ? format : TopicService.raise(format, to: Self.formatOfFollowers))
         parameters.bool(message.audience.isInline)
         parameters.int16(message.pushType.rawValue)
@@ -112,6 +116,8 @@ package struct NewMessage: Equatable, Sendable {
     package var lifetime: Duration
     /// nil: at once. Whoever it is for is settled then.
     package var dueAt: WallInstant?
+    /// nil: when it is due, it is so everywhere.
+    package var localSending: LocalSending?
     package var content: [UInt8]
     package var audience: Audience
     /// It has words that depend on a member's locale.
@@ -124,7 +130,7 @@ package struct NewMessage: Equatable, Sendable {
         id: MessageID, app: AppID, format: Int16, urgency: MessageUrgency, kind: TokenKind, badge: BadgeChange,
         lifetime: Duration, content: [UInt8], audience: Audience, readsLocale: Bool = false,
         pushType: PushType = .alert, isDryRun: Bool = false, dueAt: WallInstant? = nil,
-        idempotency: IdempotentAnswer? = nil
+        localSending: LocalSending? = nil, idempotency: IdempotentAnswer? = nil
     ) {
         self.id = id
         self.app = app
@@ -139,6 +145,7 @@ package struct NewMessage: Equatable, Sendable {
         self.pushType = pushType
         self.isDryRun = isDryRun
         self.dueAt = dueAt
+        self.localSending = localSending
         self.idempotency = idempotency
     }
 }

@@ -6,8 +6,10 @@ import PushModel
 /// A slice as parcels: each of one route, with its frozen members.
 struct SliceCut: Sendable {
     let found: FoundMembers
-    /// One entry a parcel, by route, then by id.
+    /// One entry a parcel, by route, then by when it is sent, then by id.
     private(set) var routes: [Int64] = []
+    /// Empty: all of them at once.
+    private(set) var sentAt: [WallInstant] = []
     private(set) var memberLists: [[UInt8]] = []
     private(set) var counts: [Int32] = []
 
@@ -17,12 +19,39 @@ struct SliceCut: Sendable {
         for (id, route) in zip(found.ids, found.routes) { byRoute[route, default: []].append(id) }
         for route in byRoute.keys.sorted() {
             guard let ids = byRoute[route] else { continue }
-            for start in stride(from: 0, to: ids.count, by: parcelMembersMax) {
-                let members = Array(ids[start..<min(start + parcelMembersMax, ids.count)])
-                routes.append(route)
-                memberLists.append(MemberList.encode(members))
-                counts.append(Int32(members.count))
-            }
+            cut(ids, on: route, parcelMembersMax)
+        }
+    }
+
+    /// - Parameter sentAt: when each member's push leaves. Who leaves at one instant is in one parcel, wherever the clock
+    ///   hangs that shows the hour then.
+    init(_ found: FoundMembers, sentAt instants: [WallInstant], parcelMembersMax: Int) {
+        precondition(instants.count == found.ids.count)
+        self.found = found
+        var groups: [Group: [Int64]] = [:]
+        for (place, id) in found.ids.enumerated() {
+            groups[Group(route: found.routes[place], sentAt: instants[place]), default: []].append(id)
+        }
+        for group in groups.keys.sorted() {
+            guard let ids = groups[group] else { continue }
+            cut(ids, on: group.route, parcelMembersMax)
+            sentAt += Array(repeating: group.sentAt, count: routes.count - sentAt.count)
+        }
+    }
+
+    private struct Group: Hashable, Comparable {
+        let route: Int64
+        let sentAt: WallInstant
+
+        static func < (left: Group, right: Group) -> Bool { (left.route, left.sentAt) < (right.route, right.sentAt) }
+    }
+
+    private mutating func cut(_ ids: [Int64], on route: Int64, _ parcelMembersMax: Int) {
+        for start in stride(from: 0, to: ids.count, by: parcelMembersMax) {
+            let members = Array(ids[start..<min(start + parcelMembersMax, ids.count)])
+            routes.append(route)
+            memberLists.append(MemberList.encode(members))
+            counts.append(Int32(members.count))
         }
     }
 

@@ -74,6 +74,19 @@ struct RFC3339Tests {
         #expect(RFC3339.format(WallInstant(microseconds: .max)) == "9999-12-31T23:59:59.999999Z")
     }
 
+    @Test("stands without a zone where it is what a clock on a wall shows")
+    func local() {
+        let noon = WallInstant(secondsSince1970: 1_796_126_400)
+        #expect(RFC3339.parseLocal("2026-12-01T12:00:00") == noon)
+        #expect(RFC3339.formatLocal(noon) == "2026-12-01T12:00:00")
+        #expect(RFC3339.parseLocal("2026-12-01T12:00:00.25") == noon + .milliseconds(250))
+        #expect(RFC3339.formatLocal(noon + .milliseconds(250)) == "2026-12-01T12:00:00.250")
+        for text in ["2026-12-01T12:00:00Z", "2026-12-01T12:00:00+01:00", "2026-12-01T12:00", "2026-12-01", ""] {
+            #expect(RFC3339.parseLocal(text) == nil)
+        }
+        #expect(RFC3339.parse("2026-12-01T12:00:00") == nil)
+    }
+
     @Test("comes back from its own text")
     func roundTrip() {
         for step in stride(from: -2_000_000_000_000_000, to: 4_000_000_000_000_000, by: 7_654_321_987_654) {

@@ -7,7 +7,7 @@ struct SendTimeTests {
     private static let now = WallInstant(secondsSince1970: 1_793_448_000)
 
     private func due(after wait: Duration) -> Result<WallInstant?, SendTimeFault> {
-        do throws(SendTimeFault) { return .success(try SendTime.due(Self.now + wait, now: Self.now)) } catch {
+        do throws(SendTimeFault) { return .success(try SendTime.due(.instant(Self.now + wait), now: Self.now)) } catch {
             return .failure(error)
         }
     }
@@ -25,5 +25,33 @@ struct SendTimeTests {
         #expect(due(after: SendTime.aheadMax) == .success(Self.now + SendTime.aheadMax))
         #expect(due(after: SendTime.aheadMax + .seconds(1)) == .failure(.tooFarAhead))
         #expect(due(after: .zero - SendTime.lateMax - .seconds(1)) == .failure(.longPast))
+    }
+
+    private func localDue(after wait: Duration) -> Result<WallInstant?, SendTimeFault> {
+        let sending = LocalSending(hour: LocalHour(inUTC: Self.now + wait))
+        do throws(SendTimeFault) { return .success(try SendTime.due(.local(sending), now: Self.now)) } catch {
+            return .failure(error)
+        }
+    }
+
+    @Test("of each device's clock is due with the first clock anywhere, and refused behind the last one")
+    func local() {
+        let hour: Duration = .seconds(3_600)
+        #expect(localDue(after: 20 * hour) == .success(Self.now + 6 * hour))
+        #expect(localDue(after: 14 * hour) == .success(nil))
+        #expect(localDue(after: .zero - 12 * hour) == .success(nil))
+        #expect(localDue(after: .zero - 12 * hour - .seconds(1)) == .failure(.pastEverywhere))
+        #expect(localDue(after: SendTime.aheadMax + .seconds(1)) == .failure(.tooFarAhead))
+    }
+
+    @Test("of each device's clock is left to nobody whom it comes too late for, or is now for that one")
+    func passed() {
+        let hour = LocalHour(inUTC: Self.now)
+        for sendsPassed in [false, true] {
+            let sending = LocalSending(hour: hour, sendsPassed: sendsPassed)
+            #expect(sending.sends(at: Self.now, acceptedAt: Self.now) == Self.now)
+            let late = sending.sends(at: Self.now + .microseconds(-1), acceptedAt: Self.now)
+            #expect(late == (sendsPassed ? Self.now : nil))
+        }
     }
 }

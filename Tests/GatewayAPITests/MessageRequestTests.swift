@@ -42,6 +42,36 @@ struct MessageRequestTests {
         #expect(problem?.pointer?.description == pointer)
     }
 
+    @Test("names an hour that is the same everywhere, or one of each device's clock")
+    func hours() throws {
+        func read(_ options: String) throws -> SendHour? {
+            try Self.read(#"{"audience": {"all": true}, "options": {\#(options)}}"#).sendAt
+        }
+        let noon = WallInstant(secondsSince1970: 1_796_126_400)
+        #expect(try read("") == nil)
+        #expect(try read(#""send_at": "2026-12-01T12:00:00Z""#) == .instant(noon))
+        #expect(try read(#""send_at": "2026-12-01T13:00:00+01:00", "device_local_time": false"#) == .instant(noon))
+        let local = #""send_at": "2026-12-01T12:00:00", "device_local_time": true"#
+        let hour = LocalHour(inUTC: noon)
+        #expect(try read(local) == .local(LocalSending(hour: hour)))
+        #expect(try read(local + #", "local_time_passed": "suppress""#) == .local(LocalSending(hour: hour)))
+        #expect(
+            try read(local + #", "local_time_passed": "send""#) == .local(LocalSending(hour: hour, sendsPassed: true)))
+    }
+
+    @Test("says what to write where its hour has a zone too many, or none")
+    func wrongHours() {
+        for (options, said) in [
+            (#""send_at": "2026-12-01T12:00:00""#, "2026-12-01T12:00:00+01:00; or set device_local_time"),
+            (#""send_at": "2026-12-01T12:00:00Z", "device_local_time": true"#, "2026-12-01T12:00:00, and no Z"),
+        ] {
+            let problem = #expect(throws: Problem.self) {
+                try Self.read(#"{"audience": {"all": true}, "options": {\#(options)}}"#)
+            }
+            #expect(problem?.detail.contains(said) == true)
+        }
+    }
+
     @Test("says everything it can")
     func most() throws {
         let read = try Self.read(
@@ -346,7 +376,23 @@ struct MessageRequestTests {
         with(#""options": {"send_at": "noon"}"#, .invalidValue, "/options/send_at"),
         with(#""options": {"send_at": 1796126400}"#, .wrongType, "/options/send_at"),
         with(#""options": {"rate_per_second": 5}"#, .notSupported, "/options/rate_per_second"),
-        with(#""options": {"device_local_time": true}"#, .notSupported, "/options/device_local_time"),
+        with(#""options": {"send_at": "2026-12-01T12:00:00"}"#, .invalidValue, "/options/send_at"),
+        with(#""options": {"device_local_time": 1}"#, .wrongType, "/options/device_local_time"),
+        with(#""options": {"device_local_time": true}"#, .missingMember, "/options/send_at"),
+        with(
+            #""options": {"device_local_time": true, "send_at": "2026-12-01T12:00:00Z"}"#, .invalidValue,
+            "/options/send_at"),
+        with(#""options": {"device_local_time": true, "send_at": "noon"}"#, .invalidValue, "/options/send_at"),
+        with(
+            #""options": {"device_local_time": true, "send_at": "2026-02-30T12:00:00"}"#, .invalidValue,
+            "/options/send_at"),
+        with(#""options": {"local_time_passed": "send"}"#, .invalidValue, "/options/local_time_passed"),
+        with(
+            #""options": {"device_local_time": true, "send_at": "2026-12-01T12:00:00", "local_time_passed": "no"}"#,
+            .invalidValue, "/options/local_time_passed"),
+        with(
+            #""apns": [{}], "options": {"device_local_time": true, "send_at": "2026-12-01T12:00:00"}"#, .notSupported,
+            "/options/device_local_time"),
         with(#""options": {"dry_run": "no"}"#, .wrongType, "/options/dry_run"),
         with(#""options": {"ttl": 5}"#, .unknownMember, "/options/ttl"),
     ]

@@ -105,6 +105,37 @@ struct ServedMessageTests {
         }
     }
 
+    @Test("leave at an hour of each device's clock, and say so")
+    func localHours() async throws {
+        try await withGateway { world in
+            let path = try await world.makeApp() + "/messages"
+            func message(_ hour: WallInstant) -> String {
+                #"""
+                {"audience": {"all": true}, "badge": 1,
+                 "options": {"send_at": "\#(RFC3339.formatLocal(hour))", "device_local_time": true}}
+                """#
+            }
+            let now = WallInstant(secondsSince1970: Clocks.wallNow().secondsSince1970)
+            let tomorrow = now + .seconds(86_400)
+            let key = ["Idempotency-Key: tomorrow"]
+            let sent = try await world.expect(202, "POST", path, message(tomorrow), headers: key)
+            #expect(try sent.member("state") == "scheduled")
+            let id = try #require(try sent.member("id")?.string)
+            #expect(
+                try await world.expect(202, "POST", path, message(tomorrow), headers: key).member("id")?.string == id)
+            let read = try await world.expect(200, "GET", "\(path)/\(id)")
+            #expect(try read.member("send_at")?.string == RFC3339.formatLocal(tomorrow))
+            #expect(try read.member("device_local_time") == true)
+            let last = tomorrow + LocalHour.behindMax + .seconds(86_400)
+            #expect(try read.member("expires_at")?.string == RFC3339.format(last))
+            // Somewhere it is that late already.
+            #expect(try await world.expect(202, "POST", path, message(now)).member("state") == "accepted")
+            try await world.refuse(
+                .invalidValue, "POST", path, message(now + .seconds(-13 * 3_600)), pointer: "/options/send_at")
+            #expect(try await world.expect(200, "POST", "\(path)/\(id)/cancel").member("audience") == 0)
+        }
+    }
+
     private static let apple = #"{"provider": "apns", "token": "00ff", "topic": "com.example.app"}"#
     private static let google = #"{"provider": "fcm", "token": "cY3b:APA91bH"}"#
 

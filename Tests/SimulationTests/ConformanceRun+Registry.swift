@@ -7,6 +7,9 @@ import Store
 extension ConformanceRun {
     static let installations = (1...9).map { "phone-\($0)" }
     static let tags = ["bell", "noon", "tower"]
+    static let zones = [
+        "Asia/Kathmandu", "Pacific/Kiritimati", "Pacific/Pago_Pago", "GMT+00:01", "GMT-00:01", "Nowhere/Land", "IST",
+    ]
 
     mutating func register() async throws -> String? {
         let app = random.pick(apps)
@@ -17,7 +20,7 @@ extension ConformanceRun {
             topic: random.pick(["", "com.example.app"]), token: DeviceToken(bytes: [UInt8(random.below(12)), 7, 7, 7]),
             user: random.pick([.keep, .clear, .set("ann"), .set("bob"), .set("cid")]),
             tags: random.pick([.keep, .keep, .clear, .set(some(of: Self.tags)), .set(some(of: Self.tags))]),
-            badge: random.pick([nil, 3]),
+            timeZone: random.pick([.keep, .keep, .set(random.pick(Self.zones)), .clear]), badge: random.pick([nil, 3]),
             asOf: random.pick([nil, nil, now, now + .seconds(-60), now + .seconds(-1_800)]))
         story.append("register \(said.installation) \(said.kind) \(said.environment) at \(now.microseconds)")
         let real = try await stores.registry.register([said], app: app, now: now)[0].get()
@@ -110,26 +113,37 @@ extension ConformanceRun {
 
     mutating func accept() async throws -> String? {
         let id = MessageID(UniversalID(high: 0x0192_0000_0000_7000 + UInt64(messages.count), low: seed | 1 << 63))
+        let local = drawLocalSending()
+        let asked = random.happens(perMille: 200) ? now + .seconds(30) : nil
+        let dueAt = local.map { $0.hour.first > now ? $0.hour.first : nil } ?? asked
         let message = SimulatedMessage(
             id: id, app: random.pick(apps), format: random.pick([1, 1, 1, 2, 101, 102, 202]),
             urgency: random.pick([.bulk, .transactional]), kind: random.pick([.alert, .alert, .voip]),
             badge: random.pick([.none, .increment, .value(4)]), lifetime: .seconds(random.pick([1, 90, 86_400])),
-            audience: drawAudience(), dueAt: random.happens(perMille: 200) ? now + .seconds(30) : nil)
-        story.append("accept \(message.audience) \(message.badge) format \(message.format)")
+            audience: drawAudience(), dueAt: dueAt, localSending: local)
+        story.append("accept \(message.audience) \(message.badge) format \(message.format), \(local.debugDescription)")
         messages.append(id)
         let real = try await stores.messages.accept(
             NewMessage(
                 id: id, app: message.app, format: message.format, urgency: message.urgency, kind: message.kind,
                 badge: message.badge, lifetime: message.lifetime, content: Array("{}".utf8),
-                audience: message.audience, dueAt: message.dueAt), now: now)
+                audience: message.audience, dueAt: message.dueAt, localSending: local), now: now)
         simulated.accept(message, now: now)
         return differ("accept", real, .accepted)
+    }
+
+    /// An hour that some clock shows about now.
+    private mutating func drawLocalSending() -> LocalSending? {
+        guard random.happens(perMille: 300) else { return nil }
+        let ahead = random.pick([.zero] + Self.zones.compactMap(SimulatedZones.ahead(of:)))
+        let inUTC = now + ahead + .seconds(Int64(random.within(0...180)) - 60)
+        return LocalSending(hour: LocalHour(inUTC: inUTC), sendsPassed: random.happens(perMille: 500))
     }
 
     mutating func plan() async throws -> String? {
         let (ids, members) = (random.within(1...6), random.within(1...4))
         story.append("plan \(ids) ids, \(members) a parcel")
-        let formats: [Int16] = random.happens(perMille: 300) ? [1] : [1, 2, 3]
+        let formats: [Int16] = random.happens(perMille: 300) ? [1] : [1, 2, 3, 5]
         let real = try await stores.messages.planSlice(
             idsMax: ids, parcelMembersMax: members, knownFormats: formats, now: now)
         let slice = simulated.planSlice(idsMax: ids, parcelMembersMax: members, knownFormats: formats, now: now)

@@ -21,12 +21,14 @@ enum StateText {
                 UNION ALL
                 SELECT 3, id::text, 0, concat_ws('|', 'message', id, app_id, format, state, priority, kind,
                     badge_change, badge_value, horizon, \(micros("accepted_at")), \(micros("expires_at")),
-                    \(micros("finished_at")), \(micros("due_at")), planned_members, coalesce(audience, -1), members, accepted, rejected,
+                    \(micros("finished_at")), \(micros("due_at")),
+                    \(micros("local_hour AT TIME ZONE 'UTC'")), late_at_once::int,
+                    planned_members, coalesce(audience, -1), members, accepted, rejected,
                     unregistered, expired, suppressed, cancelled, gave_up)
                 FROM messages
                 UNION ALL
                 SELECT 4, message_id::text, 0, concat_ws('|', 'plan', message_id, format, priority, planned_through,
-                    \(micros("planned_at")))
+                    \(micros("planned_at")), slices)
                 FROM plans
                 UNION ALL
                 SELECT 5, message_id::text || state || reason, 0,
@@ -145,6 +147,7 @@ extension MessageRow {
         let facts: [Any] = [
             "message", id.text, app.value, format, state.rawValue, urgency.rawValue, kind.rawValue, change.0, change.1,
             horizon.value, acceptedAt.microseconds, expiresAt.microseconds, finishedAt.cell, dueAt.cell,
+            (localSending?.hour.inUTC).cell, localSending?.sendsPassed == true ? 1 : 0,
             plannedMembers, audience ?? -1, members,
         ]
         return facts + counts.map { $0 as Any }
@@ -153,7 +156,7 @@ extension MessageRow {
 
 extension PlanRow {
     fileprivate var cells: [Any] {
-        ["plan", message.text, format, urgency.rawValue, plannedThrough, plannedAt.cell]
+        ["plan", message.text, format, urgency.rawValue, plannedThrough, plannedAt.cell, slices]
     }
 }
 

@@ -65,6 +65,27 @@ struct WorldStoryTests {
         #expect(cancelled > 0 && paused > 0 && endedUnsent > 0)
     }
 
+    @Test("messages at an hour of each device's clock leave then, but for whom it comes too late")
+    func local() {
+        var (late, inTime) = (0, 0)
+        for seed in UInt64(1)...10 {
+            var plan = WorldPlan.calm(seed: seed)
+            plan.local = 1_000
+            var world = SimulatedWorld(plan: plan)
+            #expect(world.run() == nil)
+            #expect(world.providers.log.count == world.ledger.pairs.count)
+            inTime += world.ledger.pairs.count
+            let reasons = world.store.messages.flatMap(\.reasons)
+            late += reasons.filter { $0.ending.reason == EndingReason.localTimePassed }.reduce(0) { $0 + Int($1.count) }
+            for message in world.store.messages {
+                guard let hour = message.localSending?.hour, let finishedAt = message.finishedAt else { continue }
+                // No clock of theirs stands behind UTC's.
+                #expect(finishedAt < max(hour.inUTC, message.acceptedAt) + .seconds(15))
+            }
+        }
+        #expect(late > 0 && inTime > 0)
+    }
+
     @Test("a push that ends every process that sends it is given up, and nobody with it", arguments: UInt64(3)...22)
     func poison(seed: UInt64) {
         var plan = WorldPlan.calm(seed: seed)

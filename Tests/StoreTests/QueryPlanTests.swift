@@ -135,7 +135,10 @@ struct QueryPlanTests {
             let message = world.newMessage(UInt64(place + 10), audience: audience)
             #expect(try await world.stores.messages.accept(message, now: dawn) == .accepted)
         }
-        while try await world.stores.messages.planSlice(knownFormats: [1, 2, 3], now: dawn) != .nothing {}
+        var local = world.newMessage(30)
+        local.localSending = LocalSending(hour: LocalHour(inUTC: dawn + .seconds(3_600)))
+        #expect(try await world.stores.messages.accept(local, now: dawn) == .accepted)
+        while try await world.stores.messages.planSlice(knownFormats: [1, 2, 3, 5], now: dawn) != .nothing {}
     }
 
     private func deliver(_ world: StoreWorld, _ ids: [RegistrationID]) async throws {
@@ -205,6 +208,8 @@ struct QueryPlanTests {
         ("parcel_rescue", "using parcels_leases on parcels"),
         ("member_badges_raise", "Index Scan using registration_pulse_pkey on registration_pulse"),
         ("member_rows", "Index Scan using registrations_pkey on registrations"),
+        ("plan_local_instants", "Index Scan using registrations_pkey on registrations"),
+        ("plan_local_instants", "Index Scan using apps_pkey on apps"),
         ("plan_live", "Index Only Scan using registrations_planning"),
         ("plan_live_narrowed", "using registrations_planning"),
         ("plan_live_silent", "using registrations_planning"),

@@ -1,3 +1,4 @@
+import Calendar
 import Encodings
 import JSON
 import PushModel
@@ -55,7 +56,12 @@ package enum MessageAnswer {
         writeOutcomes(to: &writer, account.count)
         writer.member("pending", account.pending)
         writer.time("accepted_at", account.acceptedAt)
-        if let sendAt = account.sendAt { writer.time("send_at", sendAt) }
+        if let hour = account.localHour {
+            writer.member("send_at", RFC3339.formatLocal(hour.inUTC))
+            writer.member("device_local_time", true)
+        } else if let sendAt = account.sendAt {
+            writer.time("send_at", sendAt)
+        }
         writer.time("expires_at", account.expiresAt)
         writer.optionalTime("finished_at", account.finishedAt)
         if let form = account.form { write(form, to: &writer) }

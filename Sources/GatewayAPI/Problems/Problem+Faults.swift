@@ -37,6 +37,8 @@ extension Problem {
             case .tooFarAhead:
                 "This lies more than \(SendTime.aheadMax.components.seconds / 86_400) days ahead. Send it nearer to its hour."
             case .longPast: "This hour has passed. Leave send_at out to send it now."
+            case .pastEverywhere:
+                "This hour has passed in every time zone. Leave send_at and device_local_time out to send it now."
             }
         self.init(.invalidValue, detail, at: .root / "options" / "send_at")
     }

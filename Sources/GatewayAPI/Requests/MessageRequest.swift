@@ -1,5 +1,4 @@
 import APNs
-import Calendar
 import DeliveryRules
 import JSON
 import PushModel
@@ -23,7 +22,7 @@ package struct MessageRequest: Equatable, Sendable {
     package let isList: Bool
     package let audience: Audience
     /// nil: at once.
-    package let sendAt: WallInstant?
+    package let sendAt: SendHour?
 
     /// From the bytes of `POST .../messages`. What a provider would refuse of it is found later, when it is compiled.
     package static func read(_ body: [UInt8]) throws(Problem) -> MessageRequest {
@@ -37,6 +36,7 @@ package struct MessageRequest: Equatable, Sendable {
             sound: try reader.string("sound", bytesMax: MessageLimits.textBytesMax), data: try readMembers(&reader),
             options: options, fcm: try readOverrides("fcm", &reader))
         let records = try readRecords(&reader)
+        if case .local = sendAt, records != nil { throw .localHourOfRecords }
         if records == nil { content.apns = try readOverrides("apns", &reader) }
         try reader.end()
         try checkKind(of: audience, content.options.pushType)
@@ -141,16 +141,10 @@ package struct MessageRequest: Equatable, Sendable {
 
     private static func readOptions(
         _ message: inout EnvelopeReader
-    ) throws(Problem) -> (MessageOptions, sendAt: WallInstant?) {
+    ) throws(Problem) -> (MessageOptions, sendAt: SendHour?) {
         guard var reader = try message.object("options") else { return (MessageOptions(), nil) }
-        let sendAt = try readHour(&reader)
+        let sendAt = try reader.sendHour()
         try reader.notYet("rate_per_second")
-        // false asks for what is done anyway.
-        if try reader.bool("device_local_time") == true {
-            throw Problem(
-                .notSupported, "device_local_time is not offered by this version. Leave it out.",
-                at: reader.pointer / "device_local_time")
-        }
         let options = MessageOptions(
             priority: try reader.word("priority", PushPriority.allCases.map(\.name), PushPriority.init(name:)),
             ttlSeconds: try reader.integer("ttl_seconds", 0...MessageOptions.ttlSecondsMax),
@@ -159,17 +153,6 @@ package struct MessageRequest: Equatable, Sendable {
             isDryRun: try reader.bool("dry_run") ?? false)
         try reader.end()
         return (options, sendAt)
-    }
-
-    private static func readHour(_ options: inout EnvelopeReader) throws(Problem) -> WallInstant? {
-        guard let value = options.take("send_at") else { return nil }
-        let pointer = options.pointer / "send_at"
-        guard let text = value.string else { throw .wrongType(value, "a string", at: pointer) }
-        guard let instant = RFC3339.parse(text) else {
-            throw Problem(
-                .invalidValue, "This must be a time as in RFC 3339, such as 2026-12-01T12:00:00Z.", at: pointer)
-        }
-        return instant
     }
 
     /// A list of records in APNs' form; nil where `apns` is none.

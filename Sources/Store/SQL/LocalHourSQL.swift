@@ -6,4 +6,33 @@ enum LocalHourSQL {
     /// $1 name. Any hour would do.
     static let isZone = Statement(
         "zone_is_known", "SELECT instant_of_hour(timestamp '2000-01-01 12:00', $1) IS NOT NULL")
+
+    /// $1 message, $2 its hour as it is in UTC, $3 does who is past it get it at once, $4 when the last clock shows it,
+    /// $5 lifetime in microseconds. In the transaction that writes the message: few name such an hour, and the others'
+    /// statement stays as it is.
+    static let write = Statement(
+        "message_local_hour",
+        """
+        UPDATE messages SET local_hour = $2 AT TIME ZONE 'UTC', late_at_once = $3,
+            expires_at = $4 + $5 * interval '1 microsecond'
+        WHERE id = $1
+        """)
+
+    /// $1 app, $2 hour as it is in UTC, $3 members of a slice. When the clocks of which of them show the hour: each zone
+    /// is asked for once. Who has none, none that is known here, or no row any more, goes by the app's.
+    static let instants = Statement(
+        "plan_local_instants",
+        """
+        WITH hour AS MATERIALIZED (SELECT $2 AT TIME ZONE 'UTC' AS shown),
+        own AS MATERIALIZED (
+            SELECT coalesce((SELECT instant_of_hour(hour.shown, settings ->> 'time_zone') FROM apps WHERE id = $1), $2)
+                AS instant
+            FROM hour
+        ), zones AS MATERIALIZED (
+            SELECT r.time_zone AS name, array_agg(member.id) AS members
+            FROM unnest($3) AS member (id) LEFT JOIN registrations r ON r.id = member.id GROUP BY r.time_zone
+        )
+        SELECT coalesce(instant_of_hour(hour.shown, zones.name), own.instant), zones.members
+        FROM zones CROSS JOIN hour CROSS JOIN own
+        """)
 }

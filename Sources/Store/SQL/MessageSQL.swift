@@ -80,8 +80,8 @@ enum MessageSQL {
             """)
     }
 
-    // The last four columns of each.
-    private static let formColumns = "m.push_type, m.is_dry_run, m.asked, m.due_at"
+    // The last five columns of each.
+    private static let formColumns = "m.push_type, m.is_dry_run, m.asked, m.local_hour AT TIME ZONE 'UTC', m.due_at"
 
     /// In the order of `AccountReader`.
     private static let accountColumns = """

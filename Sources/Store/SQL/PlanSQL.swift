@@ -23,7 +23,7 @@ enum PlanSQL {
         "plan_claim",
         """
         WITH turn AS MATERIALIZED (
-            SELECT message_id, planned_through FROM plans
+            SELECT message_id, planned_through, slices FROM plans
             WHERE format = ANY ($1) AND (planned_at <= coalesce($2, clock_timestamp())) IS NOT FALSE
                 AND (after_message IS NULL OR (
                     (SELECT before.message_id FROM plans before WHERE before.message_id = plans.after_message) IS NULL
@@ -32,7 +32,8 @@ enum PlanSQL {
             ORDER BY priority, planned_at NULLS FIRST, message_id LIMIT 1 FOR UPDATE SKIP LOCKED
         )
         SELECT turn.message_id, turn.planned_through, m.app_id, m.format, m.priority, m.kind, m.horizon, m.expires_at,
-            c.audience, coalesce(m.due_at, m.accepted_at)
+            c.audience, coalesce(m.due_at, m.accepted_at), m.accepted_at, m.local_hour AT TIME ZONE 'UTC',
+            m.late_at_once, turn.slices
         FROM turn JOIN messages m ON m.id = turn.message_id
         LEFT JOIN message_contents c ON c.message_id = turn.message_id
         """)
@@ -45,27 +46,42 @@ enum PlanSQL {
         WHERE message_id = $1
         """)
 
-    /// $1 message, $2 app, $3 format, $4 priority, $5 expires at, $6 now, $7 routes, $8 members, $9 their counts.
-    static let cut = Statement(
-        "plan_cut",
-        """
-        INSERT INTO parcels (message_id, app_id, route_id, format, priority, due_at, expires_at, members, member_count,
-            pending, state)
-        SELECT $1, $2, cut.route_id, $3, $4, coalesce($6, clock_timestamp()), $5, cut.members, cut.count, cut.count,
-            \(LifeSQL.bornState(of: "$1"))
-        FROM unnest($7, $8, $9) AS cut (route_id, members, count)
-        """)
+    // $1 message, $2 app, $3 format, $4 priority, $5 as `expires` reads it, $6 now, $7 routes, $8 members, $9 their counts.
+    private static func cut(_ name: String, _ lists: String, due: String, expires: String) -> Statement {
+        Statement(
+            name,
+            """
+            INSERT INTO parcels (message_id, app_id, route_id, format, priority, due_at, expires_at, members, member_count,
+                pending, state)
+            SELECT $1, $2, cut.route_id, $3, $4, \(due), \(expires), cut.members, cut.count, cut.count,
+                \(LifeSQL.bornState(of: "$1"))
+            FROM \(lists)
+            """)
+    }
+
+    /// $5 expires at.
+    static let cut = cut(
+        "plan_cut", "unnest($7, $8, $9) AS cut (route_id, members, count)", due: "coalesce($6, clock_timestamp())",
+        expires: "$5")
+
+    /// $5 lifetime in microseconds, $10 when each is sent: what should have been by now is due now, lest it stands before
+    /// what others have waiting, and lives as long as if it had been.
+    static let cutByInstants = cut(
+        "plan_cut_by_instants", "unnest($7, $8, $9, $10) AS cut (route_id, members, count, sent_at)",
+        due: "greatest(cut.sent_at, coalesce($6, clock_timestamp()))",
+        expires: "cut.sent_at + $5 * interval '1 microsecond'")
 
     /// $1 message, $2 planned through, $3 now.
     static let advance = Statement(
         "plan_advance",
         """
-        UPDATE plans SET planned_through = $2, planned_at = coalesce($3, clock_timestamp()) WHERE message_id = $1
+        UPDATE plans SET planned_through = $2, planned_at = coalesce($3, clock_timestamp()), slices = slices + 1
+        WHERE message_id = $1
         """)
 
     static let end = Statement("plan_end", "DELETE FROM plans WHERE message_id = $1")
 
-    /// $1 message, $2 members cut, $3 rejected and $4 unregistered at once, $5 has planning ended, $6 now.
+    /// $1 message, $2 members cut, $3 rejected, $4 unregistered and $7 suppressed at once, $5 has planning ended, $6 now.
     ///
     /// The audience is known when planning ends. Where every parcel has gone by then (its settle folded its counts
     /// before us), nobody else will end the message.
@@ -73,9 +89,10 @@ enum PlanSQL {
         "plan_count",
         """
         UPDATE messages SET
-            planned_members = planned_members + $2 + $3 + $4,
-            members = members + $3 + $4, rejected = rejected + $3, unregistered = unregistered + $4,
-            audience = CASE WHEN $5 THEN planned_members + $2 + $3 + $4 END,
+            planned_members = planned_members + $2 + $3 + $4 + $7,
+            members = members + $3 + $4 + $7, rejected = rejected + $3, unregistered = unregistered + $4,
+            suppressed = suppressed + $7,
+            audience = CASE WHEN $5 THEN planned_members + $2 + $3 + $4 + $7 END,
             state = CASE
                 WHEN state = 7 THEN 7
                 WHEN $5 AND planned_members + $2 = members THEN 6
@@ -88,19 +105,22 @@ enum PlanSQL {
         RETURNING state
         """)
 
-    /// $1 message, $2 unregistered, $3 on which routes. Who was registered once counts for its provider too.
+    /// $1 message, $2 how many ended, $3 on which routes, $4 in which state: unregistered or suppressed. Who was registered
+    /// once counts for its provider too.
     static let providers = Statement(
         "plan_providers",
         """
         INSERT INTO message_providers AS known (message_id, provider, accepted, rejected, unregistered, expired,
             suppressed, cancelled, gave_up)
-        SELECT $1, routes.provider, 0, 0, sum(ended.count), 0, 0, 0, 0
-        FROM unnest($2, $3) AS ended (count, route_id) JOIN routes ON routes.id = ended.route_id
+        SELECT $1, routes.provider, 0, 0, coalesce(sum(ended.count) FILTER (WHERE ended.state = 3), 0), 0,
+            coalesce(sum(ended.count) FILTER (WHERE ended.state = 5), 0), 0, 0
+        FROM unnest($2, $3, $4) AS ended (count, route_id, state) JOIN routes ON routes.id = ended.route_id
         GROUP BY routes.provider ORDER BY routes.provider
-        ON CONFLICT (message_id, provider) DO UPDATE SET unregistered = known.unregistered + excluded.unregistered
+        ON CONFLICT (message_id, provider) DO UPDATE SET unregistered = known.unregistered + excluded.unregistered,
+            suppressed = known.suppressed + excluded.suppressed
         """)
 
-    /// $1 message, $2 how many of its names were looked up before, $3 now; $4 routes, $5 states, $6 reasons, $7 first,
+    /// $1 message, $2 how many of its names were looked up before, or slices cut, $3 now; $4 routes, $5 states, $6 reasons, $7 first,
     /// $8 last, $9 members, $10 member counts.
     ///
     /// In the history they have parcel 0, and each slice is a settle of it. Route 0: the members are places in the

@@ -1,0 +1,72 @@
+import DeliveryRules
+import PushModel
+
+// Messages that leave at an hour of each device's own clock.
+extension SimulatedStore {
+    /// Who leaves when; whom it comes too late for ends here.
+    func sort(
+        _ look: inout SimulatedLook, by sending: LocalSending, of message: MessageRow, groupsOf membersMax: Int
+    ) {
+        var left: [SimulatedMember] = []
+        var gone: [SimulatedMember] = []
+        for var member in look.members {
+            let instant = instant(of: sending.hour, for: member.id)
+            if let sentAt = sending.sends(at: instant, acceptedAt: message.acceptedAt) {
+                member.sentAt = sentAt
+                left.append(member)
+            } else {
+                gone.append(member)
+            }
+        }
+        look.members = left
+        let ending = Ending(.suppressed, EndingReason.localTimePassed)
+        for route in routes.map(\.id) {
+            let ids = gone.filter { $0.route == route }.map(\.id.value)
+            for start in stride(from: 0, to: ids.count, by: membersMax) {
+                let group = Array(ids[start..<min(start + membersMax, ids.count)])
+                look.early.append(SimulatedLook.EarlyGroup(ending: ending, route: route, members: group))
+            }
+        }
+    }
+
+    /// When a device's clock shows it; the app's clock is UTC's.
+    package func instant(of hour: LocalHour, for registration: RegistrationID) -> WallInstant {
+        let zone = self.registration(registration)?.stored.timeZone
+        return hour.inUTC + (.zero - (zone.flatMap(SimulatedZones.ahead(of:)) ?? .zero))
+    }
+}
+
+/// Zones without daylight saving: what the database makes of that is held against the calendar in StoreTests.
+package enum SimulatedZones {
+    /// How far its clocks stand ahead of UTC; nil: no such zone is known.
+    package static func ahead(of name: String) -> Duration? {
+        switch name {
+        case "UTC": .zero
+        case "Asia/Kathmandu": .seconds(20_700)
+        case "Pacific/Kiritimati": .seconds(50_400)
+        case "Pacific/Pago_Pago": .seconds(-39_600)
+        default: offset(name)
+        }
+    }
+
+    /// Of `GMT+00:05`, as a phone has it whose clock was set by hand.
+    private static func offset(_ name: String) -> Duration? {
+        let bytes = Array(name.utf8)
+        guard bytes.count == 9, name.hasPrefix("GMT"), bytes[6] == UInt8(ascii: ":") else { return nil }
+        let digits = [4, 5, 7, 8].map { Int64(bytes[$0]) - 48 }
+        let minutes = digits[0] * 600 + digits[1] * 60 + digits[2] * 10 + digits[3]
+        return .seconds(bytes[3] == UInt8(ascii: "-") ? -60 * minutes : 60 * minutes)
+    }
+}
+
+extension SimulatedMessage {
+    /// Which programs may plan it.
+    var planFormat: Int16 { localSending == nil ? audience.planFormat : 5 }
+}
+
+extension MessageRow {
+    /// When a push is worth nothing any more that is sent at `instant`; nil: when the message isn't.
+    package func expires(sentAt instant: WallInstant) -> WallInstant? {
+        localSending.map { instant + (expiresAt - $0.hour.last) }
+    }
+}

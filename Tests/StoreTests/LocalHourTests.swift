@@ -1,0 +1,311 @@
+import Calendar
+import DeliveryRules
+import Encodings
+import Postgres
+import PushModel
+import Store
+import Testing
+
+/// 2026-10-31T12:00:00Z.
+private let dawn = StoreWorld.dawn
+
+/// As it stands in UTC.
+private func time(_ text: String) throws -> WallInstant { try #require(RFC3339.parse(text + "Z")) }
+
+@Suite("A message at an hour of each device's clock")
+struct LocalHourTests {
+    private static let formats = MessageStore.plannedFormats
+
+    private func message(
+        _ world: StoreWorld, _ hour: String, sendsPassed: Bool = false, audience: Audience = .all,
+        acceptedAt now: WallInstant
+    ) throws -> NewMessage {
+        var message = world.newMessage(1, audience: audience, lifetime: .seconds(600))
+        let sending = LocalSending(
+            hour: LocalHour(inUTC: try #require(RFC3339.parseLocal(hour))), sendsPassed: sendsPassed)
+        message.localSending = sending
+        message.dueAt = try SendTime.due(.local(sending), now: now)
+        return message
+    }
+
+    /// A device for each zone, named after it; nil: one without.
+    private func register(_ world: StoreWorld, _ zones: [String?]) async throws {
+        for (place, zone) in zones.enumerated() {
+            var said = StoreWorld.registration(zone ?? "none", token: place + 1)
+            said.timeZone = zone.map { .set($0) } ?? .keep
+            try await world.register(said)
+        }
+    }
+
+    private func plan(
+        _ world: StoreWorld, idsMax: Int = 20_000, parcelMembersMax: Int = 5_000, at now: WallInstant
+    ) async throws -> [PlannedSlice] {
+        var slices: [PlannedSlice] = []
+        while case .planned(let slice) = try await world.stores.messages.planSlice(
+            idsMax: idsMax, parcelMembersMax: parcelMembersMax, knownFormats: Self.formats, now: now)
+        {
+            slices.append(slice)
+        }
+        return slices
+    }
+
+    /// When each device's push is due, by the device's name, and how long after that it expires.
+    private func parcels(_ world: StoreWorld) async throws -> [(names: [String], dueAt: WallInstant, life: Duration)] {
+        let rows = try await world.pool.read(query("SELECT members, due_at, expires_at FROM parcels ORDER BY id"))
+        var parcels: [(names: [String], dueAt: WallInstant, life: Duration)] = []
+        for row in 0..<rows.rowCount {
+            let ids = try MemberList.decode(try rows.bytes(row, 0))
+            let names = try await world.pool.read(
+                query("SELECT installation FROM registrations WHERE id = ANY ($1) ORDER BY id") { $0.int64Array(ids) })
+            let dueAt = try rows.instant(row, 1)
+            parcels.append(
+                (try (0..<names.rowCount).map { try names.text($0, 0) }, dueAt, try rows.instant(row, 2) - dueAt))
+        }
+        return parcels
+    }
+
+    /// What a message that was accepted a day before becomes.
+    private func instants(of hour: String, in zones: [String]) async throws -> [String] {
+        var found: [String: String] = [:]
+        try await withStores { world in
+            try await register(world, zones)
+            let accepted = try time(hour) + .seconds(-2 * 86_400)
+            let message = try message(world, hour, acceptedAt: accepted)
+            #expect(try await world.stores.messages.accept(message, now: accepted) == .accepted)
+            let due = try #require(message.dueAt)
+            #expect(try await world.stores.messages.fallDue(now: due) == 1)
+            _ = try await plan(world, at: due)
+            for parcel in try await parcels(world) {
+                #expect(parcel.life == .seconds(600))
+                for name in parcel.names { found[name] = RFC3339.formatLocal(parcel.dueAt) }
+            }
+        }
+        return zones.map { found[$0] ?? "never" }
+    }
+
+    @Test("leaves when the device's clock shows it, from the first to the last on earth")
+    func instants() async throws {
+        let zones = [
+            "Pacific/Kiritimati", "Pacific/Apia", "Asia/Kathmandu", "Europe/Paris", "UTC", "America/New_York",
+            "Pacific/Pago_Pago", "Etc/GMT+12", "GMT+05:30", "GMT-0930", "IST", "Nowhere/Land",
+        ]
+        let instants = try await instants(of: "2026-12-01T12:00:00", in: zones)
+        #expect(
+            instants == [
+                "2026-11-30T22:00:00", "2026-11-30T23:00:00", "2026-12-01T06:15:00", "2026-12-01T11:00:00",
+                "2026-12-01T12:00:00", "2026-12-01T17:00:00", "2026-12-01T23:00:00", "2026-12-02T00:00:00",
+                "2026-12-01T06:30:00", "2026-12-01T21:30:00", "2026-12-01T12:00:00", "2026-12-01T12:00:00",
+            ])
+    }
+
+    @Test(
+        "keeps to daylight saving: what is left out in spring comes later, what comes twice is the second",
+        arguments: [
+            // Europe changes on March 29 and October 25, New York on March 8 and November 1, Lord Howe by half an hour on
+            // April 5 and October 4, in 2026.
+            ("2026-03-29T01:30:00", "Europe/Paris", "2026-03-29T00:30:00"),
+            ("2026-03-29T02:30:00", "Europe/Paris", "2026-03-29T01:30:00"),
+            ("2026-03-29T03:30:00", "Europe/Paris", "2026-03-29T01:30:00"),
+            ("2026-10-25T02:30:00", "Europe/Paris", "2026-10-25T01:30:00"),
+            ("2026-10-25T12:00:00", "Europe/Paris", "2026-10-25T11:00:00"),
+            ("2026-10-24T12:00:00", "Europe/Paris", "2026-10-24T10:00:00"),
+            ("2026-03-08T02:30:00", "America/New_York", "2026-03-08T07:30:00"),
+            ("2026-11-01T01:30:00", "America/New_York", "2026-11-01T06:30:00"),
+            ("2026-10-04T02:15:00", "Australia/Lord_Howe", "2026-10-03T15:45:00"),
+            ("2026-10-04T12:00:00", "Australia/Lord_Howe", "2026-10-04T01:00:00"),
+            ("2026-04-05T12:00:00", "Australia/Lord_Howe", "2026-04-05T01:30:00"),
+        ])
+    func daylightSaving(hour: String, zone: String, instant: String) async throws {
+        #expect(try await instants(of: hour, in: [zone]) == [instant])
+    }
+
+    @Test("goes by the app's clock where a device has none, or one that nobody knows")
+    func ofApp() async throws {
+        try await withStores { world in
+            var change = AppChange()
+            change.timeZone = "America/New_York"
+            _ = try await world.stores.registry.changeApp(world.app, change)
+            try await register(world, [nil, "Nowhere/Land", "America/New_York", "Europe/Paris"])
+            let targets = [77, 4].map {
+                InlineTarget(
+                    provider: .apns, environment: .production, topic: StoreWorld.topic, token: StoreWorld.token($0))
+            }
+            for (number, audience) in [Audience.all, Audience(.tokens(targets))].enumerated() {
+                var message = try message(world, "2026-12-01T12:00:00", audience: audience, acceptedAt: dawn)
+                message.id = StoreWorld.message(UInt64(number) + 1)
+                _ = try await world.stores.messages.accept(message, now: dawn)
+            }
+            let first = try time("2026-11-30T22:00:00")
+            #expect(try await world.stores.messages.fallDue(now: first) == 2)
+            _ = try await plan(world, at: first)
+            let parcels = try await parcels(world)
+            let ofApp = ["none", "Nowhere/Land", "America/New_York"]
+            #expect(parcels.map(\.names) == [["Europe/Paris"], ofApp, ["Europe/Paris"], []])
+            #expect(
+                parcels.map { RFC3339.formatLocal($0.dueAt) } == [
+                    "2026-12-01T11:00:00", "2026-12-01T17:00:00", "2026-12-01T11:00:00", "2026-12-01T17:00:00",
+                ])
+        }
+    }
+
+    @Test("waits until the first clock shows it, and reaches whoever is registered by then")
+    func horizon() async throws {
+        try await withStores { world in
+            let messages = world.stores.messages
+            let first = try time("2026-11-30T22:00:00")
+            try await register(world, ["Europe/Paris"])
+            _ = try await messages.accept(try message(world, "2026-12-01T12:00:00", acceptedAt: dawn), now: dawn)
+            let waiting = try await world.account()
+            #expect(waiting.state == .scheduled && waiting.localHour?.first == first)
+            #expect(waiting.expiresAt == (try time("2026-12-02T00:10:00")))
+            #expect(try await messages.nextDue(now: dawn) == first - dawn)
+            #expect(try await messages.fallDue(now: first + .microseconds(-1)) == 0)
+            try await world.register(1...1, at: first)
+            #expect(try await messages.fallDue(now: first) == 1)
+            try await world.register(2...2, at: first)
+            #expect(try await plan(world, at: first).map(\.isPlanned) == [true])
+            let account = try await world.account()
+            #expect(account.state == .sending && account.audience == 2 && account.pending == 2)
+            #expect(try await world.lease(at: try time("2026-12-01T10:59:59")) == nil)
+            let leased = try #require(try await world.lease(at: try time("2026-12-01T11:00:00")))
+            #expect(leased.members.count == 1 && leased.expiresAt == (try time("2026-12-01T11:10:00")))
+        }
+    }
+
+    @Test("is suppressed for whom it had passed when it was accepted, and adds up; the history tells of it")
+    func passed() async throws {
+        try await withStores { world in
+            try await register(world, ["Europe/Paris", "UTC", "Asia/Tokyo", "America/New_York", "Asia/Seoul"])
+            let now = try time("2026-12-01T11:00:01")
+            let names = ["nobody", "Europe/Paris", "UTC", "Asia/Tokyo", "America/New_York", "Asia/Seoul"]
+            let sent = try message(world, "2026-12-01T12:00:00", audience: .installations(names), acceptedAt: now)
+            #expect(sent.dueAt == nil)
+            _ = try await world.stores.messages.accept(sent, now: now)
+            // Eight names are one slice; groups are no larger than parcels.
+            let slices = try await plan(world, idsMax: 2, parcelMembersMax: 2, at: now)
+            #expect(slices.map(\.members) == [2] && slices.last?.isPlanned == true)
+            let account = try await world.account()
+            #expect(account.audience == 6 && account.pending == 2 && account.state == .sending)
+            #expect(account.count(.suppressed) == 3 && account.count(.rejected) == 1)
+            #expect(
+                account.reasons == [
+                    EndingTotal(ending: Ending(.rejected, "unknown_device"), count: 1),
+                    EndingTotal(ending: Ending(.suppressed, "local_time_passed"), count: 3),
+                ])
+            #expect(account.providers.map { $0.count(.suppressed) } == [3] && account.providers.map(\.members) == [5])
+            let failures = try await world.stores.messages.failures(
+                app: world.app, id: StoreWorld.message(1), filter: FailureFilter(state: .suppressed), limit: 10)
+            #expect(
+                failures?.items.compactMap(\.installation).sorted() == ["Asia/Seoul", "Asia/Tokyo", "Europe/Paris"])
+            let story = try await world.stores.messages.story(
+                app: world.app, id: StoreWorld.message(1), installation: "Asia/Seoul")
+            #expect(story?.standing == .ended(Ending(.suppressed, "local_time_passed")))
+            #expect(try await world.number("SELECT max(member_count) FROM push_history") == 2)
+        }
+    }
+
+    @Test("is over at once where it had passed for everybody there is")
+    func passedForAll() async throws {
+        try await withStores { world in
+            try await register(world, ["Asia/Tokyo", "Asia/Seoul"])
+            let now = try time("2026-12-01T11:00:00")
+            _ = try await world.stores.messages.accept(
+                try message(world, "2026-12-01T12:00:00", acceptedAt: now), now: now)
+            let slices = try await plan(world, at: now)
+            #expect(slices.map(\.isFinished) == [true])
+            let account = try await world.account()
+            #expect(account.state == .finished && account.audience == 2 && account.count(.suppressed) == 2)
+        }
+    }
+
+    @Test("is sent at once to whom it had passed for, where that is asked")
+    func late() async throws {
+        try await withStores { world in
+            try await register(world, ["Europe/Paris", "UTC", "Asia/Tokyo"])
+            let now = try time("2026-12-01T11:30:00")
+            _ = try await world.stores.messages.accept(
+                try message(world, "2026-12-01T12:00:00", sendsPassed: true, acceptedAt: now), now: now)
+            // The planner comes a minute later: what is due by then does not stand before what others have waiting.
+            let later = now + .seconds(60)
+            _ = try await plan(world, at: later)
+            let parcels = try await parcels(world)
+            #expect(parcels.map(\.names) == [["Europe/Paris", "Asia/Tokyo"], ["UTC"]])
+            #expect(parcels.map(\.dueAt) == [later, try time("2026-12-01T12:00:00")])
+            #expect(parcels.map(\.life) == [.seconds(540), .seconds(600)])
+        }
+    }
+
+    @Test("has one parcel for a route and an instant, whatever the zones that share it are called")
+    func shared() async throws {
+        try await withStores { world in
+            try await register(world, ["Europe/Paris", "Europe/Berlin", "GMT+01:00", "Africa/Lagos", "UTC"])
+            let now = try time("2026-12-01T02:00:00")
+            _ = try await world.stores.messages.accept(
+                try message(world, "2026-12-01T12:00:00", acceptedAt: now), now: now)
+            #expect(try await plan(world, idsMax: 2, at: now).map(\.members) == [5])
+            #expect(
+                try await parcels(world).map(\.names) == [
+                    ["Europe/Paris", "Europe/Berlin", "GMT+01:00", "Africa/Lagos"], ["UTC"],
+                ])
+        }
+    }
+
+    @Test("is told slice by slice, however high the ids are")
+    func slices() async throws {
+        try await withStores { world in
+            try await world.register(1...3)
+            try await world.pool.script("SELECT setval('registrations_id_seq', 5000000000)")
+            try await world.register(4...9)
+            try await world.pool.script("UPDATE registrations SET time_zone = 'Asia/Tokyo'")
+            let now = try time("2026-12-01T11:00:00")
+            _ = try await world.stores.messages.accept(
+                try message(world, "2026-12-01T12:00:00", acceptedAt: now), now: now)
+            #expect(try await plan(world, idsMax: 1, parcelMembersMax: 3, at: now).count == 3)
+            #expect(try await world.account().count(.suppressed) == 9)
+            let story = try await world.stores.messages.story(
+                app: world.app, id: StoreWorld.message(1), installation: "i9")
+            #expect(story?.standing == .ended(Ending(.suppressed, "local_time_passed")))
+        }
+    }
+
+    @Test("is paused, resumed and cancelled while it waits for the later clocks")
+    func stopped() async throws {
+        try await withStores { world in
+            try await register(world, ["Europe/Paris", "America/New_York"])
+            let now = try time("2026-12-01T02:00:00")
+            _ = try await world.stores.messages.accept(
+                try message(world, "2026-12-01T12:00:00", acceptedAt: now), now: now)
+            _ = try await plan(world, at: now)
+            func wish(_ wish: LifeWish, at now: WallInstant) async throws {
+                #expect(
+                    try await world.stores.messages.wish(wish, app: world.app, id: StoreWorld.message(1), now: now)
+                        == .stands)
+                try await world.stores.stops.carryOut(now: now)
+            }
+            let paris = try time("2026-12-01T11:00:00")
+            try await wish(.pause, at: now)
+            #expect(try await world.lease(at: paris) == nil)
+            try await wish(.resume, at: paris)
+            let leased = try #require(try await world.lease(at: paris))
+            #expect(leased.members.count == 1)
+            #expect(try await world.stores.parcels.settle(leased.settlingAll(), now: paris) == .settled)
+            #expect(try await world.lease(at: try time("2026-12-01T16:59:59")) == nil)
+            #expect(try await world.account().state == .sending)
+            try await wish(.cancel, at: paris)
+            let account = try await world.account()
+            #expect(account.state == .cancelled && account.pending == 0)
+            #expect(account.count(.accepted) == 1 && account.count(.cancelled) == 1)
+        }
+    }
+
+    @Test("is left alone by programs that would send it to everybody at once")
+    func format() async throws {
+        try await withStores { world in
+            try await register(world, ["UTC"])
+            let now = try time("2026-12-01T02:00:00")
+            _ = try await world.stores.messages.accept(
+                try message(world, "2026-12-01T12:00:00", acceptedAt: now), now: now)
+            #expect(try await world.stores.messages.planSlice(knownFormats: [1, 2, 3, 4], now: now) == .nothing)
+        }
+    }
+}
