@@ -20,5 +20,6 @@ package enum EmbeddedMigrations {
         ("0017_life_of_a_message", PackageResources._017_life_of_a_message_sql),
         ("0018_local_hours", PackageResources._018_local_hours_sql),
         ("0023_vacuum_at_size", PackageResources._023_vacuum_at_size_sql),
+        ("0025_quiet_hours", PackageResources._025_quiet_hours_sql),
     ]
 }

@@ -108,13 +108,14 @@ package struct MessageDesk: Sendable {
             let asked = audience.providersAsked ?? CompiledMessage.providersAsked(content, reached: reached)
             compiled = try CompiledMessage.compile(content, message: id, providers: asked)
         } catch { return .failure(error) }
-        return .success(
-            NewMessage(
-                id: id, app: app, format: StoredContent.format(of: content), urgency: urgency(of: audience),
-                kind: audience.kind ?? compiled.tokenKind, badge: content.options.isDryRun ? .none : content.badge,
-                lifetime: content.options.lifetime, content: StoredContent.encode(content), audience: audience,
-                readsLocale: !content.localizations.isEmpty, pushType: content.options.pushType,
-                isDryRun: content.options.isDryRun, dueAt: dueAt, localSending: local))
+        var message = NewMessage(
+            id: id, app: app, format: StoredContent.format(of: content), urgency: urgency(of: audience),
+            kind: audience.kind ?? compiled.tokenKind, badge: content.options.isDryRun ? .none : content.badge,
+            lifetime: content.options.lifetime, content: StoredContent.encode(content), audience: audience,
+            readsLocale: !content.localizations.isEmpty, pushType: content.options.pushType,
+            isDryRun: content.options.isDryRun, dueAt: dueAt, localSending: local)
+        message.ignoredLimits = content.options.ignored
+        return .success(message)
     }
 
     package func account(_ id: MessageID, app: AppID) async throws(StoreFault) -> MessageAccount? {

@@ -33,6 +33,8 @@ package struct LeasedParcel: Equatable, Sendable {
     package let memberCount: Int
     /// Those that are still owed something, in frozen order.
     package let members: [LeasedMember]
+    /// What keeps each of them from its push, by position. Empty: nothing keeps anybody.
+    package var holds: [MemberHold] = []
     package let tokens: [UInt8]
     /// The members' locales as they registered them, likewise in one array. Empty where the message has no words that
     /// depend on them.
@@ -191,7 +193,7 @@ package struct EndingCount: Equatable, Sendable {
     }
 }
 
-/// Members that go on in a new parcel, which inherits the badge mark.
+/// Members that go on in a new parcel, which inherits the badge mark, but for those that it does not speak of.
 package struct Remainder: Equatable, Sendable {
     package let route: RouteID
     /// Counted from the moment of the settle, by the database's clock.
@@ -204,12 +206,14 @@ package struct Remainder: Equatable, Sendable {
     package let cause: WaitCause
     /// Set where they are tried away from home.
     package let home: HomeRefusal?
+    /// The mark speaks of them: their badges were raised, and their users' pushes counted. Else that is still to come.
+    package let isCounted: Bool
     /// Rising.
     package let members: [RegistrationID]
 
     package init(
         route: RouteID, dueAfter: Duration, attempt: Int16, lapses: Int16, retrySpent: Duration, answerLost: Bool,
-        cause: WaitCause, home: HomeRefusal? = nil, members: [RegistrationID]
+        cause: WaitCause, home: HomeRefusal? = nil, isCounted: Bool = true, members: [RegistrationID]
     ) {
         self.route = route
         self.dueAfter = dueAfter
@@ -219,6 +223,7 @@ package struct Remainder: Equatable, Sendable {
         self.answerLost = answerLost
         self.cause = cause
         self.home = home
+        self.isCounted = isCounted
         self.members = members
     }
 }

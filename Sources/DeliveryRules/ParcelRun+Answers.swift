@@ -157,7 +157,7 @@ extension ParcelRun {
 
     mutating func goOn(
         _ position: Int, route: RouteID, dueAfter: Duration, attempt: Int16, lapses: Int16, spent: Duration,
-        answerLost: Bool, cause: WaitCause, home: HomeRefusal?
+        answerLost: Bool, cause: WaitCause, home: HomeRefusal?, isCounted: Bool = true
     ) {
         if stop == .cancelled {
             let ending = Ending.unsent(isCancelled: true, mayHaveBeenShown: answerLost)
@@ -165,7 +165,7 @@ extension ParcelRun {
         }
         let key = RemainderTally.Key(
             route: route, dueAfter: dueAfter, attempt: attempt, lapses: lapses, retrySpent: spent,
-            answerLost: answerLost, cause: cause, home: home)
+            answerLost: answerLost, cause: cause, home: home, isCounted: isCounted)
         remainders.add(parcel.members[position].registration, to: key)
         close(position)
     }

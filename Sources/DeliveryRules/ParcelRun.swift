@@ -87,10 +87,16 @@ package struct ParcelRun: Equatable, Sendable {
             case .deleted: end(position, Ending(.unregistered, EndingReason.deviceDeleted))
             case .retired: end(position, Ending(.unregistered, EndingReason.retired))
             case .moved(let route):
-                if isExpired { endExpired(position) } else { handOver(position, to: route) }
+                if isExpired {
+                    endExpired(position)
+                } else if !holdBack(position, goingOn: route) {
+                    handOver(position, to: route)
+                }
             case .present:
                 if isExpired {
                     endExpired(position)
+                } else if holdBack(position, goingOn: parcel.home?.route ?? parcel.route) {
+                    continue
                 } else if mayHaveBeenShown && !isRepeatable {
                     end(position, Ending(.gaveUp, EndingReason.answerLost))
                 } else {
@@ -149,4 +155,6 @@ package enum EndingReason {
     package static let cancelled = "cancelled"
     package static let dryRun = "dry_run"
     package static let localTimePassed = "local_time_passed"
+    package static let quietHours = "quiet_hours"
+    package static let dailyCap = "daily_cap"
 }

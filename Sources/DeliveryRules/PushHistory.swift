@@ -48,6 +48,8 @@ package enum WaitCause: String, Hashable, Sendable, CaseIterable {
     case moved
     /// The provider didn't know the token in its environment: tried once in the other one.
     case otherEnvironment = "other_environment"
+    /// Its device is in the app's quiet hours.
+    case quietHours = "quiet_hours"
     /// One of its parcel ended its process three times: the parcel was cut in two.
     case bisected
 }

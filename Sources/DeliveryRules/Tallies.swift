@@ -33,6 +33,7 @@ struct RemainderTally: Equatable, Sendable {
         let answerLost: Bool
         let cause: WaitCause
         let home: HomeRefusal?
+        let isCounted: Bool
     }
 
     private var groups: [(key: Key, members: [RegistrationID])] = []
@@ -53,7 +54,8 @@ struct RemainderTally: Equatable, Sendable {
             Remainder(
                 route: group.key.route, dueAfter: group.key.dueAfter, attempt: group.key.attempt,
                 lapses: group.key.lapses, retrySpent: group.key.retrySpent, answerLost: group.key.answerLost,
-                cause: group.key.cause, home: group.key.home, members: group.members.sorted())
+                cause: group.key.cause, home: group.key.home, isCounted: group.key.isCounted,
+                members: group.members.sorted())
         }
     }
 

@@ -28,6 +28,20 @@ package struct Ledger: Sendable {
     /// Tokens that were found in the other environment and stayed where they were, since too many were.
     package private(set) var held: Set<RegistrationID> = []
 
+    /// Who was sent what on which day, and which pairs that was decided for.
+    private var days: [PersonDay: Set<MessageID>] = [:]
+    private var spent: Set<PushPair> = []
+
+    /// Notes that a lease is free to send it; the first time counts.
+    ///
+    /// - Returns: how many messages its person has had on that day now.
+    mutating func spend(_ pair: PushPair, _ day: PersonDay) -> Int {
+        if spent.insert(pair).inserted { days[day, default: []].insert(pair.message) }
+        return days[day]?.count ?? 0
+    }
+
+    func messages(_ day: PersonDay) -> Set<MessageID> { days[day] ?? [] }
+
     package struct PairStanding: Sendable {
         package var isEnded = false
         /// A process died with the push in hand, or its answer was lost.
@@ -122,6 +136,12 @@ package struct Ledger: Sendable {
         case .value(let badge): badges[pair.registration] = badge
         }
     }
+}
+
+struct PersonDay: Hashable, Sendable {
+    let app: AppID
+    let who: String
+    let day: Int64
 }
 
 /// One token of a registration: what was found out about it says nothing of the next.

@@ -41,10 +41,13 @@ extension SimulatedStore {
             next = nextDue(route, formats, scope, now)
         }
         guard let next else { return nil }
-        if !parcels[next].isBadgeMarked, now < parcels[next].expiresAt { raiseBadges(next) }
+        let holds = judge(next, now)
+        if holds == nil, !parcels[next].isBadgeMarked, now < parcels[next].expiresAt { raiseBadges(next) }
         parcels[next].epoch += 1
         parcels[next].lease = LeaseRow(owner: owner, until: now + leaseFor)
-        return handOut(parcels[next], service, now)
+        var parcel = handOut(parcels[next], service, now)
+        if let holds, holds.contains(where: { $0 != .none }) { parcel.holds = holds }
+        return parcel
     }
 
     private func nextDue(_ route: RouteID, _ formats: [Int16], _ scope: LeaseScope, _ now: WallInstant) -> Int? {
@@ -67,12 +70,16 @@ extension SimulatedStore {
         parcels[place].isBadgeMarked = true
         guard let message = message(parcel.message) else { return }
         for (index, id) in parcel.members.enumerated() where !parcel.settled[index] {
-            guard let row = placeOfRegistration(id) else { continue }
-            switch message.badge {
-            case .none: break
-            case .increment: registrations[row].badge += registrations[row].badge < .max ? 1 : 0
-            case .value(let badge): registrations[row].badge = badge
-            }
+            raiseBadge(id, message.badge)
+        }
+    }
+
+    mutating func raiseBadge(_ id: RegistrationID, _ change: BadgeChange) {
+        guard let row = placeOfRegistration(id) else { return }
+        switch change {
+        case .none: break
+        case .increment: registrations[row].badge += registrations[row].badge < .max ? 1 : 0
+        case .value(let badge): registrations[row].badge = badge
         }
     }
 

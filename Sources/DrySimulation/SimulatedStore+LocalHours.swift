@@ -10,7 +10,7 @@ extension SimulatedStore {
         var left: [SimulatedMember] = []
         var gone: [SimulatedMember] = []
         for var member in look.members {
-            let instant = instant(of: sending.hour, for: member.id)
+            let instant = instant(of: sending.hour, for: member.id, app: message.app)
             if let sentAt = sending.sends(at: instant, acceptedAt: message.acceptedAt) {
                 member.sentAt = sentAt
                 left.append(member)
@@ -29,10 +29,10 @@ extension SimulatedStore {
         }
     }
 
-    /// When a device's clock shows it; the app's clock is UTC's.
-    package func instant(of hour: LocalHour, for registration: RegistrationID) -> WallInstant {
+    /// When a device's clock shows it; the app's, where it has none that is known.
+    package func instant(of hour: LocalHour, for registration: RegistrationID, app: AppID) -> WallInstant {
         let zone = self.registration(registration)?.stored.timeZone
-        return hour.inUTC + (.zero - (zone.flatMap(SimulatedZones.ahead(of:)) ?? .zero))
+        return hour.inUTC + .seconds(-60 * SimulatedZones.minutesEast(zone, else: limits(of: app).timeZone))
     }
 }
 
@@ -47,6 +47,11 @@ package enum SimulatedZones {
         case "Pacific/Pago_Pago": .seconds(-39_600)
         default: offset(name)
         }
+    }
+
+    /// The other zone's where there is none, or nobody knows it.
+    package static func minutesEast(_ name: String?, else other: String = TimeZoneName.utc) -> Int64 {
+        (name.flatMap(ahead) ?? ahead(of: other) ?? .zero).components.seconds / 60
     }
 
     /// Of `GMT+00:05`, as a phone has it whose clock was set by hand.

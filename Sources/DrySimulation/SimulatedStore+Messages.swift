@@ -14,6 +14,7 @@ package struct SimulatedMessage: Equatable, Sendable {
     /// nil: at once.
     package var dueAt: WallInstant?
     package var localSending: LocalSending?
+    package var ignored: AppLimits = []
 
     package init(
         id: MessageID, app: AppID, format: Int16 = 1, urgency: MessageUrgency, kind: TokenKind = .alert,
@@ -67,8 +68,8 @@ extension SimulatedStore {
                 id: message.id, app: message.app,
                 format: TopicService.raise(message.format, to: message.audience.parcelFormat),
                 state: message.dueAt == nil ? .accepted : .scheduled, urgency: message.urgency,
-                kind: message.kind, badge: message.badge, audienceWanted: message.audience.sorted, horizon: horizon,
-                acceptedAt: now,
+                kind: message.kind, badge: message.badge, audienceWanted: message.audience.sorted,
+                ignored: message.ignored, horizon: horizon, acceptedAt: now,
                 expiresAt: (message.localSending?.hour.last ?? message.dueAt ?? now) + message.lifetime,
                 dueAt: message.dueAt, localSending: message.localSending))
         let plan = PlanRow(

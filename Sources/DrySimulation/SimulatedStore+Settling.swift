@@ -48,7 +48,7 @@ extension SimulatedStore {
             ParcelRow(
                 id: ParcelID(lastParcel), message: parcel.message, app: parcel.app, route: remainder.route,
                 format: parcel.format, urgency: parcel.urgency, attempt: remainder.attempt, lapses: remainder.lapses,
-                retrySpent: remainder.retrySpent, isBadgeMarked: parcel.isBadgeMarked,
+                retrySpent: remainder.retrySpent, isBadgeMarked: parcel.isBadgeMarked && remainder.isCounted,
                 answerLost: remainder.answerLost, waitsFor: remainder.cause, home: remainder.home,
                 dueAt: now + remainder.dueAfter, expiresAt: parcel.expiresAt, isHeld: isStopped(parcel.message),
                 members: remainder.members, settled: [Bool](repeating: false, count: remainder.members.count)))

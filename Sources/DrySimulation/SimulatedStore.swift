@@ -22,6 +22,9 @@ package struct SimulatedStore: Equatable, Sendable {
     package var feedback: [FeedbackRow] = []
     package var inlineTargets: [InlineRow] = []
     package var senders: [SenderRow] = []
+    /// Of apps that set any.
+    package var limits: [LimitRow] = []
+    package var userDays: [UserDayRow] = []
     /// Identities that were handed out.
     package var lastRoute: Int64 = 0
     package var lastRegistration: Int64 = 0
@@ -99,6 +102,7 @@ package struct MessageRow: Equatable, Sendable {
     package let kind: TokenKind
     package let badge: BadgeChange
     package let audienceWanted: Audience
+    package let ignored: AppLimits
     package var horizon: RegistrationID
     package let acceptedAt: WallInstant
     package let expiresAt: WallInstant
@@ -155,6 +159,8 @@ package struct ParcelRow: Equatable, Sendable {
     package var lapses: Int16
     package let retrySpent: Duration
     package var isBadgeMarked: Bool
+    /// One per member: the mark does not speak of it. nil: of all.
+    package var uncounted: [Bool]?
     package let answerLost: Bool
     package var waitsFor: WaitCause?
     package var home: HomeRefusal?

@@ -15,10 +15,13 @@ extension SimulatedWorld {
     /// A lease: badges change on the first, and what is handed out is what stands.
     mutating func book(_ parcel: LeasedParcel) {
         guard let message = store.message(parcel.message) else { return fail("P1", "a parcel without its message") }
-        for member in parcel.members {
+        checkSpared(parcel, message)
+        for (place, member) in parcel.members.enumerated() {
             guard member.standing != .deleted, message.badge != .none else { continue }
             let pair = PushPair(message: parcel.message, registration: member.registration)
-            if parcel.leasedAt < parcel.expiresAt {
+            if !parcel.holds.isEmpty, parcel.holds[place] != .none {
+                // Nobody's badge yet, unless it was raised before.
+            } else if parcel.leasedAt < parcel.expiresAt {
                 ledger.raiseBadge(pair, message.badge)
             } else if store.inlineTarget(member.registration) != nil {
                 // Nobody's badge, of a push that is not sent.

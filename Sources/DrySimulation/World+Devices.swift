@@ -21,6 +21,7 @@ package struct SimulatedDevice: Sendable {
 extension SimulatedWorld {
     mutating func populate() {
         for app in 1...plan.apps {
+            limit(AppID(Int64(app)))
             for number in 0..<plan.devicesPerApp { unpack(AppID(Int64(app)), number) }
         }
     }
@@ -71,7 +72,7 @@ extension SimulatedWorld {
         let said = DeviceRegistration(
             installation: phone.installation, kind: phone.kind, provider: phone.provider,
             environment: environmentSaid(by: phone), token: phone.token, user: .set(user(of: phone)),
-            timeZone: timeZone(of: phone).map { .set($0) } ?? .clear, tags: .set(tags(of: phone)))
+            timeZone: timeZone(of: phone), tags: .set(tags(of: phone)))
         let holder = store.placeOfHolder(app: phone.app, of: said).map { store.registrations[$0] }
         store.register(said, app: phone.app, now: wall)
         if let holder, holder.stored.installation != phone.installation { ledger.disturb(holder.id) }

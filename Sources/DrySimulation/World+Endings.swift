@@ -110,7 +110,9 @@ extension SimulatedWorld {
             return !seen.contains { $0.answer.word.isAccepted }
         }
         let poisoned = missed.filter { ledger.lapses[$0, default: 0] >= Int(PoisonRule.lapsesMax) }
-        let excused = account.count(.expired) + account.count(.gaveUp) + account.count(.cancelled)
+        let excused =
+            account.count(.expired) + account.count(.gaveUp) + account.count(.cancelled)
+            + account.count(.suppressed)
         if missed.count > Int(excused) { fail("P1", "\(missed.count) were not reached, \(excused) are excused") }
         if plan.everyoneIsReached, forms[message.id]?.content.isSeenTwice == false, missed.count > poisoned.count {
             fail("P1", "\(missed.count - poisoned.count) were not reached, and nothing excuses it")

@@ -3,17 +3,14 @@ import PushModel
 
 // Messages that leave at an hour of each device's own clock: by the devices, not by what the store made of them.
 extension SimulatedWorld {
-    /// Minutes apart, lest a world lasts for a day.
-    func timeZone(of device: SimulatedDevice) -> String? {
-        switch device.number % 12 {
-        case 10: nil
-        case 11: "Nowhere/Land"
-        default: "GMT+00:0\(device.number % 12)"
-        }
+    private func ahead(_ device: SimulatedDevice) -> Duration {
+        var zone: String?
+        if case .set(let name) = timeZone(of: device) { zone = name }
+        return .seconds(60 * SimulatedZones.minutesEast(zone, else: store.limits(of: device.app).timeZone))
     }
 
-    private func ahead(_ device: SimulatedDevice) -> Duration {
-        device.number % 12 < 10 ? .seconds(60 * Int64(device.number % 12)) : .zero
+    private func ahead(_ app: AppID) -> Duration {
+        .seconds(60 * SimulatedZones.minutesEast(store.limits(of: app).timeZone))
     }
 
     /// Drawn apart from everything else, so that a world without is the same as ever.
@@ -21,7 +18,8 @@ extension SimulatedWorld {
         var fate = SeededRandom(seed: plan.seed &* 37 &+ UInt64(number))
         guard plan.local > 0, fate.happens(perMille: plan.local) else { return }
         // For some it is past.
-        let hour = Self.wall(at: sentAt) + .seconds(Int64(fate.within(-120...600)))
+        let shown = Self.wall(at: sentAt) + ahead(messages[number].app)
+        let hour = shown + .seconds(Int64(fate.within(-120...600)))
         messages[number].localSending = LocalSending(
             hour: LocalHour(inUTC: hour), sendsPassed: fate.happens(perMille: 500))
     }
@@ -29,7 +27,7 @@ extension SimulatedWorld {
     /// When a registration's device shows a message's hour; nil: it has none of its own, or the device is gone.
     private func instant(_ message: MessageRow, _ registration: RegistrationID) -> WallInstant? {
         guard let sending = message.localSending else { return nil }
-        if store.inlineTarget(registration) != nil { return sending.hour.inUTC }
+        if store.inlineTarget(registration) != nil { return sending.hour.inUTC + (.zero - ahead(message.app)) }
         guard let row = store.registration(registration) else { return nil }
         let device = devices.first { $0.app == row.app && $0.installation == row.stored.installation }
         return device.map { sending.hour.inUTC + (.zero - ahead($0)) }

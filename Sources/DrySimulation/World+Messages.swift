@@ -37,11 +37,13 @@ extension SimulatedWorld {
         let form = MessageForm(content, badge: content.mayHaveBadge ? badge : .none, id)
         if form.kind != content.kind { fail("P2", "\(content) is for \(content.kind), not for \(form.kind)") }
         forms[id] = form
-        return SimulatedMessage(
+        var message = SimulatedMessage(
             id: id, app: app, format: content.service.format(ofContent: 1), urgency: isNamed ? .transactional : .bulk,
             kind: form.kind,
             badge: content.mayHaveBadge ? badge : .none, lifetime: lifetime,
             audience: isNamed ? drawNamed(number, app, form.kind) : drawBroadcast())
+        message.ignored = drawIgnored(content)
+        return message
     }
 
     private mutating func drawBroadcast() -> Audience {

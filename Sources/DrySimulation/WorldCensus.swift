@@ -51,6 +51,7 @@ package struct WorldCensus: Equatable, Sendable {
         case scheduled = "messages that waited for their hour"
         case local = "messages at an hour of each device's clock"
         case tooLate = "devices whose clock had passed it"
+        case tooShortForQuietHours = "pushes that quiet hours outlive"
         case endedUnsent = "parcels that nobody was to send any more"
     }
 
@@ -121,6 +122,7 @@ package struct WorldCensus: Equatable, Sendable {
             switch (total.ending.state, total.ending.reason) {
             case (.expired, _): .expired
             case (.cancelled, _): .cancelled
+            case (.suppressed, EndingReason.quietHours): .tooShortForQuietHours
             case (.gaveUp, EndingReason.poison): .poisoned
             case (.gaveUp, EndingReason.answerLost): .notRepeated
             case (.gaveUp, _): .gaveUp

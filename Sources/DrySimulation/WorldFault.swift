@@ -28,6 +28,8 @@ enum WorldFault: String, CaseIterable, Sendable {
     case clockForward = "database clocks set forward"
     case clockBack = "database clocks set back"
     case drift = "worlds whose clocks drift"
+    case quiet = "pushes that waited for the end of quiet hours"
+    case capped = "pushes above a day's cap"
 
     static let storms: [AnswerWord] = [.tooManyRequests, .serviceUnavailable, .projectQuota, .unavailable]
     /// Before and after each commit.

@@ -89,6 +89,13 @@ package struct WorldPlan: Sendable {
     /// At an hour of each device's own clock.
     package var local = 0
 
+    /// The apps spare their people: from this minute of the world on, and for so many; nil: at no hour.
+    package var quietFrom: Int?
+    package var quietMinutes = 0
+    package var dailyCap: Int32?
+    /// In a thousand messages: what their app spares people does not count for them.
+    package var unsparing = 0
+
     package init(seed: UInt64) {
         var random = SeededRandom(seed: seed)
         self.seed = seed
@@ -108,6 +115,7 @@ package struct WorldPlan: Sendable {
         drawMessages(&random)
         drawProviders(&random)
         drawLife(&random)
+        drawLimits(&random)
     }
 
     /// Nothing goes wrong.
@@ -205,6 +213,14 @@ package struct WorldPlan: Sendable {
         local = random.pick([0, 500])
     }
 
+    private mutating func drawLimits(_ random: inout SeededRandom) {
+        guard random.happens(perMille: 300) else { return }
+        quietFrom = random.pick([nil, -5, 0, 1, 3])
+        quietMinutes = random.within(1...9)
+        dailyCap = random.pick([nil, 1, 2, 4])
+        unsparing = random.pick([0, 300])
+    }
+
     /// A world in which nothing goes wrong: for stories about one thing that does.
     package static func calm(seed: UInt64, devicesPerApp: Int = 40) -> WorldPlan {
         WorldPlan(seed: seed, processes: 2, apps: 2, devicesPerApp: devicesPerApp, messages: 4)
@@ -212,6 +228,7 @@ package struct WorldPlan: Sendable {
 
     /// Nothing in this world may keep a push from a device that can get it.
     package var everyoneIsReached: Bool {
-        shortLived == 0 && poisonous == 0 && cancelled == 0 && settings.retry.budget >= .seconds(7_200)
+        shortLived == 0 && dailyCap == nil && poisonous == 0 && cancelled == 0
+            && settings.retry.budget >= .seconds(7_200)
     }
 }

@@ -3,6 +3,10 @@ package struct AppSettings: Equatable, Sendable {
     package var stale: StalePolicy
     /// Whose clock counts where a device's own is not known: a name that the database knows.
     package var timeZone = TimeZoneName.utc
+    /// nil: there are none.
+    package var quietHours: QuietHours?
+    /// At most `DailyCap.max`; nil: as many as are sent.
+    package var dailyCap: Int32?
 
     package init(stale: StalePolicy = StalePolicy()) { self.stale = stale }
 }

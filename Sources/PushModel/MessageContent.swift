@@ -117,6 +117,8 @@ package struct MessageOptions: Equatable, Sendable {
     package var pushType: PushType
     /// Everything but the delivery: APNs pushes are built and checked, FCM's are sent with `validate_only`.
     package var isDryRun: Bool
+    /// What its app set for others and not for this one.
+    package var ignored: AppLimits = []
 
     package init(
         priority: PushPriority? = nil, ttlSeconds: Int32? = nil, collapseID: String? = nil,

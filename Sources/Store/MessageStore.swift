@@ -36,6 +36,7 @@ package struct MessageStore: Sendable {
         for (before, next) in zip(messages, messages.dropFirst()) {
             queries += Self.acceptQueries(next, after: before.id, now: now)
         }
+        queries += messages.compactMap(\.ignoringLimits)
         let written = queries
         let routes = message.audience.namedRoutes.map { Query.addRoute($0, app: message.app) }
         let (pool, steps) = (pool, steps)
@@ -124,6 +125,8 @@ package struct NewMessage: Equatable, Sendable {
     package var readsLocale: Bool
     package var pushType: PushType
     package var isDryRun: Bool
+    /// Of its app's.
+    package var ignoredLimits: AppLimits = []
     package var idempotency: IdempotentAnswer?
 
     package init(

@@ -83,7 +83,10 @@ extension ParcelStore {
                         _ = try await transaction.runAndCommit([Query.holding(try answer.uuid(0, 1))])
                         return .held
                     }
-                    let claimed = try ClaimedParcel(reading: answer, route: order.route)
+                    var claimed = try ClaimedParcel(reading: answer, route: order.route)
+                    if let limited = try claimed.limited {
+                        claimed.judged = try await limited.judge(try claimed.badge, in: transaction)
+                    }
                     let answers = try await transaction.conclude(
                         claimed.readings, announcing: .leaseWritten, to: steps)
                     return .leased(try claimed.leased(with: answers))
@@ -123,6 +126,8 @@ private struct ClaimedParcel: Sendable {
     private let home: HomeRefusal?
     private var indices: [Int32] = []
     private var ids: [Int64] = []
+    /// What the limits of its app leave of it; nil: there are none.
+    var judged: LimitedMembers?
 
     init(reading row: ResultSet, route: RouteID) throws(PostgresError) {
         self.row = row
@@ -150,8 +155,28 @@ private struct ClaimedParcel: Sendable {
 
     /// Where the members' registrations lived when the parcel was made.
     private var expectedRoute: RouteID { home?.route ?? route }
+    var badge: (change: Int16, value: Int32) {
+        get throws(PostgresError) { (try badgeChange, try row.int32(0, 15)) }
+    }
     private var badgeChange: Int16 { get throws(PostgresError) { try row.int16(0, 14) } }
     private var asksLocale: Bool { get throws(PostgresError) { try row.bool(0, 17) } }
+
+    /// nil: no limit holds for anybody of it, and none held anybody back.
+    var limited: LimitedParcel? {
+        get throws(PostgresError) {
+            let limits = try row.int16OrNil(0, 26)
+            let stored = try row.bytesOrNil(0, 27)
+            let leasedAt = try row.instant(0, 10)
+            guard limits != nil || stored != nil, try row.instant(0, 9) > leasedAt else { return nil }
+            let uncounted = stored.flatMap { MemberBitmap(bytes: $0, count: memberCount) }
+            guard (stored == nil) == (uncounted == nil) else { throw Self.damaged }
+            return LimitedParcel(
+                parcel: ParcelID(try row.int64(0, 0)), message: MessageID(try row.uuid(0, 1)),
+                app: AppID(try row.int64(0, 2)), leasedAt: leasedAt, limits: AppLimits(rawValue: limits ?? 0),
+                isFirst: try row.bool(0, 16), uncounted: uncounted, memberCount: memberCount, indices: indices,
+                ids: ids)
+        }
+    }
 
     /// What reads the members: their badges where the message has any, their rows, then those that are no registrations.
     var readings: [Query] {
@@ -168,9 +193,9 @@ private struct ClaimedParcel: Sendable {
         }
     }
 
-    /// Raises them where this is the first lease.
+    /// Raises them where this is the first lease, and has not been done one by one.
     private func badges(_ keys: MemberKeys) throws(PostgresError) -> Query {
-        guard try row.bool(0, 16) else { return MemberSQL.badges.query(keys) }
+        guard try row.bool(0, 16), judged == nil else { return MemberSQL.badges.query(keys) }
         var parameters = Parameters()
         parameters.int16(try badgeChange)
         parameters.int32(try row.int32(0, 15))
@@ -206,13 +231,15 @@ private struct ClaimedParcel: Sendable {
                     locales: &locales))
             next += 1
         }
-        return LeasedParcel(
+        var parcel = LeasedParcel(
             id: ParcelID(try row.int64(0, 0)), message: MessageID(try row.uuid(0, 1)), app: AppID(try row.int64(0, 2)),
             route: route, epoch: try row.int32(0, 3), settles: try row.int32(0, 4), attempt: try row.int16(0, 5),
             lapses: try row.int16(0, 6), retrySpent: .microseconds(try row.int64(0, 7)),
             answerLost: try row.bool(0, 8), home: home, otherEnvironment: try row.int64OrNil(0, 19).map(RouteID.init),
             expiresAt: try row.instant(0, 9), leasedAt: try row.instant(0, 10), memberCount: memberCount,
             members: members, tokens: tokens, locales: locales, settledBits: settledBits)
+        parcel.holds = judged?.holds.contains { $0 != .none } == true ? judged?.holds ?? [] : []
+        return parcel
     }
 
     /// Without a registration there is no route that it could have moved to, and no badge to count from: it gets the value

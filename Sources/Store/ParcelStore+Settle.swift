@@ -43,6 +43,7 @@ extension ParcelStore {
         parameters.textArray(remainders.map(\.cause.rawValue))
         parameters.history(settlement.history.filter { !$0.members.isEmpty })
         parameters.homes(remainders.map(\.home))
+        parameters.boolArray(remainders.map(\.isCounted))
         guard settlement.pendingAfter > 0 else { return Query(SettleSQL.whole, parameters) }
         parameters.bytes(settlement.settledBits)
         parameters.int32(Int32(settlement.pendingAfter))

@@ -106,6 +106,7 @@ extension AppSettings {
             guard let name = zone.string else { return nil }
             timeZone = name
         }
+        guard readLimits(members) else { return nil }
         guard let days = members["stale_after_days"] else { return }
         guard let days = days.object else { return nil }
         for provider in Provider.allCases {
@@ -123,12 +124,13 @@ package struct AppChange: Equatable, Sendable {
     /// By provider, in the order of `Provider.allCases`; null: never stale.
     package var staleAfterDays: [(provider: Provider, days: Int32?)] = []
     package var timeZone: String?
+    package var limits = AppLimitChange()
 
     package init() {}
 
     package static func == (left: AppChange, right: AppChange) -> Bool {
         left.name == right.name && left.staleAfterDays.elementsEqual(right.staleAfterDays) { $0 == $1 }
-            && left.timeZone == right.timeZone
+            && left.timeZone == right.timeZone && left.limits == right.limits
     }
 
     /// Settings that are written whole.
@@ -136,6 +138,7 @@ package struct AppChange: Equatable, Sendable {
         var writer = JSONWriter()
         writer.beginObject()
         if let timeZone { writer.member("time_zone", timeZone) }
+        limits.write(to: &writer)
         writer.endObject()
         return writer.bytes
     }

@@ -19,6 +19,7 @@ extension RegistryStore {
     /// `device_deleted` from the next lease on, and what is leased already may still be sent. Nothing of it can be undone; again does no harm.
     package func erase(user: String, app: AppID) async throws(StoreFault) -> ErasureReport {
         var report = ErasureReport()
+        try await forgetDays(of: user, app)
         for _ in 0..<Self.eraseRoundsMax {
             let (found, renamed) = try await eraseSome(user, app)
             report.registrations += found

@@ -8,7 +8,7 @@ extension ConformanceRun {
     static let installations = (1...9).map { "phone-\($0)" }
     static let tags = ["bell", "noon", "tower"]
     static let zones = [
-        "Asia/Kathmandu", "Pacific/Kiritimati", "Pacific/Pago_Pago", "GMT+00:01", "GMT-00:01", "Nowhere/Land", "IST",
+        "Asia/Kathmandu", "Pacific/Kiritimati", "Pacific/Pago_Pago", "GMT+00:02", "GMT-00:03", "Nowhere/Land", "IST",
     ]
 
     mutating func register() async throws -> String? {
@@ -19,8 +19,9 @@ extension ConformanceRun {
             environment: random.pick([.production, .production, .sandbox]),
             topic: random.pick(["", "com.example.app"]), token: DeviceToken(bytes: [UInt8(random.below(12)), 7, 7, 7]),
             user: random.pick([.keep, .clear, .set("ann"), .set("bob"), .set("cid")]),
+            timeZone: random.pick([.keep, .keep, .set(random.pick(Self.zones)), .clear]),
             tags: random.pick([.keep, .keep, .clear, .set(some(of: Self.tags)), .set(some(of: Self.tags))]),
-            timeZone: random.pick([.keep, .keep, .set(random.pick(Self.zones)), .clear]), badge: random.pick([nil, 3]),
+            badge: random.pick([nil, 3]),
             asOf: random.pick([nil, nil, now, now + .seconds(-60), now + .seconds(-1_800)]))
         story.append("register \(said.installation) \(said.kind) \(said.environment) at \(now.microseconds)")
         let real = try await stores.registry.register([said], app: app, now: now)[0].get()
@@ -116,18 +117,20 @@ extension ConformanceRun {
         let local = drawLocalSending()
         let asked = random.happens(perMille: 200) ? now + .seconds(30) : nil
         let dueAt = local.map { $0.hour.first > now ? $0.hour.first : nil } ?? asked
-        let message = SimulatedMessage(
+        var message = SimulatedMessage(
             id: id, app: random.pick(apps), format: random.pick([1, 1, 1, 2, 101, 102, 202]),
             urgency: random.pick([.bulk, .transactional]), kind: random.pick([.alert, .alert, .voip]),
             badge: random.pick([.none, .increment, .value(4)]), lifetime: .seconds(random.pick([1, 90, 86_400])),
             audience: drawAudience(), dueAt: dueAt, localSending: local)
+        message.ignored = random.pick([[], [], [.quietHours], [.dailyCap], [.quietHours, .dailyCap]])
         story.append("accept \(message.audience) \(message.badge) format \(message.format), \(local.debugDescription)")
         messages.append(id)
-        let real = try await stores.messages.accept(
-            NewMessage(
-                id: id, app: message.app, format: message.format, urgency: message.urgency, kind: message.kind,
-                badge: message.badge, lifetime: message.lifetime, content: Array("{}".utf8),
-                audience: message.audience, dueAt: message.dueAt, localSending: local), now: now)
+        var new = NewMessage(
+            id: id, app: message.app, format: message.format, urgency: message.urgency, kind: message.kind,
+            badge: message.badge, lifetime: message.lifetime, content: Array("{}".utf8),
+            audience: message.audience, dueAt: message.dueAt, localSending: local)
+        new.ignoredLimits = message.ignored
+        let real = try await stores.messages.accept(new, now: now)
         simulated.accept(message, now: now)
         return differ("accept", real, .accepted)
     }

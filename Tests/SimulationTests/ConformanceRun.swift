@@ -45,7 +45,8 @@ struct ConformanceRun {
         self.pool = pool
         random = SeededRandom(seed: seed)
         stores = Stores(pool: pool)
-        try await pool.script("TRUNCATE apps, message_contents, push_history RESTART IDENTITY CASCADE")
+        try await pool.script(
+            "TRUNCATE apps, message_contents, push_history RESTART IDENTITY CASCADE; TRUNCATE user_days")
         var made: [AppID] = []
         for slug in ["alpha", "beta"] { made.append(try await stores.registry.createApp(slug: slug, name: slug).id) }
         apps = made
@@ -55,6 +56,7 @@ struct ConformanceRun {
     /// nil: the two agree to the end. Otherwise the first difference, and the way to it.
     mutating func run() async throws -> String? {
         for _ in 1...4 { _ = try await changeSender() }
+        for _ in 1...2 where random.happens(perMille: 500) { _ = try await changeLimits() }
         for number in 1...Self.stepsPerRun {
             now =
                 now
@@ -72,7 +74,8 @@ struct ConformanceRun {
     private mutating func step() async throws -> String? {
         switch random.below(100) {
         case 0..<20: try await register()
-        case 20..<22: try await changeSender()
+        case 20..<21: try await changeSender()
+        case 21..<22: try await changeLimits()
         case 22..<25: try await remove()
         case 25..<28: try await changeBadge()
         case 28..<30: try await undo()

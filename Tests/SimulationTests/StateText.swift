@@ -40,7 +40,7 @@ enum StateText {
                     \(micros("due_at")), \(micros("expires_at")), coalesce(owner::text, '-'), \(micros("lease_until")),
                     encode(members, 'hex'), coalesce(encode(settled, 'hex'), '-'), member_count, pending, handed_over,
                     accepted, rejected, unregistered, expired, suppressed, cancelled, gave_up,
-                    coalesce(waits_for, '-'), coalesce(home_route_id, -1), coalesce(home_generation, -1),
+                    coalesce(waits_for, '-'), coalesce(encode(uncounted, 'hex'), '-'), coalesce(home_route_id, -1), coalesce(home_generation, -1),
                     coalesce(home_reason, '-'), \(micros("home_until")), \(micros("home_as_of")))
                 FROM parcels
                 UNION ALL
@@ -76,6 +76,10 @@ enum StateText {
                 SELECT 14, message_id::text, 0, concat_ws('|', 'schedule', message_id, \(micros("due_at")), format,
                     priority)
                 FROM schedules
+                UNION ALL
+                SELECT 15, lpad((day - '1970-01-01')::text, 9, '0') || app_id || who, 0, concat_ws('|', 'day',
+                    day - '1970-01-01', app_id, who, array_to_string(messages, ','))
+                FROM user_days
             ) AS state ORDER BY section, number, key COLLATE "C"
             """)
 
@@ -107,6 +111,7 @@ enum StateText {
             + providers + history.map(\.cells) + store.inlineTargets.map(\.cells)
             + store.stops.sorted().map { ["stop", $0.text] }
             + store.schedules.sorted { $0.message < $1.message }.map(\.cells)
+            + store.userDays.sorted { ($0.day, $0.app, $0.who) < ($1.day, $1.app, $1.who) }.map(\.cells)
         return rows.map { row in row.map { "\($0)" }.joined(separator: "|") }
     }
 }
@@ -180,7 +185,22 @@ extension ParcelRow {
             home?.route.value ?? -1, home?.generation.value ?? -1, home?.reason ?? "-", (home?.until).cell,
             (home?.asOf).cell,
         ]
-        return facts + counts.map { $0 as Any } + [waitsFor?.rawValue ?? "-"] + away
+        return facts + counts.map { $0 as Any } + [waitsFor?.rawValue ?? "-", uncountedBits] + away
+    }
+}
+
+extension ParcelRow {
+    fileprivate var uncountedBits: String {
+        guard let uncounted else { return "-" }
+        var bits = MemberBitmap(count: uncounted.count)
+        for place in uncounted.indices where uncounted[place] { bits[place] = true }
+        return Hexadecimal.text(bits.bytes)
+    }
+}
+
+extension UserDayRow {
+    fileprivate var cells: [Any] {
+        ["day", day, app.value, who, messages.map(\.text).joined(separator: ",")]
     }
 }
 

@@ -47,6 +47,8 @@ struct QueryPlanTests {
         SELECT 1, 'POST', 'k' || n, sha256(''), '' FROM generate_series(1, 5000) AS n;
         INSERT INTO route_minutes SELECT routes.id, timestamptz '2026-01-01' + n * interval '1 minute'
         FROM routes, generate_series(1, 3000) AS n;
+        INSERT INTO user_days SELECT date '2026-01-01' + n % 3, 1, 'device:' || n, '{}'
+        FROM generate_series(1, 5000) AS n;
         ANALYZE
         """
 
@@ -54,7 +56,7 @@ struct QueryPlanTests {
     private static let large = [
         "registrations", "registration_pulse", "messages", "message_contents_rest", "plans", "parcels", "suspicions",
         "feedback", "idempotency_keys", "registration_tags", "push_history_rest", "inline_targets",
-        "route_minutes",
+        "route_minutes", "user_days",
     ]
 
     /// One of everything that a gateway does all day.
@@ -141,6 +143,22 @@ struct QueryPlanTests {
         while try await world.stores.messages.planSlice(knownFormats: [1, 2, 3, 5], now: dawn) != .nothing {}
     }
 
+    /// The same for an app that has quiet hours, and a cap.
+    private func deliverSparing(_ world: StoreWorld) async throws {
+        var change = AppChange()
+        change.limits.quietHours = QuietHours(from: 0, to: 1).map { .set($0) } ?? .clear
+        change.limits.dailyCap = .set(1)
+        for number in UInt64(3)...4 {
+            _ = try await world.stores.registry.changeApp(world.app, change)
+            try await world.send(world.newMessage(number, badge: .increment))
+            let parcel = try #require(try await world.lease())
+            _ = try await world.stores.parcels.settle(parcel.settlingAll(), now: dawn)
+        }
+        change.limits = AppLimitChange()
+        (change.limits.quietHours, change.limits.dailyCap) = (.clear, .clear)
+        _ = try await world.stores.registry.changeApp(world.app, change)
+    }
+
     private func deliver(_ world: StoreWorld, _ ids: [RegistrationID]) async throws {
         let claim = IdempotencyClaim(
             operation: "POST messages", key: "k1", bodySHA256: [UInt8](repeating: 1, count: 32))
@@ -157,6 +175,7 @@ struct QueryPlanTests {
         while let next = try await world.lease(formats: [1, 2], at: dawn + .seconds(61)) {
             _ = try await world.stores.parcels.settle(next.settlingAll(), now: dawn)
         }
+        try await deliverSparing(world)
         _ = try await world.account()
         _ = try await world.stores.messages.failures(app: world.app, id: StoreWorld.message(1), limit: 10)
         _ = try await world.stores.messages.story(app: world.app, id: StoreWorld.message(1), installation: "i1")
@@ -210,6 +229,10 @@ struct QueryPlanTests {
         ("member_rows", "Index Scan using registrations_pkey on registrations"),
         ("plan_local_instants", "Index Scan using registrations_pkey on registrations"),
         ("plan_local_instants", "Index Scan using apps_pkey on apps"),
+        ("member_limits", "Index Scan using registrations_pkey on registrations"),
+        ("user_days_counted", "using user_days_pkey on user_days"),
+        ("user_days_erase", "using user_days_pkey on user_days"),
+        ("sweep_user_days", "using user_days_pkey on user_days"),
         ("plan_live", "Index Only Scan using registrations_planning"),
         ("plan_live_narrowed", "using registrations_planning"),
         ("plan_live_silent", "using registrations_planning"),

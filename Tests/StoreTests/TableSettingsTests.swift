@@ -33,7 +33,7 @@ struct TableSettingsTests {
         "parcels": .queue, "plans": .queue, "stops": .queue, "schedules": .queue, "suspicions": .queue,
         "messages": .account, "message_reasons": .account, "message_providers": .account,
         "message_contents_rest": .swept, "inline_targets": .swept, "feedback": .swept, "idempotency_keys": .swept,
-        "route_minutes": .swept, "push_history_rest": .swept,
+        "route_minutes": .swept, "push_history_rest": .swept, "user_days": .swept,
     ]
     /// Partitions, by what their names begin with.
     private static let days = "push_history_d"

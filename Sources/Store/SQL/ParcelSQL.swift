@@ -109,7 +109,7 @@ enum ParcelSQL {
                 m.badge_value, p.badge_marked AND NOT next.badge_marked, m.reads_locale, m.has_inline,
                 CASE WHEN p.home_route_id IS NULL THEN (\(otherEnvironment)) END,
                 p.home_route_id, p.home_generation, p.home_reason, p.home_until,
-                p.home_as_of, p.state
+                p.home_as_of, p.state, \(LimitSQL.ofParcel(now: "coalesce($5, now())")), p.uncounted
             """)
     }
 

@@ -10,7 +10,8 @@ enum PlanSQL {
         p.attempt = 0 AND (p.state IN (2, 3) OR (p.due_at > coalesce($2, clock_timestamp()) - interval '10 seconds'
             AND coalesce(p.waits_for, '') NOT IN (
                 '\(WaitCause.unreachable.rawValue)', '\(WaitCause.laneBlocked.rawValue)',
-                '\(WaitCause.credentialRefused.rawValue)', '\(WaitCause.providerTokenExpired.rawValue)')))
+                '\(WaitCause.credentialRefused.rawValue)', '\(WaitCause.providerTokenExpired.rawValue)',
+                '\(WaitCause.quietHours.rawValue)')))
         """
 
     /// $1 known formats, $2 now. Transactional first, then whoever waited longest; who was put aside waits for its time,

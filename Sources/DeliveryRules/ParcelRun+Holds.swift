@@ -1,0 +1,50 @@
+import PushModel
+
+/// What keeps a member from its push, as the lease's transaction found it.
+package enum MemberHold: Equatable, Sendable {
+    /// Nothing does.
+    case none
+    /// Its device's clock shows one of the app's quiet hours; they are over at `until`.
+    ///
+    /// `isCounted`: an earlier lease was free to send, raised its badge and counted its push.
+    case quietHours(until: WallInstant, isCounted: Bool)
+    /// Its user has had as many messages on this day as the app allows.
+    case dailyCap
+}
+
+// Held members end or leave as the lease begins: nobody may be sent to who was asleep when it was decided.
+extension ParcelRun {
+    /// True where the member was kept from its push, and has its ending or its remainder.
+    ///
+    /// Waiting costs no budget and is no attempt. Who is away from home goes back there: what the other environment
+    /// would say is not waited for so long.
+    ///
+    /// - Parameter route: where it goes on after its quiet hours.
+    mutating func holdBack(_ position: Int, goingOn route: RouteID) -> Bool {
+        switch hold(of: position) {
+        case .none: return false
+        case .dailyCap: suppress(position, EndingReason.dailyCap)
+        case .quietHours(let until, let isCounted):
+            // Until the second after it, at most: parcels of one hour gather.
+            let pause = RetryPolicy.wholeSeconds(until - parcel.leasedAt)
+            if parcel.leasedAt + pause >= parcel.expiresAt {
+                suppress(position, EndingReason.quietHours)
+            } else {
+                goOn(
+                    position, route: route, dueAfter: pause, attempt: parcel.attempt, lapses: parcel.lapses,
+                    spent: parcel.retrySpent, answerLost: mayHaveBeenShown, cause: .quietHours, home: nil,
+                    isCounted: isCounted)
+            }
+        }
+        return true
+    }
+
+    private func hold(of position: Int) -> MemberHold {
+        parcel.holds.indices.contains(position) ? parcel.holds[position] : .none
+    }
+
+    private mutating func suppress(_ position: Int, _ reason: String) {
+        let ending = mayHaveBeenShown ? Ending(.gaveUp, EndingReason.answerLost) : Ending(.suppressed, reason)
+        end(position, ending)
+    }
+}

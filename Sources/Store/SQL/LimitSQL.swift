@@ -1,0 +1,93 @@
+import Postgres
+
+/// What an app spares its people, asked of a leased parcel's members where its app set something. Under
+/// `PlannerSQL.inKeyOrder`, in the order of the statements.
+enum LimitSQL {
+    /// The limits that hold for the parcel `p` of the message `m`, as `AppLimits`; null, mostly, or 0: none. Only what a
+    /// person sees counts, and what reaches one.
+    static func ofParcel(now: String) -> String {
+        """
+        CASE WHEN m.push_type = 1 AND NOT m.is_dry_run AND p.expires_at > \(now) THEN (
+            SELECT nullif(((a.settings ->> 'quiet_hours' IS NOT NULL)::integer
+                + 2 * (a.settings ->> 'daily_cap' IS NOT NULL)::integer) & ~(m.ignored_limits::integer), 0)::smallint
+            FROM apps a WHERE a.id = p.app_id) END
+        """
+    }
+
+    private static let quietHours = """
+        CROSS JOIN LATERAL (SELECT coalesce(a.settings ->> 'time_zone', 'UTC') AS zone,
+            (a.settings #>> '{quiet_hours,from}')::time AS hour_from,
+            (a.settings #>> '{quiet_hours,to}')::time AS hour_to) AS said
+        """
+
+    /// $1 app, $2 now. By the app's own clock: until when its quiet hours last, its cap, and the day, as days since 1970.
+    static let ofApp = Statement(
+        "limits_of_app",
+        """
+        SELECT quiet_until($2, said.hour_from, said.hour_to, said.zone, said.zone), (a.settings ->> 'daily_cap')::integer,
+            day_of($2, said.zone) - date '1970-01-01'
+        FROM apps a \(quietHours) WHERE a.id = $1
+        """)
+
+    /// $1 app, $2 now. Until when the quiet hours last on each one's clock, and whose it is, unless it was retired. Each
+    /// zone is asked once.
+    static let ofMembers = MemberStatement("member_limits", key: "r.id", after: 2) {
+        """
+        WITH members AS MATERIALIZED (
+            SELECT r.id, r.time_zone, CASE WHEN r.state < 3 THEN coalesce('user:' || r.user_id, 'device:' || r.id) END
+                AS who
+            FROM registrations r WHERE \($0) ORDER BY r.id
+        ), zones AS MATERIALIZED (
+            SELECT array_agg(used.name) AS names,
+                array_agg(quiet_until($2, said.hour_from, said.hour_to, used.name, said.zone)) AS untils
+            FROM (SELECT DISTINCT coalesce(time_zone, '') AS name FROM members) AS used
+            CROSS JOIN apps a \(quietHours) WHERE a.id = $1
+        )
+        SELECT members.id, zones.untils[array_position(zones.names, coalesce(members.time_zone, ''))], members.who
+        FROM members CROSS JOIN zones ORDER BY members.id
+        """
+    }
+
+    /// $1 day, $2 app, $3 message, $4 cap, $5 people, each once. Adds the message to what each got, unless the cap is
+    /// reached; again does no harm. Every row that is there is locked, in the order of its key.
+    static let count = Statement(
+        "user_days_count",
+        """
+        INSERT INTO user_days AS known (day, app_id, who, messages)
+        SELECT date '1970-01-01' + $1, $2, said.who, ARRAY[$3] FROM unnest($5) AS said (who) ORDER BY said.who COLLATE "C"
+        ON CONFLICT (day, app_id, who) DO UPDATE SET messages = known.messages || excluded.messages
+        WHERE cardinality(known.messages) < $4 AND NOT known.messages @> excluded.messages
+        """)
+
+    /// $1 day, $2 app, $3 message, $4 people. Who of them gets it; behind `count`, whose locks keep it true.
+    static let counted = Statement(
+        "user_days_counted",
+        """
+        SELECT who FROM user_days
+        WHERE day = date '1970-01-01' + $1 AND app_id = $2 AND who = ANY ($4) AND messages @> ARRAY[$3]
+        """)
+
+    /// $1 parcel, $2 whom the mark does not speak of.
+    static let mark = Statement("parcel_uncounted", "UPDATE parcels SET uncounted = $2 WHERE id = $1")
+
+    /// $1 message, $2 which limits don't count for it.
+    static let ignore = Statement(
+        "message_ignores_limits", "UPDATE messages SET ignored_limits = $2 WHERE id = $1")
+
+    /// $1 app, $2 user. Of the days that are kept.
+    static let erase = Statement(
+        "user_days_erase",
+        """
+        DELETE FROM user_days WHERE day = ANY (ARRAY(SELECT current_date + away FROM generate_series(-4, 2) AS away))
+            AND app_id = $1 AND who = 'user:' || $2
+        """)
+
+    /// $1 now, $2 rows at most. Days that are over on every clock.
+    static let sweep = Statement(
+        "sweep_user_days",
+        """
+        DELETE FROM user_days WHERE ctid = ANY (ARRAY(
+            SELECT ctid FROM user_days WHERE day < (coalesce($1, now()) AT TIME ZONE 'UTC')::date - 1
+            ORDER BY day LIMIT $2 FOR UPDATE SKIP LOCKED))
+        """)
+}

@@ -1,0 +1,34 @@
+import DrySimulation
+import PushModel
+import Store
+
+// What apps spare their people, changed while messages are under way.
+extension ConformanceRun {
+    /// The sequences begin at noon in Greenwich, and take a quarter of an hour.
+    private static let noon = 720
+
+    mutating func changeLimits() async throws -> String? {
+        let app = random.pick(apps)
+        var row = simulated.limits(of: app)
+        if random.happens(perMille: 300) { row.timeZone = random.pick(["UTC", "GMT+11:55", "GMT-00:04"]) }
+        if random.happens(perMille: 700) {
+            // On the app's clock, and over midnight where that one comes.
+            let east = Int(SimulatedZones.minutesEast(row.timeZone))
+            let from = (Self.noon + east + random.within(-3...9) + 1_440) % 1_440
+            row.quietHours =
+                random.happens(perMille: 250)
+                ? nil : QuietHours(from: from, to: (from + random.within(1...8)) % 1_440)
+        }
+        if random.happens(perMille: 700) { row.dailyCap = random.pick([nil, 1, 1, 2]) }
+        story.append("limits of app \(app.value): \(row)")
+        simulated.setLimits(row)
+        var change = AppChange()
+        change.timeZone = row.timeZone
+        change.limits.quietHours = row.quietHours.map { .set($0) } ?? .clear
+        change.limits.dailyCap = row.dailyCap.map { .set($0) } ?? .clear
+        let settings = try await stores.registry.changeApp(app, change)?.settings
+        return differ("quiet hours", settings?.quietHours, row.quietHours)
+            ?? differ("daily cap", settings?.dailyCap, row.dailyCap)
+            ?? differ("time zone", settings?.timeZone, row.timeZone)
+    }
+}
