@@ -95,6 +95,34 @@ extension BadInput {
         BadInput(
             "a time zone on Mars", "PATCH", tower, #"{"settings": {"time_zone": "Mars/Olympus_Mons"}}"#, .invalidValue,
             at: "/settings/time_zone"),
+        BadInput(
+            "quiet hours without an end", "PATCH", tower, #"{"settings": {"quiet_hours": {"from": "22:00"}}}"#,
+            .missingMember, at: "/settings/quiet_hours/to"),
+        BadInput(
+            "quiet hours of a whole day", "PATCH", tower,
+            #"{"settings": {"quiet_hours": {"from": "07:30", "to": "07:30"}}}"#, .invalidValue,
+            at: "/settings/quiet_hours/to"),
+        BadInput(
+            "quiet hours from half past ten at night", "PATCH", tower,
+            #"{"settings": {"quiet_hours": {"from": "10:30 pm", "to": "07:30"}}}"#, .invalidValue,
+            at: "/settings/quiet_hours/from"),
+        BadInput(
+            "quiet hours until the 25th hour", "PATCH", tower,
+            #"{"settings": {"quiet_hours": {"from": "22:00", "to": "25:00"}}}"#, .invalidValue,
+            at: "/settings/quiet_hours/to"),
+        BadInput(
+            "quiet hours of another zone", "PATCH", tower,
+            #"{"settings": {"quiet_hours": {"from": "22:00", "to": "07:30", "zone": "UTC"}}}"#, .unknownMember,
+            at: "/settings/quiet_hours/zone"),
+        BadInput(
+            "quiet hours as text", "PATCH", tower, #"{"settings": {"quiet_hours": "22:00-07:30"}}"#, .wrongType,
+            at: "/settings/quiet_hours"),
+        BadInput(
+            "a cap of nothing", "PATCH", tower, #"{"settings": {"daily_cap": 0}}"#, .invalidValue,
+            at: "/settings/daily_cap"),
+        BadInput(
+            "a cap of a hundred and one", "PATCH", tower, #"{"settings": {"daily_cap": 101}}"#, .invalidValue,
+            at: "/settings/daily_cap"),
         BadInput("a change of an unknown app", "PATCH", "/v1/apps/nowhere", #"{"name": "A"}"#, .unknownApp),
         BadInput("the end of an unknown app", "DELETE", "/v1/apps/nowhere", .unknownApp),
     ]

@@ -110,6 +110,17 @@ struct MessageRequestTests {
                     fcm: JSONText(bytes: Array(#"{"android":{"notification":{"channel_id":"news"}}}"#.utf8))))
     }
 
+    @Test("may ignore what its app spares people")
+    func ignored() throws {
+        func ignored(_ options: String) throws -> AppLimits {
+            try Self.read(#"{"audience": {"all": true}, "options": \#(options)}"#).contents[0].options.ignored
+        }
+        #expect(try ignored(#"{"ignore_quiet_hours": true}"#) == .quietHours)
+        #expect(try ignored(#"{"ignore_daily_cap": true, "ignore_quiet_hours": null}"#) == .dailyCap)
+        #expect(try ignored(#"{"ignore_quiet_hours": true, "ignore_daily_cap": true}"#) == [.quietHours, .dailyCap])
+        #expect(try ignored(#"{"ignore_quiet_hours": false}"#) == [])
+    }
+
     @Test("may be for users, for tags and for tokens", arguments: 0..<selections.count)
     func selection(place: Int) throws {
         let (text, expected) = Self.selections[place]
@@ -394,6 +405,8 @@ struct MessageRequestTests {
             #""apns": [{}], "options": {"device_local_time": true, "send_at": "2026-12-01T12:00:00"}"#, .notSupported,
             "/options/device_local_time"),
         with(#""options": {"dry_run": "no"}"#, .wrongType, "/options/dry_run"),
+        with(#""options": {"ignore_quiet_hours": "yes"}"#, .wrongType, "/options/ignore_quiet_hours"),
+        with(#""options": {"ignore_daily_cap": 1}"#, .wrongType, "/options/ignore_daily_cap"),
         with(#""options": {"ttl": 5}"#, .unknownMember, "/options/ttl"),
     ]
 

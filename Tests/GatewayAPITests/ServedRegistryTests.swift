@@ -122,7 +122,10 @@ struct ServedRegistryTests {
             let app = try await world.makeApp()
             #expect(
                 try await world.expect(200, "GET", app).member("settings")
-                    == ["stale_after_days": ["apns": .null, "fcm": 270], "time_zone": "UTC"])
+                    == [
+                        "stale_after_days": ["apns": .null, "fcm": 270], "time_zone": "UTC", "quiet_hours": .null,
+                        "daily_cap": .null,
+                    ])
             try await world.expect(201, "PUT", app + "/devices/i1", GatewayWorld.registration(1))
             try await world.expect(201, "PUT", app + "/devices/a1", Self.fcm())
             try await world.pool.script(
@@ -165,6 +168,26 @@ struct ServedRegistryTests {
                     pointer: "/settings/time_zone")
             }
             #expect(try await zone(nil) == "Pacific/Kiritimati")
+        }
+    }
+
+    @Test("an app's quiet hours and cap stay until they are taken away")
+    func limits() async throws {
+        try await withGateway { world in
+            let app = try await world.makeApp()
+            func settings(_ change: String?) async throws -> [JSONValue?] {
+                let body = change.map { #"{"settings": \#($0)}"# }
+                let answer = try await world.expect(200, body == nil ? "GET" : "PATCH", app, body)
+                let settings = try answer.member("settings")?.object
+                return [settings?["quiet_hours"], settings?["daily_cap"]]
+            }
+            let night: JSONValue = ["from": "22:00", "to": "07:30"]
+            #expect(try await settings(#"{"quiet_hours": {"from": "22:00", "to": "07:30"}}"#) == [night, .null])
+            #expect(try await settings(#"{"daily_cap": 3}"#) == [night, 3])
+            #expect(try await settings(#"{"time_zone": "Europe/Paris"}"#) == [night, 3])
+            #expect(try await settings(#"{"quiet_hours": null}"#) == [.null, 3])
+            #expect(try await settings(#"{"daily_cap": null}"#) == [.null, .null])
+            #expect(try await settings(nil) == [.null, .null])
         }
     }
 

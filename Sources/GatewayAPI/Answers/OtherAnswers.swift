@@ -39,9 +39,26 @@ enum AppAnswer {
         }
         writer.endObject()
         writer.member("time_zone", app.settings.timeZone)
+        writeLimits(app.settings, to: &writer)
         writer.endObject()
         writer.time("created_at", app.createdAt)
         writer.endObject()
+    }
+}
+
+extension AppAnswer {
+    private static func writeLimits(_ settings: AppSettings, to writer: inout JSONWriter) {
+        writer.name("quiet_hours")
+        if let hours = settings.quietHours {
+            writer.beginObject()
+            writer.member("from", QuietHours.text(of: hours.from))
+            writer.member("to", QuietHours.text(of: hours.to))
+            writer.endObject()
+        } else {
+            writer.null()
+        }
+        writer.name("daily_cap")
+        if let cap = settings.dailyCap { writer.integer(Int64(cap)) } else { writer.null() }
     }
 }
 

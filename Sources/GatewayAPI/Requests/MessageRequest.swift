@@ -145,12 +145,14 @@ package struct MessageRequest: Equatable, Sendable {
         guard var reader = try message.object("options") else { return (MessageOptions(), nil) }
         let sendAt = try reader.sendHour()
         try reader.notYet("rate_per_second")
-        let options = MessageOptions(
+        let ignored = try reader.ignoredLimits()
+        var options = MessageOptions(
             priority: try reader.word("priority", PushPriority.allCases.map(\.name), PushPriority.init(name:)),
             ttlSeconds: try reader.integer("ttl_seconds", 0...MessageOptions.ttlSecondsMax),
             collapseID: try reader.string("collapse_id", bytesMax: MessageLimits.collapseIDBytesMax),
             pushType: try reader.word("push_type", PushType.allCases.map(\.name), PushType.init(name:)) ?? .alert,
             isDryRun: try reader.bool("dry_run") ?? false)
+        options.ignored = ignored
         try reader.end()
         return (options, sendAt)
     }

@@ -46,7 +46,7 @@ package enum AppChangeRequest {
         change.name = try reader.string("name", bytesMax: AppRequest.nameBytesMax)
         if let name = change.name, !RegistrationRequest.isText(name) { throw .controlCharacters(at: .root / "name") }
         if var settings = try reader.object("settings") {
-            for name in ["quiet_hours", "caps", "retention", "limits"] { try settings.notYet(name) }
+            for name in ["retention", "limits"] { try settings.notYet(name) }
             if var days = try settings.object("stale_after_days") {
                 for provider in Provider.allCases {
                     guard let value = days.takeAny(provider.name) else { continue }
@@ -60,6 +60,7 @@ package enum AppChangeRequest {
                 try days.end()
             }
             change.timeZone = try settings.timeZone("time_zone")
+            change.limits = try settings.limits()
             try settings.end()
         }
         try reader.end()
