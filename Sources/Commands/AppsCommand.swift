@@ -4,9 +4,9 @@ import JSON
 /// `carillon apps`: the tenants.
 package struct AppsCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
-        commandName: "apps", abstract: "Lists, makes and deletes apps.",
+        commandName: "apps", abstract: "Lists, makes, changes and deletes apps.",
         discussion: HelpText.of(examples: [#"carillon apps create garden --name "The Garden""#, "carillon apps list"]),
-        subcommands: [List.self, Create.self, Delete.self], defaultSubcommand: List.self)
+        subcommands: [List.self, Create.self, AppSettingsCommand.self, Delete.self], defaultSubcommand: List.self)
 
     package init() {}
 

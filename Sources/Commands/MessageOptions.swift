@@ -31,6 +31,8 @@ struct MessageOptions: ParsableArguments {
     var localTimePassed: String?
     @Option(help: ArgumentHelp("A later push with the same one takes its place.", valueName: "id"))
     var collapseID: String?
+    @Flag(help: "Does not wait for the end of the app's quiet hours.") var ignoreQuietHours = false
+    @Flag(help: "Goes to those too who have had what the app's cap allows a day.") var ignoreDailyCap = false
     @Flag(help: "Checked, and validated by FCM; delivered to nobody.") var dryRun = false
 
     func members() throws(CommandFault) -> [JSONMember] {
@@ -49,6 +51,8 @@ struct MessageOptions: ParsableArguments {
         ])
         if let ttl { options.append(JSONMember("ttl_seconds", .number(.whole(Int64(ttl))))) }
         if deviceLocalTime { options.append(JSONMember("device_local_time", true)) }
+        if ignoreQuietHours { options.append(JSONMember("ignore_quiet_hours", true)) }
+        if ignoreDailyCap { options.append(JSONMember("ignore_daily_cap", true)) }
         if dryRun { options.append(JSONMember("dry_run", true)) }
         merge(options, into: "options", of: &members)
         return members
