@@ -236,7 +236,7 @@ struct DailyCapTests {
         try await withStores { world in
             try await world.register(users: ["ann", "bob"])
             try await world.spare(cap: 1)
-            try await world.send(world.newMessage(1, audience: .users(["ann"])))
+            try await world.send(world.newMessage(1, audience: .installations(["i1"])))
             #expect(try await world.deliverAll() == [1])
             let late = dawn + hour * 12 + .seconds(-1)
             try await world.send(world.newMessage(2, badge: .increment, lifetime: hour * 48), at: late)

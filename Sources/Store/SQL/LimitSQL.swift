@@ -51,7 +51,7 @@ enum LimitSQL {
     /// $1 day, $2 app, $3 message, $4 cap, $5 people, each once. Adds the message to what each got, unless the cap is
     /// reached; again does no harm. Every row that is there is locked, in the order of its key.
     static let count = Statement(
-        "user_days_count",
+        "member_days_count",
         """
         INSERT INTO user_days AS known (day, app_id, who, messages)
         SELECT date '1970-01-01' + $1, $2, said.who, ARRAY[$3] FROM unnest($5) AS said (who) ORDER BY said.who COLLATE "C"
@@ -61,7 +61,7 @@ enum LimitSQL {
 
     /// $1 day, $2 app, $3 message, $4 people. Who of them gets it; behind `count`, whose locks keep it true.
     static let counted = Statement(
-        "user_days_counted",
+        "member_days_counted",
         """
         SELECT who FROM user_days
         WHERE day = date '1970-01-01' + $1 AND app_id = $2 AND who = ANY ($4) AND messages @> ARRAY[$3]
