@@ -268,6 +268,30 @@ struct LocalHourTests {
         }
     }
 
+    @Test("finds the zones that there are among thousands that somebody made up")
+    func madeUp() async throws {
+        try await withStores { world in
+            try await world.register(1...2_200)
+            try await world.pool.script(
+                """
+                UPDATE registrations SET time_zone = CASE installation WHEN 'i1' THEN 'Europe/Paris'
+                    WHEN 'i2' THEN 'america/new_york' WHEN 'i3' THEN 'GMT+03:00' WHEN 'i4' THEN NULL
+                    ELSE 'Nowhere/' || translate(installation, '0123456789', 'abcdefghij') END
+                """)
+            let now = try time("2026-12-01T02:00:00")
+            _ = try await world.stores.messages.accept(
+                try message(world, "2026-12-01T12:00:00", acceptedAt: now), now: now)
+            #expect(try await plan(world, at: now).map(\.members) == [2_200])
+            let parcels = try await parcels(world)
+            #expect(parcels.map(\.names.count) == [1, 1, 2_197, 1])
+            #expect(parcels.map(\.names.first) == ["i3", "i1", "i4", "i2"])
+            #expect(
+                parcels.map { RFC3339.formatLocal($0.dueAt) } == [
+                    "2026-12-01T09:00:00", "2026-12-01T11:00:00", "2026-12-01T12:00:00", "2026-12-01T17:00:00",
+                ])
+        }
+    }
+
     @Test("is paused, resumed and cancelled while it waits for the later clocks")
     func stopped() async throws {
         try await withStores { world in

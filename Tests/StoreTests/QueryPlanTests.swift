@@ -228,7 +228,6 @@ struct QueryPlanTests {
         ("member_badges_raise", "Index Scan using registration_pulse_pkey on registration_pulse"),
         ("member_rows", "Index Scan using registrations_pkey on registrations"),
         ("plan_local_instants", "Index Scan using registrations_pkey on registrations"),
-        ("plan_local_instants", "Index Scan using apps_pkey on apps"),
         ("member_limits", "Index Scan using registrations_pkey on registrations"),
         ("member_days_counted", "using user_days_pkey on user_days"),
         ("user_days_erase", "user_days_pkey"),
