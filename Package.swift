@@ -83,6 +83,7 @@ let package = Package(
                 .embedInCode("0018_local_hours.sql"),
                 .embedInCode("0023_vacuum_at_size.sql"),
                 .embedInCode("0025_quiet_hours.sql"),
+                .embedInCode("0030_narrow_rows_go_with_theirs.sql"),
             ], swiftSettings: house),
         room(
             "Store",

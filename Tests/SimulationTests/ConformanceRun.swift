@@ -46,7 +46,11 @@ struct ConformanceRun {
         random = SeededRandom(seed: seed)
         stores = Stores(pool: pool)
         try await pool.script(
-            "TRUNCATE apps, message_contents, push_history RESTART IDENTITY CASCADE; TRUNCATE user_days")
+            """
+            TRUNCATE apps, message_contents, push_history, registration_pulse, registration_tags,
+            user_days
+            RESTART IDENTITY CASCADE
+            """)
         var made: [AppID] = []
         for slug in ["alpha", "beta"] { made.append(try await stores.registry.createApp(slug: slug, name: slug).id) }
         apps = made
