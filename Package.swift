@@ -83,6 +83,7 @@ let package = Package(
                 .embedInCode("0018_local_hours.sql"),
                 .embedInCode("0023_vacuum_at_size.sql"),
                 .embedInCode("0025_quiet_hours.sql"),
+                .embedInCode("0026_progress_of_a_message.sql"),
                 .embedInCode("0030_narrow_rows_go_with_theirs.sql"),
             ], swiftSettings: house),
         room(
@@ -123,6 +124,7 @@ let package = Package(
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ],
             // A link to docs/: what is served is what is written there.
             resources: [.embedInCode("openapi.yaml")], swiftSettings: house),

@@ -21,18 +21,21 @@ struct AccountText {
         let outcomes = message.object?["outcomes"]?.object?.members ?? []
         for outcome in outcomes where outcome.value.integer ?? 0 > 0 {
             lines.append(line(outcome.name, outcome.value.integer ?? 0))
-            lines += reasons(of: outcome.name)
+            if !isToldByProvider { lines += reasons(of: outcome.name) }
         }
         if message.count("pending") > 0 { lines.append(line("pending", message.count("pending"))) }
         if let audience = message.object?["audience"]?.integer { lines.append(line("audience", audience)) }
-        for provider in message.object?["providers"]?.object?.members ?? [] {
-            let outcomes = provider.value.object?["outcomes"]?.object?.members ?? []
-            let counts = outcomes.compactMap { outcome in
-                (outcome.value.integer).flatMap { $0 > 0 ? "\($0) \(outcome.name)" : nil }
-            }
-            lines.append("  \(provider.name): " + (counts.isEmpty ? "nothing yet" : counts.joined(separator: ", ")))
-        }
+        lines += ProgressText(message).providers
+        if let estimate = ProgressText(message).estimate { lines.append("  " + estimate) }
         return lines + WaitText.lines(of: message, app: app)
+    }
+
+    /// Whether each provider's reasons stand behind it, and are all there are.
+    private var isToldByProvider: Bool {
+        let parts = message.object?["progress"]?.object?["providers"]?.object?.members ?? []
+        let told = parts.flatMap { $0.value.object?["reasons"]?.array ?? [] }.map { $0.count("count") }.sum
+        let whole = (message.object?["reasons"]?.array ?? []).map { $0.count("count") }.sum
+        return told > 0 && told == whole
     }
 
     private func line(_ word: String, _ count: Int64) -> String {

@@ -68,6 +68,9 @@ package struct CommandFault: Error, CustomStringConvertible {
         self.problem = problem
     }
 
+    /// The gateway's word, where it was the gateway.
+    var code: String? { problem?["code"]?.string }
+
     /// For scripts: the gateway's problem as it came, or one of the same form.
     var json: JSONValue {
         problem.map(JSONValue.object) ?? ["code": .string(kind.code), "detail": .string(description)]

@@ -35,6 +35,12 @@ package enum Console {
             && ProcessInfo.processInfo.environment["TERM"].map { $0 != "dumb" } ?? false
     }
 
+    /// Whether answers are read on a terminal, which can draw over what was drawn.
+    static var drawsAnswers: Bool {
+        isatty(FileHandle.standardOutput.fileDescriptor) == 1
+            && ProcessInfo.processInfo.environment["TERM"].map { $0 != "dumb" } ?? false
+    }
+
     /// Draws a line of progress over the one before; an empty one takes it away.
     fileprivate static func draw(_ line: String) {
         FileHandle.standardError.write(Data(("\r\u{1b}[2K" + line).utf8))

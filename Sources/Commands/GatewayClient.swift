@@ -10,16 +10,17 @@ package struct GatewayClient: Sendable {
     let base: String
     private let key: String
     private static let deadline: Int64 = 60
-    private static let answerBytesMax = 64 << 20
+    static let answerBytesMax = 64 << 20
     /// Who asks a gateway that is not there is told so at once.
-    private static let http: HTTPClient = {
+    static let configuration: HTTPClient.Configuration = {
         var configuration = HTTPClient.Configuration.singletonConfiguration
         configuration.connectionPool.retryConnectionEstablishment = false
         configuration.timeout.connect = .seconds(10)
         // Credentials go in by this client: they go where they were meant to go, and nowhere else.
         configuration.redirectConfiguration = .disallow
-        return HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+        return configuration
     }()
+    private static let http = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
     /// nil: the system's authorities are enough.
     private let tls: TLSConfiguration?
 
@@ -140,7 +141,7 @@ package struct GatewayClient: Sendable {
         }
     }
 
-    private func request(_ method: String, _ path: String) -> HTTPClientRequest {
+    func request(_ method: String, _ path: String) -> HTTPClientRequest {
         var request = HTTPClientRequest(url: base + path)
         request.method = .RAW(value: method)
         request.tlsConfiguration = tls
@@ -148,7 +149,7 @@ package struct GatewayClient: Sendable {
         return request
     }
 
-    private func reaching<Result>(_ body: () async throws -> Result) async throws(CommandFault) -> Result {
+    func reaching<Result>(_ body: () async throws -> Result) async throws(CommandFault) -> Result {
         do { return try await body() } catch { throw await unreachable(error) }
     }
 

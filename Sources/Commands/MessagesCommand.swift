@@ -70,25 +70,6 @@ package struct MessagesCommand: AsyncParsableCommand {
         }
     }
 
-    struct Watch: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(
-            abstract: "Follows a message until it has finished or is cancelled, and shows its account.",
-            discussion: HelpText.of(
-                "Ends with 1 where nobody got it.",
-                examples: ["carillon messages watch \(exampleID) --app garden"]))
-        @OptionGroup var one: One
-
-        func run() async throws {
-            try await orComplain(asJSON: one.app.gateway.json) {
-                let client = try one.app.gateway.client()
-                let app = try one.app.slug()
-                let message = try await client.watch(try one.app.path("messages", one.id), app: app)
-                if one.app.gateway.json { sayJSON(message) } else { AccountText(message, app: app).say() }
-                try [message].checkReach()
-            }
-        }
-    }
-
     struct Failures: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Lists every push that was not accepted, and why.",
@@ -142,10 +123,6 @@ package struct MessagesCommand: AsyncParsableCommand {
 }
 
 extension GatewayClient {
-    private static let watchPauses: [Duration] = [
-        .milliseconds(100), .milliseconds(250), .milliseconds(500), .seconds(1),
-    ]
-
     private static func words(ofState state: String) -> String {
         switch state {
         case "accepted": "waiting for its turn"
@@ -162,20 +139,15 @@ extension GatewayClient {
     func watch(_ path: String, app: String) async throws -> JSONValue {
         var progress = Progress("Sending")
         var told = StandstillWords()
-        var turn = 0
-        while true {
-            let message = try await get(path, as: .message)
-            let state = message.shown("state")
-            guard !message.isOver else {
-                progress.end()
-                return message
-            }
-            let ended = message.object?["outcomes"]?.object?.members.reduce(0) { $0 + ($1.value.integer ?? 0) } ?? 0
-            for line in told.lines(message, app: app, ended: ended, now: .now) { progress.say(line) }
-            progress.show(ended, of: message.object?["audience"]?.integer, Self.words(ofState: state))
-            try await Task.sleep(for: Self.watchPauses[min(turn, Self.watchPauses.count - 1)])
-            turn += 1
-        }
+        defer { progress.end() }
+        return try await MessageFollower(client: self, path: path).follow(
+            { message, _ in
+                guard !message.isOver else { return }
+                for line in told.news(message, app: app, now: .now) { progress.say(line) }
+                progress.show(
+                    ProgressText(message).ended, of: message.object?["audience"]?.integer,
+                    Self.words(ofState: message.shown("state")))
+            }, note: { progress.say($0) })
     }
 }
 
@@ -198,18 +170,23 @@ struct StandstillWords {
     private var since: ContinuousClock.Instant = .now
     /// A provider that asks for patience asks for a minute at most, as a rule.
     private static let patience: Duration = .seconds(90)
+    static let hint = [
+        "Nothing has moved for a while: a provider may be out of reach, or ask for patience.",
+        "  -> carillon doctor, run as the gateway is, looks for what is wrong; the gateway's log says what waits",
+    ]
 
     mutating func lines(
-        _ message: JSONValue, app: String, ended: Int64, now: ContinuousClock.Instant
+        _ message: JSONValue, app: String, now: ContinuousClock.Instant
     ) -> [String] {
+        let ended = ProgressText(message).ended
         if ended != lastEnded { (lastEnded, since) = (ended, now) }
         var lines = WaitText.lines(of: message, app: app)
-        if lines.isEmpty, now - since > Self.patience {
-            lines = [
-                "Nothing has moved for a while: a provider may be out of reach, or ask for patience.",
-                "  -> carillon doctor, run as the gateway is, looks for what is wrong; the gateway's log says what waits",
-            ]
-        }
-        return lines.filter { told.insert($0).inserted }
+        if lines.isEmpty, now - since > Self.patience { lines = Self.hint }
+        return lines
+    }
+
+    /// Those of them that were not told before.
+    mutating func news(_ message: JSONValue, app: String, now: ContinuousClock.Instant) -> [String] {
+        lines(message, app: app, now: now).filter { told.insert($0).inserted }
     }
 }

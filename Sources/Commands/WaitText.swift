@@ -6,16 +6,47 @@ package enum WaitText {
     ///   - message: its account, as the gateway tells it.
     ///   - app: whose message it is.
     package static func lines(of message: JSONValue, app: String) -> [String] {
-        let waits = message.object?["waiting"]?.array ?? []
-        return waits.flatMap { wait in
-            let pushes = wait.count("pushes")
-            let what = "\(pushes) \(pushes == 1 ? "push waits" : "pushes wait")"
-            let why =
-                wait.shown("for") == "credential"
-                ? "no active credential covers \(place(wait))"
-                : "\(place(wait)) refuses the credential (\(wait.shown("reason"))); a push a minute tries again"
-            return ["\(what): \(why)", "  -> " + remedy(wait, app: app)]
+        if let waits = message.object?["progress"]?.object?["waiting"]?.array {
+            return waits.flatMap { lines(of: $0, message.shown("id"), app: app) }
         }
+        // Of an older gateway.
+        return (message.object?["waiting"]?.array ?? []).flatMap { wait in
+            lines(of: wait, isRefused: wait.shown("for") != "credential", app: app)
+        }
+    }
+
+    private static func lines(of wait: JSONValue, _ id: String, app: String) -> [String] {
+        let pushes = wait.count("pushes")
+        let what = "\(pushes) \(pushes == 1 ? "push waits" : "pushes wait")"
+        let reason = wait.object?["reason"]?.string.map { " (\(TerminalText.clean($0)))" } ?? ""
+        switch wait.shown("for") {
+        case "credential": return lines(of: wait, isRefused: false, app: app)
+        case "credential_refused": return lines(of: wait, isRefused: true, app: app)
+        case "unreachable":
+            return [
+                "\(what): \(place(wait)) can't be reached since \(wait.shown("since"))\(reason)",
+                "  -> they go on by themselves once it can; carillon doctor, run as the gateway is, looks for what is wrong",
+            ]
+        case "later": return ["\(what) until \(wait.shown("until")) at least: \(place(wait))\(reason)"]
+        case "resume":
+            return [
+                "\(what): the message is paused", "  -> carillon messages resume \(id) --app \(app) lets them go on",
+            ]
+        case "cancellation": return ["\(pushes) \(pushes == 1 ? "push is" : "pushes are") being counted as cancelled"]
+        // Of the whole message, which says so itself.
+        case "hour": return []
+        case let word: return ["\(what) for \(word): \(place(wait))\(reason)"]
+        }
+    }
+
+    private static func lines(of wait: JSONValue, isRefused: Bool, app: String) -> [String] {
+        let pushes = wait.count("pushes")
+        let what = "\(pushes) \(pushes == 1 ? "push waits" : "pushes wait")"
+        let why =
+            isRefused
+            ? "\(place(wait)) refuses the credential (\(wait.shown("reason"))); a push a minute tries again"
+            : "no active credential covers \(place(wait))"
+        return ["\(what): \(why)", "  -> " + remedy(wait, isRefused: isRefused, app: app)]
     }
 
     /// What to do, in a line that can be pasted.
@@ -30,11 +61,11 @@ package enum WaitText {
         return isRefused ? "hand in a good one: \(add)" : "\(add), or carillon credentials activate ID --app \(app)"
     }
 
-    private static func remedy(_ wait: JSONValue, app: String) -> String {
+    private static func remedy(_ wait: JSONValue, isRefused: Bool, app: String) -> String {
         let topic = wait.object?["topic"]?.string.map { TerminalText.clean($0) } ?? ""
         return remedy(
             app: app, provider: wait.shown("provider"), environment: wait.shown("environment"), topic: topic,
-            isRefused: wait.shown("for") != "credential")
+            isRefused: isRefused)
     }
 
     private static func place(_ wait: JSONValue) -> String {

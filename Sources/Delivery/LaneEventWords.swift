@@ -28,6 +28,11 @@ extension LaneEvent {
         }
     }
 
+    /// Behind "can't be reached".
+    var outageReason: String {
+        if case .dialFailed(.unreachable, let detail) = self, !detail.isEmpty { detail } else { words }
+    }
+
     /// Whether somebody should look if it lasts. A refused credential is told as an error of its own.
     package var isOutage: Bool {
         switch self {

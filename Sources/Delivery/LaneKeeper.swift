@@ -45,6 +45,9 @@ package protocol LaneCredentials: Sendable {
     func slug(of app: AppID) async -> String
     /// Those that were retired or deleted: their lanes close.
     func inactive(among credentials: [CredentialID]) async -> [CredentialID]
+    /// All lanes of this process that can't reach their provider, for whoever asks what pushes wait for. False where it
+    /// could not be told.
+    func tell(outages: [LaneOutage]) async -> Bool
 }
 
 /// Opens lanes on demand and keeps them. The engine submits through it; lanes tell it when they can't send.
@@ -58,8 +61,9 @@ package actor LaneKeeper {
     private var waitingRoutes: Set<RouteLine> = []
     private static let waitingRoutesMax = 16_384
     private let pauses = RoutePauses()
-    /// Lanes whose provider can't be reached, so that each outage is said once.
-    private var unreachable: Set<LaneKey> = []
+    /// Lanes whose provider can't be reached: each outage is logged once, and told as long as it lasts.
+    private var outages = LaneOutages()
+    private var isTelling = false
     /// Looked up from any thread; changed on this actor only.
     private let open = Mutex<[LaneKey: OpenLane]>([:])
     /// Lanes that run to their last answers, by a number of their own.
@@ -96,12 +100,13 @@ package actor LaneKeeper {
     /// Lanes of credentials that nobody may use any more open no stream from now on: what has none comes back, what has
     /// one runs to its answer.
     func closeUnused() async {
+        defer { tellOutages() }
         let known = open.withLock { $0.keys.sorted() }
         guard !known.isEmpty else { return }
         for credential in await credentials.inactive(among: known.map(\.credential)) {
             let key = LaneKey(credential)
             guard let lane = open.withLock({ $0.removeValue(forKey: key) }) else { continue }
-            unreachable.remove(key)
+            outages.end(of: key)
             close(lane.lane)
             // Until its routes are resolved anew, nothing is leased for it in vain.
             await laneChanged?(key, false)
@@ -181,6 +186,8 @@ package actor LaneKeeper {
     }
 
     package func drain() async {
+        outages.endAll()
+        tellOutages()
         let keys = open.withLock { $0.keys.sorted() }
         for key in keys { await opened(key)?.lane.drain() }
         for lane in closing.values { await lane.value }
@@ -267,15 +274,33 @@ package actor LaneKeeper {
 
     package func note(_ key: LaneKey, canSend: Bool, _ event: LaneEvent) async {
         if canSend {
-            unreachable.remove(key)
+            outages.end(of: key)
             say(.notice, LaneEvent.recovered.sentence, key, event)
         } else if !event.isOutage {
             say(.info, "A lane can't send: its credential is refused", key, event)
-        } else if unreachable.insert(key).inserted {
+        } else if outages.begin(of: key, event.outageReason, now: Clocks.monotonicNow()) {
             say(.warning, "A lane can't send: its provider can't be reached", key, event)
         }
         // Words may overtake each other on their way here; the lane knows.
         await laneChanged?(key, self.canSend(key) ?? canSend)
+        tellOutages()
+    }
+
+    /// Nobody waits for it: what could not be told is told at the next upkeep.
+    private func tellOutages() {
+        guard !isTelling, outages.areNews(now: Clocks.monotonicNow()) else { return }
+        isTelling = true
+        Task {
+            // What changes meanwhile is told behind it.
+            while outages.areNews(now: Clocks.monotonicNow()) {
+                let told = outages.take(now: Clocks.monotonicNow())
+                guard await credentials.tell(outages: told) else {
+                    outages.notTold()
+                    break
+                }
+            }
+            isTelling = false
+        }
     }
 
     func note(_ key: LaneKey, _ event: LaneEvent) async {

@@ -126,9 +126,9 @@ package struct MessageDesk: Sendable {
         try await store.wish(wish, app: app, id: id)
     }
 
-    /// What of it nobody sends until somebody does something about a credential.
-    package func waits(_ id: MessageID, app: AppID) async throws(StoreFault) -> [CredentialWait] {
-        try await store.waits(app: app, id: id)
+    /// The account, and how far it is from its end.
+    package func progress(_ id: MessageID, app: AppID) async throws(StoreFault) -> MessageProgress? {
+        try await store.progress(app: app, id: id)
     }
 
     /// nil: no such message.

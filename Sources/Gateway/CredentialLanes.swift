@@ -46,6 +46,7 @@ package actor CredentialLanes: LaneCredentials {
     private let store: CredentialStore
     private let keeper: CredentialKeeper
     private let template: LaneTemplate
+    private let process: ProcessID
     private let log: Logger
     private var opened: [CredentialID: OpenedCredential] = [:]
     private var paces: ProjectPaces
@@ -71,10 +72,13 @@ package actor CredentialLanes: LaneCredentials {
         case accessToken(AccessTokenKeeper)
     }
 
-    package init(store: CredentialStore, keeper: CredentialKeeper, template: LaneTemplate, log: Logger) {
+    package init(
+        store: CredentialStore, keeper: CredentialKeeper, template: LaneTemplate, process: ProcessID, log: Logger
+    ) {
         self.store = store
         self.keeper = keeper
         self.template = template
+        self.process = process
         paces = ProjectPaces(perMinute: template.fcmRequestsPerMinute)
         self.log = log
     }
@@ -146,6 +150,16 @@ package actor CredentialLanes: LaneCredentials {
         case .providerToken(let token): await token.refusedAsExpired(generation)
         case .accessToken(let token): token.refused(generation, arrived: tokenArrived)
         case .certificate, nil: break
+        }
+    }
+
+    package func tell(outages: [LaneOutage]) async -> Bool {
+        do {
+            try await store.tell(outages: outages, of: process)
+            return true
+        } catch {
+            log.info("That a provider can't be reached could not be told", metadata: ["fault": "\(error)"])
+            return false
         }
     }
 

@@ -83,11 +83,11 @@ package struct GatewayProgram: Sendable {
 
         let loops = try (0..<laneLoopCount).map { try ReactorLoop(name: "lanes-\($0)") }
         defer { for loop in loops { loop.stop() } }
+        let process = ProcessID(UniversalID(high: Entropy.uint64(), low: Entropy.uint64()))
         let credentials = CredentialLanes(
-            store: stores.credentials, keeper: keeper, template: laneTemplate(trust), log: log)
+            store: stores.credentials, keeper: keeper, template: laneTemplate(trust), process: process, log: log)
         let lanes = LaneKeeper(
             credentials: credentials, loops: loops, credentialBlock: deliverySettings.credentialBlock, log: log)
-        let process = ProcessID(UniversalID(high: Entropy.uint64(), low: Entropy.uint64()))
         let delivery = DeliveryService(
             stores: stores, lanes: lanes, settings: deliverySettings, process: process, steps: steps, log: log)
         await credentials.tell(routesChanged: { await delivery.credentialsChanged() })

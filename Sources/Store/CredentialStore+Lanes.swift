@@ -115,3 +115,35 @@ extension CredentialStore {
         return try await translating { () throws(PostgresError) in try await pool.run(queries)[1].bytes(0, 0) }
     }
 }
+
+/// A lane that can't reach its provider, as one process finds it.
+package struct LaneOutage: Equatable, Sendable {
+    package let credential: CredentialID
+    /// For people.
+    package let reason: String
+    /// How long it has lasted.
+    package let age: Duration
+
+    package init(credential: CredentialID, reason: String, age: Duration) {
+        self.credential = credential
+        self.reason = reason
+        self.age = age
+    }
+}
+
+extension CredentialStore {
+    /// All that hold for the process: an earlier one that is not named is over. Told again while it lasts, since what was
+    /// not told for a minute is of a process that has ended.
+    package func tell(
+        outages: [LaneOutage], of process: ProcessID, now: WallInstant? = nil
+    ) async throws(StoreFault) {
+        let query = Query(ProgressSQL.tellOutages) {
+            $0.uuid(process.value)
+            $0.int64Array(outages.map(\.credential.value))
+            $0.textArray(outages.map(\.reason))
+            $0.int64Array(outages.map(\.age.wholeMicroseconds))
+            $0.instant(now)
+        }
+        _ = try await translating { () throws(PostgresError) in try await pool.run(query) }
+    }
+}

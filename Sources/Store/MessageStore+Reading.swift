@@ -76,7 +76,7 @@ extension MessageStore {
         }
     }
 
-    private static func account(
+    static func account(
         in rows: ResultSet, row: Int, isWhole: Bool
     ) throws(StoreFault) -> MessageAccount {
         do throws(PostgresError) {

@@ -9,33 +9,15 @@ package struct CredentialWait: Equatable, Sendable {
     package let environment: PushEnvironment
     /// Empty where the credential's only one is meant.
     package let topic: String
-    /// nil where they were not counted.
-    package let pushes: Int64?
     /// What the provider says of the credential; nil where no active one covers them.
     package let refusal: String?
 }
 
 extension MessageStore {
-    /// Of one message, at most a hundred routes.
-    package func waits(
-        app: AppID, id: MessageID, now: WallInstant? = nil
-    ) async throws(StoreFault) -> [CredentialWait] {
-        try await waits(
-            Query(WaitSQL.ofMessage) {
-                $0.int64(app.value)
-                $0.uuid(id.value)
-                $0.instant(now)
-            })
-    }
-
-    /// Of all apps, at most a hundred routes; uncounted, since a backlog may be long.
+    /// Of all apps, at most a hundred routes; uncounted, since a backlog may be long. `progress` counts one message's.
     package func waits(now: WallInstant? = nil) async throws(StoreFault) -> [CredentialWait] {
-        try await waits(Query(WaitSQL.ofAll) { $0.instant(now) })
-    }
-
-    private func waits(_ query: Query) async throws(StoreFault) -> [CredentialWait] {
         try await translating { () throws(PostgresError) in
-            let rows = try await pool.read(query)
+            let rows = try await pool.read(Query(WaitSQL.ofAll) { $0.instant(now) })
             var waits: [CredentialWait] = []
             for row in 0..<rows.rowCount {
                 // A newer program's provider is its to tell of.
@@ -45,8 +27,7 @@ extension MessageStore {
                 waits.append(
                     CredentialWait(
                         app: try rows.text(row, 0), provider: provider, environment: environment,
-                        topic: try rows.text(row, 3), pushes: try rows.int64OrNil(row, 4),
-                        refusal: try rows.textOrNil(row, 5)))
+                        topic: try rows.text(row, 3), refusal: try rows.textOrNil(row, 4)))
             }
             return waits
         }

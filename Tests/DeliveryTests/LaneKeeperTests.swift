@@ -3,6 +3,7 @@ import DeliveryRules
 import Logging
 import PushModel
 import Reactor
+import Store
 import TLS
 import Testing
 import Transport
@@ -71,6 +72,7 @@ private struct OneCredential: LaneCredentials {
     func needsNewConnections(_ credential: CredentialID) async {}
     func slug(of app: AppID) async -> String { "news" }
     func inactive(among credentials: [CredentialID]) async -> [CredentialID] { [] }
+    func tell(outages: [LaneOutage]) async -> Bool { true }
 }
 
 private struct NoAddresses: HostResolver {

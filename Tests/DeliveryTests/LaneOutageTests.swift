@@ -39,18 +39,50 @@ struct LaneOutageTests {
         }
     }
 
-    private static func withKeeper(_ body: (LaneKeeper, HeardLog) async throws -> Void) async throws {
+    @Test("is told to whoever asks what pushes wait for, with its reason, until it is over")
+    func told() async throws {
+        let credentials = NoCredentials()
+        try await Self.withKeeper(credentials) { keeper, _ in
+            var heard = credentials.outages.makeAsyncIterator()
+            for credential in [2, 1] as [Int64] {
+                await keeper.note(LaneKey(CredentialID(credential)), canSend: false, Self.failedDial)
+            }
+            // What changed while one was told comes in one.
+            var told = await heard.next() ?? []
+            while told.count < 2 { told = await heard.next() ?? [] }
+            #expect(told.map(\.credential.value) == [1, 2])
+            #expect(told.map(\.reason) == Array(repeating: "name not known", count: 2))
+            await keeper.note(LaneKey(CredentialID(1)), canSend: true, .recovered)
+            #expect(await heard.next()?.map(\.credential.value) == [2])
+            await keeper.drain()
+            #expect(await heard.next() == [])
+        }
+    }
+
+    private static func withKeeper(
+        _ credentials: NoCredentials = NoCredentials(), _ body: (LaneKeeper, HeardLog) async throws -> Void
+    ) async throws {
         let log = HeardLog()
         let loop = try ReactorLoop(name: "lane-outage-test")
         defer { loop.stop() }
         let keeper = LaneKeeper(
-            credentials: NoCredentials(), loops: [loop], credentialBlock: .seconds(60), log: log.logger)
+            credentials: credentials, loops: [loop], credentialBlock: .seconds(60), log: log.logger)
         try await body(keeper, log)
     }
 }
 
 /// Nothing is opened here.
 private struct NoCredentials: LaneCredentials {
+    let outages: AsyncStream<[LaneOutage]>
+    private let telling: AsyncStream<[LaneOutage]>.Continuation
+
+    init() { (outages, telling) = AsyncStream.makeStream(of: [LaneOutage].self) }
+
+    func tell(outages: [LaneOutage]) async -> Bool {
+        telling.yield(outages)
+        return true
+    }
+
     func credential(for route: ReadyRoute) async -> CredentialStanding { .missing }
     func block(_ credential: CredentialID, reason: String, for pause: Duration) async {}
     func providerTokenExpired(_ credential: CredentialID, generation: UInt64) async {}

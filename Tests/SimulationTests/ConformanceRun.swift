@@ -47,8 +47,7 @@ struct ConformanceRun {
         stores = Stores(pool: pool)
         try await pool.script(
             """
-            TRUNCATE apps, message_contents, push_history, registration_pulse, registration_tags,
-            user_days
+            TRUNCATE apps, message_contents, push_history, registration_pulse, registration_tags, user_days
             RESTART IDENTITY CASCADE
             """)
         var made: [AppID] = []

@@ -93,11 +93,13 @@ struct ReadyRouteTests {
             _ = try await world.stores.credentials.insert([calls], app: world.app, activate: true, once: nil) { _ in []
             }
             #expect(try await messages.waits().map(\.topic) == [topic])
-            #expect(try await messages.waits(app: world.app, id: StoreWorld.message(1)).map(\.pushes) == [1])
-            #expect(try await messages.waits(app: world.app, id: StoreWorld.message(2)).isEmpty)
+            #expect(try await world.waits(1).map(\.cause) == [.credential])
+            #expect(try await world.waits(1).map(\.pushes) == [1])
+            #expect(try await world.waits(2).isEmpty)
             try await world.stores.credentials.block(calls.id, reason: "BadCertificate", for: .seconds(600))
-            let refused = try await messages.waits(app: world.app, id: StoreWorld.message(2))
-            #expect(refused.map(\.topic) == [topic + ".voip"] && refused.map(\.refusal) == ["BadCertificate"])
+            let refused = try await world.waits(2)
+            #expect(refused.map(\.topic) == [topic + ".voip"] && refused.map(\.reason) == ["BadCertificate"])
+            #expect(refused.map(\.cause) == [.credentialRefused])
         }
     }
 

@@ -203,3 +203,14 @@ extension LeasedParcel {
             answerLost: true, cause: .providerBusy, members: members[range].map(\.registration))
     }
 }
+
+extension StoreWorld {
+    /// By the real clock.
+    func progress(_ number: UInt64 = 1, at now: WallInstant? = nil) async throws -> MessageProgress {
+        try #require(try await stores.messages.progress(app: app, id: StoreWorld.message(number), now: now))
+    }
+
+    func waits(_ number: UInt64 = 1, at now: WallInstant? = nil) async throws -> [PushWait] {
+        try await progress(number, at: now).waits
+    }
+}

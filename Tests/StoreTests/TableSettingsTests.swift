@@ -27,11 +27,13 @@ struct TableSettingsTests {
     }
 
     private static let uses: [String: Use] = [
-        "apps": .small, "routes": .small, "credentials": .small, "lane_blocks": .small, "provider_tokens": .small,
-        "master_key_proof": .small, "api_keys": .small, "feedback_swept": .small, "schema_migrations": .small,
+        "apps": .small, "routes": .small, "credentials": .small, "lane_blocks": .small, "lane_outages": .small,
+        "provider_tokens": .small, "master_key_proof": .small, "api_keys": .small,
+        "feedback_swept": .small, "schema_migrations": .small,
         "registrations": .registry, "registration_tags": .registry, "registration_pulse": .pulse,
         "parcels": .queue, "plans": .queue, "stops": .queue, "schedules": .queue, "suspicions": .queue,
-        "messages": .account, "message_reasons": .account, "message_providers": .account,
+        "messages": .account, "message_reasons": .account,
+        "message_providers": .account, "message_provider_reasons": .account,
         "message_contents_rest": .swept, "inline_targets": .swept, "feedback": .swept, "idempotency_keys": .swept,
         "route_minutes": .swept, "push_history_rest": .swept, "user_days": .swept,
     ]

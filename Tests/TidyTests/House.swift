@@ -93,7 +93,7 @@ enum House {
                 "Signing", "Store",
                 "Delivery", "Registry", "CredentialKeeping", "Logging", "Hummingbird", "HummingbirdCore",
                 "HummingbirdTLS",
-                "HTTPTypes", "NIOCore", "NIOHTTP1", "NIOSSL",
+                "HTTPTypes", "NIOCore", "NIOHTTP1", "NIOSSL", "ServiceLifecycle",
                 "Synchronization",
             ]),
 

@@ -32,9 +32,16 @@ package enum MessageAnswer {
         (try? JSONReader.read(body))?.object?["id"]?.string
     }
 
-    package static func body(_ account: MessageAccount, waits: [CredentialWait] = []) -> [UInt8] {
+    package static func body(_ account: MessageAccount) -> [UInt8] {
         var writer = JSONWriter(capacity: 512)
-        write(account, isWhole: true, waits, to: &writer)
+        write(account, isWhole: true, to: &writer)
+        return writer.bytes
+    }
+
+    /// The account, and how far it is from its end.
+    package static func body(_ progress: MessageProgress) -> [UInt8] {
+        var writer = JSONWriter(capacity: 2_048)
+        write(progress.account, isWhole: true, progress, to: &writer)
         return writer.bytes
     }
 
@@ -46,7 +53,7 @@ package enum MessageAnswer {
     }
 
     private static func write(
-        _ account: MessageAccount, isWhole: Bool, _ waits: [CredentialWait] = [], to writer: inout JSONWriter
+        _ account: MessageAccount, isWhole: Bool, _ progress: MessageProgress? = nil, to writer: inout JSONWriter
     ) {
         writer.beginObject()
         writer.member("id", account.id.value.text)
@@ -68,7 +75,7 @@ package enum MessageAnswer {
         if isWhole {
             writeReasons(account.reasons, to: &writer)
             writeProviders(account, to: &writer)
-            if !waits.isEmpty { write(waits, to: &writer) }
+            if let progress { ProgressAnswer.write(progress, to: &writer) }
         }
         writer.endObject()
     }
@@ -80,7 +87,7 @@ package enum MessageAnswer {
         writer.raw(form.asked.bytes)
     }
 
-    private static func writeOutcomes(to writer: inout JSONWriter, _ count: (TerminalState) -> Int64) {
+    static func writeOutcomes(to writer: inout JSONWriter, _ count: (TerminalState) -> Int64) {
         writer.name("outcomes")
         writer.beginObject()
         for state in TerminalState.allCases { writer.member(state.name, count(state)) }
@@ -103,23 +110,7 @@ package enum MessageAnswer {
         writer.endObject()
     }
 
-    private static func write(_ waits: [CredentialWait], to writer: inout JSONWriter) {
-        writer.name("waiting")
-        writer.beginArray()
-        for wait in waits {
-            writer.beginObject()
-            writer.member("provider", wait.provider.name)
-            writer.member("environment", wait.environment.name)
-            writer.member("topic", wait.topic)
-            writer.member("pushes", wait.pushes ?? 0)
-            writer.member("for", wait.refusal == nil ? "credential" : "provider")
-            writer.optional("reason", wait.refusal)
-            writer.endObject()
-        }
-        writer.endArray()
-    }
-
-    private static func writeReasons(_ reasons: [EndingTotal], to writer: inout JSONWriter) {
+    static func writeReasons(_ reasons: [EndingTotal], to writer: inout JSONWriter) {
         writer.name("reasons")
         writer.beginArray()
         for total in reasons {

@@ -224,4 +224,6 @@ enum RetryHint {
     static let overloaded = 1
     /// Long enough for some of a thousand messages to finish.
     static let backlogFull = 10
+    /// Some message may have finished by then.
+    static let streams = 10
 }

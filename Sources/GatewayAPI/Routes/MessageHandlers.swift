@@ -68,14 +68,14 @@ struct MessageHandlers: Sendable {
     func read(_ call: Call) async throws(Problem) -> Answer {
         let id = try messageID(call)
         let app = try await apps.app(of: call)
-        let account: MessageAccount?
-        let waits: [CredentialWait]
-        do throws(StoreFault) {
-            account = try await desk.account(id, app: app.id)
-            waits = account.map { $0.pending > 0 } ?? false ? try await desk.waits(id, app: app.id) : []
-        } catch { throw Problem(error, .reads) }
-        guard let account else { throw .unknownMessage }
-        return Answer(.ok, MessageAnswer.body(account, waits: waits))
+        return Answer(.ok, MessageAnswer.body(try await progress(id, of: app.id)))
+    }
+
+    func progress(_ id: MessageID, of app: AppID) async throws(Problem) -> MessageProgress {
+        let progress: MessageProgress?
+        do { progress = try await desk.progress(id, app: app) } catch { throw Problem(error, .reads) }
+        guard let progress else { throw .unknownMessage }
+        return progress
     }
 
     func messageID(_ call: Call) throws(Problem) -> MessageID {

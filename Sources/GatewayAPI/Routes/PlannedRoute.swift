@@ -5,7 +5,6 @@ import HTTPTypes
 /// served: elsewhere the contract's reader expects to be told which methods there are.
 package enum PlannedRoute: CaseIterable, Sendable {
     case metrics
-    case followMessage
     case verifyCredential
     case rollBackCredential
     case listWebhooks
@@ -15,7 +14,7 @@ package enum PlannedRoute: CaseIterable, Sendable {
 
     package var method: HTTPRequest.Method {
         switch self {
-        case .metrics, .followMessage, .listWebhooks, .audit: .get
+        case .metrics, .listWebhooks, .audit: .get
         case .verifyCredential, .rollBackCredential, .createWebhook: .post
         case .deleteWebhook: .delete
         }
@@ -24,7 +23,6 @@ package enum PlannedRoute: CaseIterable, Sendable {
     package var template: String {
         switch self {
         case .metrics: "/metrics"
-        case .followMessage: "/v1/apps/{app}/messages/{message}/events"
         case .verifyCredential: "/v1/apps/{app}/credentials/{credential}/verify"
         case .rollBackCredential: "/v1/apps/{app}/credentials/{credential}/rollback"
         case .listWebhooks, .createWebhook: "/v1/apps/{app}/webhooks"
@@ -39,7 +37,6 @@ package enum PlannedRoute: CaseIterable, Sendable {
         switch self {
         case .metrics:
             "/readyz tells whether requests are carried out, GET .../messages/{id} what became of a message."
-        case .followMessage: "Ask GET .../messages/{id} from time to time, as carillon messages watch does."
         case .verifyCredential:
             "A credential is checked when it is handed in, and proven by what it sends: carillon doctor tells."
         case .rollBackCredential: "Take the one before it back into use: POST .../credentials/{id}/activate."

@@ -28,6 +28,7 @@ package enum Route: CaseIterable, Sendable {
     case sendMessage
     case listMessages
     case readMessage
+    case followMessage
     case listFailures
     case readPush
     case pauseMessage
@@ -52,7 +53,8 @@ extension Route {
     package var method: HTTPRequest.Method {
         switch self {
         case .health, .readiness, .contract, .errors, .listApps, .readApp, .listDevices, .readDevice, .readBadge,
-            .listMessages, .readMessage, .listFailures, .readPush, .readFeedback, .listCredentials, .listKeys,
+            .listMessages, .readMessage, .followMessage, .listFailures, .readPush, .readFeedback, .listCredentials,
+            .listKeys,
             .listGlobalKeys:
             .get
         case .registerDevice, .setBadge: .put
@@ -84,6 +86,7 @@ extension Route {
         case .eraseUser: "/v1/apps/{app}/users/{user}"
         case .sendMessage, .listMessages: "/v1/apps/{app}/messages"
         case .readMessage: "/v1/apps/{app}/messages/{message}"
+        case .followMessage: "/v1/apps/{app}/messages/{message}/events"
         case .listFailures: "/v1/apps/{app}/messages/{message}/failures"
         case .readPush: "/v1/apps/{app}/messages/{message}/devices/{installation}"
         case .pauseMessage: "/v1/apps/{app}/messages/{message}/pause"
@@ -108,7 +111,8 @@ extension Route {
         case .health, .readiness, .contract, .errors: true
         case .createApp, .listApps, .readApp, .changeApp, .deleteApp, .listDevices, .registerToken, .registerDevice,
             .readDevice, .patchDevice, .removeDevice, .lookUpDevices, .importDevices, .eraseUser, .readBadge, .setBadge,
-            .consumeBadge, .changeBadgeOfToken, .sendMessage, .listMessages, .readMessage, .listFailures, .readPush,
+            .consumeBadge, .changeBadgeOfToken, .sendMessage, .listMessages, .readMessage, .followMessage,
+            .listFailures, .readPush,
             .pauseMessage, .resumeMessage, .cancelMessage, .readFeedback, .undoFeedback, .listCredentials,
             .submitCredential, .activateCredential, .retireCredential, .deleteCredential, .listKeys, .createKey,
             .deleteKey, .listGlobalKeys, .createGlobalKey, .deleteGlobalKey:
@@ -124,7 +128,8 @@ extension Route {
             .createGlobalKey:
             true
         case .health, .readiness, .contract, .errors, .listApps, .readApp, .deleteApp, .listDevices, .readDevice,
-            .removeDevice, .eraseUser, .readBadge, .listMessages, .readMessage, .listFailures, .readPush,
+            .removeDevice, .eraseUser, .readBadge, .listMessages, .readMessage, .followMessage, .listFailures,
+            .readPush,
             .pauseMessage, .resumeMessage, .cancelMessage, .readFeedback, .undoFeedback, .listCredentials,
             .activateCredential, .retireCredential, .deleteCredential, .listKeys, .deleteKey, .listGlobalKeys,
             .deleteGlobalKey:
@@ -143,7 +148,8 @@ extension Route {
         case .readDevice, .patchDevice, .readBadge, .setBadge, .consumeBadge: ["kind"]
         case .health, .readiness, .contract, .errors, .createApp, .readApp, .changeApp, .deleteApp, .registerToken,
             .registerDevice, .removeDevice, .lookUpDevices, .importDevices, .eraseUser, .changeBadgeOfToken,
-            .sendMessage, .readMessage, .readPush, .pauseMessage, .resumeMessage, .cancelMessage, .undoFeedback,
+            .sendMessage, .readMessage, .followMessage, .readPush, .pauseMessage, .resumeMessage, .cancelMessage,
+            .undoFeedback,
             .listCredentials, .submitCredential, .activateCredential, .retireCredential, .deleteCredential, .createKey,
             .deleteKey, .createGlobalKey, .deleteGlobalKey:
             []

@@ -86,7 +86,8 @@ extension Route {
         case .listDevices, .registerToken, .registerDevice, .readDevice, .patchDevice, .removeDevice, .lookUpDevices,
             .importDevices, .eraseUser, .readBadge, .setBadge, .consumeBadge, .changeBadgeOfToken:
             [.devices]
-        case .sendMessage, .listMessages, .readMessage, .listFailures, .readPush, .pauseMessage, .resumeMessage,
+        case .sendMessage, .listMessages, .readMessage, .followMessage, .listFailures, .readPush, .pauseMessage,
+            .resumeMessage,
             .cancelMessage:
             [.messages, .broadcast]
         case .readFeedback, .undoFeedback: [.feedback]

@@ -29,6 +29,16 @@ package struct GatewayLimits: Sendable {
     /// How long a client that still sends what nobody will read is heard after its answer. At once would be a reset,
     /// which takes the answer away that it is just reading.
     package var lingerTime: Duration = .seconds(5)
+    /// Clients that follow messages on this process: each holds a connection for hours.
+    package var streamsMax = 1_024
+    /// Of them, one app's.
+    package var streamsPerAppMax = 128
+    /// Between two looks at a message that is followed.
+    package var eventPause: Duration = .seconds(1)
+    /// After so long without anything new a follower hears a line without a meaning. Less than proxies wait for.
+    package var eventBeat: Duration = .seconds(15)
+    /// How old the knowledge may be that a follower's key opens its message.
+    package var eventKeyCheck: Duration = .seconds(10)
 
     package init() {}
 }

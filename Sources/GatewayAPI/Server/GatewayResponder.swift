@@ -15,6 +15,7 @@ package struct GatewayResponder: HTTPResponder {
     private let apps: AppHandlers
     private let devices: DeviceHandlers
     private let messages: MessageHandlers
+    private let watches: MessageWatches
     private let feedback: FeedbackHandlers
     private let credentials: CredentialHandlers
     private let keys: KeyHandlers
@@ -29,6 +30,7 @@ package struct GatewayResponder: HTTPResponder {
         apps = AppHandlers(registry: services.registry)
         devices = DeviceHandlers(apps: apps, clock: services.clock)
         messages = MessageHandlers(apps: apps, desk: services.messages, clock: services.clock)
+        watches = MessageWatches(desk: services.messages, limits: services.limits)
         feedback = FeedbackHandlers(apps: apps)
         credentials = CredentialHandlers(apps: apps, keeper: services.credentials)
         keys = KeyHandlers(
@@ -80,6 +82,7 @@ package struct GatewayResponder: HTTPResponder {
         if match.route.takesBody { try BodyReader.checkEncoding(request) }
         if match.route.takesBody, match.route != .importDevices { try BodyReader.checkLength(request, services.limits) }
         if match.route == .importDevices { return try await importDevices(call([]), incoming) }
+        if match.route == .followMessage { return try await followMessage(call([]), incoming) }
         guard match.route.takesBody else { return Response(try await answer(call([]))) }
         // Counted as it comes: who declares much and sends little takes no room from the others.
         let account = await account(of: match, caller)
@@ -137,7 +140,7 @@ package struct GatewayResponder: HTTPResponder {
         case .removeDevice: try await devices.remove(call)
         case .lookUpDevices: try await devices.lookUp(call)
         case .eraseUser: try await devices.eraseUser(call)
-        case .importDevices: preconditionFailure("imports stream")
+        case .importDevices, .followMessage: preconditionFailure("imports and events stream")
         case .readBadge: try await devices.readBadge(call)
         case .setBadge: try await devices.setBadge(call)
         case .consumeBadge: try await devices.consumeBadge(call)
@@ -177,15 +180,9 @@ package struct GatewayResponder: HTTPResponder {
     /// The answer begins before the body has ended.
     private func importDevices(_ call: Call, _ incoming: Incoming) async throws(Problem) -> Response {
         let app = try await apps.app(of: call)
-        let (ring, match) = (ring, call.match)
-        let authorization = incoming.request.headers[values: .authorization]
         let importing = DeviceImport(
-            registry: services.registry, app: app, clock: services.clock, limits: services.limits
-        ) { () async throws(Problem) in
-            let caller = try await ring.caller(authorization: authorization)
-            try caller.check(match)
-            try caller.check(app.id)
-        }
+            registry: services.registry, app: app, clock: services.clock, limits: services.limits,
+            checkKey: keyCheck(call, app, incoming))
         let account = BodyBudget.Account(app: app.slug)
         let share: ImportShare
         do {
@@ -204,6 +201,48 @@ package struct GatewayResponder: HTTPResponder {
                 let isWhole = try await importing.run(body) { try await sink.write(ByteBuffer(bytes: $0)) }
                 try await sink.finish(nil)
                 if !isWhole { Response.hangUp(on: channel, after: linger) }
+            })
+    }
+
+    /// Whether the request's key opens all this still.
+    private func keyCheck(
+        _ call: Call, _ app: AppRecord, _ incoming: Incoming
+    ) -> @Sendable () async throws(Problem) -> Void {
+        let (ring, match) = (ring, call.match)
+        let authorization = incoming.request.headers[values: .authorization]
+        return { () async throws(Problem) in
+            let caller = try await ring.caller(authorization: authorization)
+            try caller.check(match)
+            try caller.check(app.id)
+        }
+    }
+
+    /// The answer has no end until the message has one.
+    private func followMessage(_ call: Call, _ incoming: Incoming) async throws(Problem) -> Response {
+        let id = try messages.messageID(call)
+        let app = try await apps.app(of: call)
+        let first = try await messages.progress(id, of: app.id)
+        let isStream = incoming.request.method != .head && !first.isOver
+        var seat: MessageWatches.Seat?
+        if isStream {
+            do throws(MessageWatches.Refusal) {
+                seat = try watches.follow(MessageWatches.Subject(app: app.id, message: id))
+            } catch { throw Problem(error, services.limits) }
+        }
+        let (check, apps) = (keyCheck(call, app, incoming), apps)
+        let events = MessageEvents(first: first, seat: seat, limits: services.limits, channel: incoming.channel) {
+            () async throws(Problem) in
+            try await check()
+            // A deleted app's messages go in the background, and its successor's are not these.
+            guard try await apps.app(of: call).id == app.id else { throw .unknownMessage }
+        }
+        return Response(
+            status: .ok,
+            headers: [.contentType: "text/event-stream", .cacheControl: "no-store", .accelBuffering: "no"],
+            body: ResponseBody { writer in
+                var sink = writer
+                try await events.run { try await sink.write(ByteBuffer(bytes: $0)) }
+                try await sink.finish(nil)
             })
     }
 
@@ -232,6 +271,20 @@ package struct GatewayContext: InitializableFromSource {
 }
 
 extension Problem {
+    fileprivate init(_ refusal: MessageWatches.Refusal, _ limits: GatewayLimits) {
+        switch refusal {
+        case .full:
+            self.init(
+                .overloaded, "As many messages are followed here as may be at once. Ask GET .../messages/{id} instead.",
+                retryAfterSeconds: RetryHint.streams)
+        case .shareUsedUp:
+            self.init(
+                .shareUsedUp,
+                "This app follows messages \(limits.streamsPerAppMax) times at once, which is as often as one app may. "
+                    + "Let some end, or ask GET .../messages/{id} instead.", retryAfterSeconds: RetryHint.streams)
+        }
+    }
+
     fileprivate init(_ refusal: BodyBudget.Refusal, of account: BodyBudget.Account) {
         switch refusal {
         case .full:

@@ -55,6 +55,8 @@ extension Answer {
 extension HTTPField.Name {
     static let idempotencyKey = constant("Idempotency-Key")
     static let idempotencyReplayed = constant("Idempotency-Replayed")
+    /// "no" asks nginx to pass on what comes at once.
+    static let accelBuffering = constant("X-Accel-Buffering")
 
     private static func constant(_ name: String) -> HTTPField.Name {
         guard let name = HTTPField.Name(name) else { preconditionFailure("a header's name is a token") }

@@ -51,12 +51,7 @@ enum MessageSQL {
     static let account = Statement(
         "message_account",
         """
-        SELECT \(accountColumns),
-            ARRAY(SELECT state FROM message_reasons r WHERE r.message_id = m.id ORDER BY r.state, r.reason COLLATE "C"),
-            ARRAY(SELECT reason FROM message_reasons r WHERE r.message_id = m.id ORDER BY r.state, r.reason COLLATE "C"),
-            ARRAY(SELECT count FROM message_reasons r WHERE r.message_id = m.id ORDER BY r.state, r.reason COLLATE "C"),
-            by.providers, by.pending, by.accepted, by.rejected, by.unregistered, by.expired, by.suppressed,
-            by.cancelled, by.gave_up, \(formColumns)
+        SELECT \(wholeColumns), \(formColumns)
         FROM messages m \(openParcels) \(byProvider) WHERE m.app_id = $1 AND m.id = $2
         """)
 
@@ -81,7 +76,7 @@ enum MessageSQL {
     }
 
     // The last five columns of each.
-    private static let formColumns = "m.push_type, m.is_dry_run, m.asked, m.local_hour AT TIME ZONE 'UTC', m.due_at"
+    static let formColumns = "m.push_type, m.is_dry_run, m.asked, m.local_hour AT TIME ZONE 'UTC', m.due_at"
 
     /// In the order of `AccountReader`.
     private static let accountColumns = """
@@ -92,7 +87,17 @@ enum MessageSQL {
             m.gave_up + coalesce(p.gave_up, 0)
         """
 
-    private static let openParcels = """
+    /// The same, and what only a look at one message tells. Of `openParcels` and `byProvider`.
+    static let wholeColumns = """
+        \(accountColumns),
+            ARRAY(SELECT state FROM message_reasons r WHERE r.message_id = m.id ORDER BY r.state, r.reason COLLATE "C"),
+            ARRAY(SELECT reason FROM message_reasons r WHERE r.message_id = m.id ORDER BY r.state, r.reason COLLATE "C"),
+            ARRAY(SELECT count FROM message_reasons r WHERE r.message_id = m.id ORDER BY r.state, r.reason COLLATE "C"),
+            by.providers, by.pending, by.accepted, by.rejected, by.unregistered, by.expired, by.suppressed,
+            by.cancelled, by.gave_up
+        """
+
+    static let openParcels = """
         CROSS JOIN LATERAL (
             SELECT sum(pending) AS pending, sum(accepted) AS accepted, sum(rejected) AS rejected,
                 sum(unregistered) AS unregistered, sum(expired) AS expired, sum(suppressed) AS suppressed,
@@ -101,7 +106,7 @@ enum MessageSQL {
         ) AS p
         """
 
-    private static let byProvider = """
+    static let byProvider = """
         CROSS JOIN LATERAL (
             SELECT array_agg(provider ORDER BY provider) AS providers, array_agg(pending ORDER BY provider) AS pending,
                 array_agg(accepted ORDER BY provider) AS accepted, array_agg(rejected ORDER BY provider) AS rejected,

@@ -44,6 +44,19 @@ enum SettleSQL {
         """
     }
 
+    /// - Parameter source: the parcel's row as `mine`, and the message's where that is written before.
+    private static func providerReasons(of source: String) -> String {
+        """
+        provider_reasons AS (
+            INSERT INTO message_provider_reasons AS known (message_id, provider, state, reason, count)
+            SELECT mine.message_id, routes.provider, ended.state, ended.reason, ended.count
+            FROM \(source) JOIN routes ON routes.id = mine.route_id
+                CROSS JOIN unnest($13, $14, $15) AS ended (state, reason, count)
+            ON CONFLICT (message_id, provider, state, reason) DO UPDATE SET count = known.count + excluded.count
+        )
+        """
+    }
+
     // The row of the message is locked before: two settles of one message write one after the other.
     private static let providers = """
         providers AS (
@@ -95,7 +108,7 @@ enum SettleSQL {
                 gave_up = gave_up + $10
             WHERE \(mine)
             RETURNING message_id, app_id, route_id, home_route_id, format, priority, badge_marked, expires_at
-        ), \(born), \(reasons(of: "mine")), \(heard), \(told)
+        ), \(born), \(reasons(of: "mine")), \(providerReasons(of: "mine")), \(heard), \(told)
         SELECT count(*) FROM mine
         """)
 
@@ -123,7 +136,8 @@ enum SettleSQL {
                     WHEN m.audience = m.members + mine.ended AND m.state <> 7 THEN coalesce($12, clock_timestamp()) END
             FROM mine WHERE m.id = mine.message_id
             RETURNING m.id AS message_id
-        ), \(born), \(reasons(of: "folded")), \(providers), \(heard), \(told)
+        ), \(born), \(reasons(of: "folded")), \(providerReasons(of: "folded JOIN mine USING (message_id)")),
+            \(providers), \(heard), \(told)
         SELECT count(*) FROM mine
         """)
 

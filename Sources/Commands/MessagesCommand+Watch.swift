@@ -1,0 +1,93 @@
+import ArgumentParser
+import Foundation
+import JSON
+import UnixSignals
+
+/// `carillon messages watch`.
+extension MessagesCommand {
+    struct Watch: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Follows a message until it has finished or is cancelled, and shows its account.",
+            discussion: HelpText.of(
+                """
+                On a terminal the account is drawn over itself; elsewhere each change is a line, with --json a document of \
+                its own. A gateway that goes away is asked again for five minutes. Ctrl-C leaves the message alone. Ends \
+                with 1 where nobody got it.
+                """,
+                examples: [
+                    "carillon messages watch \(exampleID) --app garden",
+                    "carillon messages watch \(exampleID) --app garden --json | jq .progress.estimate",
+                ]))
+        @OptionGroup var one: One
+
+        func run() async throws {
+            try await orComplain(asJSON: one.app.gateway.json) {
+                let client = try one.app.gateway.client()
+                let app = try one.app.slug()
+                let follower = MessageFollower(client: client, path: try one.app.path("messages", one.id))
+                let leaving = await leavingAlone(one.id, app)
+                defer { leaving.cancel() }
+                var view = WatchView(app: app, isJSON: one.app.gateway.json)
+                let message = try await follower.follow({ view.show($0, isNews: $1) }, note: { view.note($0) })
+                view.end(message)
+                try [message].checkReach()
+            }
+        }
+
+        /// Whoever stops watching stops nothing else, and is told so.
+        private func leavingAlone(_ id: String, _ app: String) async -> Task<Void, Never> {
+            let signals = await UnixSignalsSequence(trapping: .sigint)
+            return Task {
+                for await _ in signals {
+                    Console.remark("")
+                    Console.remark("The message goes on: carillon messages watch \(id) --app \(app) follows it again,")
+                    Console.remark("carillon messages cancel \(id) --app \(app) stops it.")
+                    Foundation.exit(Self.interrupted)
+                }
+            }
+        }
+
+        /// As shells tell of a command that SIGINT ended.
+        private static let interrupted: Int32 = 130
+    }
+}
+
+/// A message that is followed, as it is shown.
+private struct WatchView {
+    let app: String
+    let isJSON: Bool
+    private let draws = Console.drawsAnswers
+    private var screen = Screen()
+    private var standstill = StandstillWords()
+
+    init(app: String, isJSON: Bool) {
+        self.app = app
+        self.isJSON = isJSON
+    }
+
+    mutating func show(_ message: JSONValue, isNews: Bool) {
+        if isJSON {
+            if isNews { sayJSON(message) }
+            return
+        }
+        guard !message.isOver else { return }
+        let text = ProgressText(message)
+        if draws {
+            let waits = standstill.lines(message, app: app, now: .now)
+            return Console.write(Array(screen.draw(text.screen(waits)).utf8))
+        }
+        if isNews { Console.say(text.line) }
+        for line in standstill.news(message, app: app, now: .now) { Console.say("  " + line) }
+    }
+
+    mutating func note(_ sentence: String) {
+        if draws, !isJSON { Console.write(Array(screen.clear().utf8)) }
+        Console.remark(sentence)
+    }
+
+    mutating func end(_ message: JSONValue) {
+        guard !isJSON else { return }
+        if draws { Console.write(Array(screen.clear().utf8)) }
+        AccountText(message, app: app).say()
+    }
+}

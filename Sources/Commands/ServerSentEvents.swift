@@ -1,0 +1,77 @@
+/// One event of a stream of a server.
+package struct ServerSentEvent: Equatable, Sendable {
+    /// Empty where the server gave it none.
+    package let id: String
+    package let name: String
+    package let data: [UInt8]
+
+    package init(id: String, name: String, data: [UInt8]) {
+        self.id = id
+        self.name = name
+        self.data = data
+    }
+}
+
+/// Takes a stream of server-sent events apart, however it was cut into pieces.
+///
+/// Source: WHATWG HTML, section 9.2.6. Lines end with a line feed, a carriage return, or both.
+package struct ServerSentEvents {
+    /// Of one event: a message's account is some kilobytes.
+    package static let bytesMax = 4 << 20
+
+    /// Lines without a meaning: somebody is there.
+    package private(set) var beats = 0
+    private var line: [UInt8] = []
+    private var isAfterReturn = false
+    private var id = ""
+    private var name = ""
+    private var data: [UInt8] = []
+    private var hasData = false
+
+    package init() {}
+
+    package enum Fault: Error, Equatable { case eventTooLarge }
+
+    /// The events that these bytes complete.
+    package mutating func take(_ bytes: some Sequence<UInt8>) throws(Fault) -> [ServerSentEvent] {
+        var events: [ServerSentEvent] = []
+        for byte in bytes {
+            let isSecondOfTwo = isAfterReturn && byte == UInt8(ascii: "\n")
+            isAfterReturn = byte == UInt8(ascii: "\r")
+            if isSecondOfTwo { continue }
+            guard byte == UInt8(ascii: "\n") || byte == UInt8(ascii: "\r") else {
+                guard line.count + data.count < Self.bytesMax else { throw .eventTooLarge }
+                line.append(byte)
+                continue
+            }
+            if let event = endLine() { events.append(event) }
+        }
+        return events
+    }
+
+    private mutating func endLine() -> ServerSentEvent? {
+        defer { line = [] }
+        guard !line.isEmpty else { return endEvent() }
+        let end = line.firstIndex(of: UInt8(ascii: ":")) ?? line.endIndex
+        var value = line[end...].dropFirst()
+        if value.first == UInt8(ascii: " ") { value = value.dropFirst() }
+        switch String(decoding: line[..<end], as: UTF8.self) {
+        case "data":
+            if hasData { data.append(UInt8(ascii: "\n")) }
+            data += value
+            hasData = true
+        case "event": name = String(decoding: value, as: UTF8.self)
+        case "id": id = String(decoding: value, as: UTF8.self)
+        // A comment begins with the colon.
+        case "": beats += 1
+        // Of other versions.
+        default: break
+        }
+        return nil
+    }
+
+    private mutating func endEvent() -> ServerSentEvent? {
+        defer { (name, data, hasData) = ("", [], false) }
+        return hasData ? ServerSentEvent(id: id, name: name.isEmpty ? "message" : name, data: data) : nil
+    }
+}

@@ -1,0 +1,68 @@
+import JSON
+import NIOCore
+import PushModel
+import ServiceLifecycle
+
+/// One message, followed by one client: server-sent events (WHATWG HTML, section 9.2).
+///
+/// What is there at once, then whatever changed, then `finished`. Ends without it where the process stops: a client comes
+/// back, and hears the whole again.
+struct MessageEvents: Sendable {
+    let first: MessageProgress
+    /// nil: the message is over already.
+    let seat: MessageWatches.Seat?
+    let limits: GatewayLimits
+    let channel: any Channel
+    /// Throws where the key no longer opens this: it was revoked, has expired, or its app is gone.
+    let checkKey: @Sendable () async throws(Problem) -> Void
+
+    /// When a client whose connection broke comes back.
+    private static let greeting = Array("retry: 2000\n\n".utf8)
+    /// A line that means nothing, so that everybody in between sees that somebody is there.
+    private static let beat = Array(": \n\n".utf8)
+
+    /// - Parameter write: suspends while the client does not read.
+    func run(_ write: ([UInt8]) async throws -> Void) async throws {
+        let opening = ProgressEvent(first)
+        try await put(Self.greeting + opening.bytes, write)
+        guard let seat, !first.isOver else { return }
+        var lastID = opening.id
+        let clock = ContinuousClock()
+        var checkedAt = clock.now
+        for await sight in seat.sights.cancelOnGracefulShutdown() {
+            if clock.now - checkedAt >= limits.eventKeyCheck {
+                if let problem = await refusal() { return try await put(Self.end(problem), write) }
+                checkedAt = clock.now
+            }
+            if let event = sight.event, event.id > lastID {
+                lastID = event.id
+                try await put(event.bytes, write)
+            } else if !sight.isLast {
+                try await put(Self.beat, write)
+            }
+            if let problem = sight.problem { try await put(Self.end(problem), write) }
+            if sight.isLast { return }
+        }
+    }
+
+    /// Whoever does not read at all gives the seat back.
+    private func put(_ bytes: [UInt8], _ write: ([UInt8]) async throws -> Void) async throws {
+        let channel = channel
+        let patience = channel.eventLoop.scheduleTask(in: TimeAmount(limits.bodyPauseMax)) {
+            channel.close(promise: nil)
+        }
+        defer { patience.cancel() }
+        try await write(bytes)
+    }
+
+    /// nil: the key opens this still, or nobody can tell just now.
+    private func refusal() async -> Problem? {
+        do { try await checkKey() } catch { return error.retryAfterSeconds == nil ? error : nil }
+        return nil
+    }
+
+    /// The last event of a stream that must not go on.
+    private static func end(_ problem: Problem) -> [UInt8] {
+        Array("event: problem\ndata: ".utf8) + problem.body + Array("\n\n".utf8)
+    }
+}

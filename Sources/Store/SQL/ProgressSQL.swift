@@ -1,0 +1,127 @@
+import Postgres
+
+/// How far a message is, in one snapshot with its account.
+enum ProgressSQL {
+    /// Reasons told of each provider.
+    private static let reasonsMax = 20
+    /// Told again every fifteen seconds while it lasts.
+    private static let outageIsFresh = "interval '60 seconds'"
+
+    // Of each route and service of the message: its open parcels by what they are at. A newer program's are counted, and
+    // not explained.
+    private static let groups = """
+        SELECT p.route_id, s.suffix, p.state, p.due_at > clock.now AS is_later,
+            CASE WHEN p.due_at > clock.now THEN p.waits_for END AS waits_for, sum(p.pending)::bigint AS pushes,
+            min(p.due_at) AS first_due, max(p.due_at) AS last_due,
+            bool_or(p.state = 2) OVER (PARTITION BY p.route_id, s.suffix) AS is_leased
+        FROM parcels p LEFT JOIN (VALUES \(WaitSQL.services)) AS s (suffix, formats) ON p.format = ANY (s.formats)
+        WHERE p.message_id = m.id GROUP BY p.route_id, s.suffix, p.state, is_later, waits_for
+        """
+
+    // 1 sending, 2 ready; else as `PushWait.Cause`. An outage holds up what is due, and what its end is awaited for,
+    // unless another process sends to the route all the same.
+    private static let cause = """
+        CASE WHEN w.state = 2 THEN 1
+            WHEN w.state = 3 OR \(LifeSQL.isStopped("m")) THEN 3
+            WHEN w.suffix IS NULL THEN CASE WHEN w.is_later THEN 4 ELSE 2 END
+            WHEN speaker.id IS NULL THEN 5
+            WHEN b.credential_id IS NOT NULL THEN 6
+            WHEN outage.since IS NOT NULL AND NOT w.is_leased
+                AND (NOT w.is_later OR w.waits_for IN ('unreachable', 'lane_blocked', 'not_sent')) THEN 7
+            WHEN w.is_later THEN 4
+            ELSE 2 END
+        """
+
+    private static let found = """
+        SELECT r.provider, r.environment, coalesce(\(WaitSQL.topicOfService), r.topic) AS whole_topic, w.pushes, w.last_due, \(cause) AS cause,
+            w.waits_for, b.reason AS refusal, outage.reason AS fault, outage.since, w.first_due
+        FROM (\(groups)) AS w JOIN routes r ON r.id = w.route_id
+        \(WaitSQL.speaker(now: "$3"))
+        LEFT JOIN LATERAL (
+            SELECT min(o.since) AS since, (array_agg(o.reason ORDER BY o.since))[1] AS reason FROM lane_outages o
+            WHERE o.credential_id = speaker.id AND o.told_at > clock.now - \(outageIsFresh)
+        ) AS outage ON true
+        """
+
+    // At most one for each cause, and each word of why it is due later, of each route: an app has a thousand.
+    private static let open = """
+        CROSS JOIN LATERAL (
+            SELECT array_agg(provider) AS providers, array_agg(environment) AS environments, array_agg(topic) AS topics,
+                array_agg(cause::smallint) AS causes, array_agg(reason) AS reasons, array_agg(pushes) AS pushes,
+                array_agg(since) AS since, array_agg(first_due) AS first_due, array_agg(last_due) AS last_due
+            FROM (
+                SELECT provider, environment, whole_topic AS topic, cause, coalesce(reason, '') AS reason,
+                    sum(pushes)::bigint AS pushes, coalesce(min(since), 'epoch') AS since, min(first_due) AS first_due,
+                    max(last_due) AS last_due
+                FROM (
+                    SELECT found.*, CASE cause WHEN 4 THEN waits_for WHEN 6 THEN refusal WHEN 7 THEN fault END AS reason
+                    FROM (\(found)) AS found
+                ) AS told GROUP BY provider, environment, topic, cause, reason
+                ORDER BY pushes DESC, provider, environment, topic, cause, reason
+            ) AS summed
+        ) AS open
+        """
+
+    private static let why = """
+        CROSS JOIN LATERAL (
+            SELECT array_agg(provider ORDER BY provider, place) AS providers,
+                array_agg(state ORDER BY provider, place) AS states, array_agg(reason ORDER BY provider, place) AS reasons,
+                array_agg(count ORDER BY provider, place) AS counts, array_agg(whole ORDER BY provider, place) AS wholes
+            FROM (
+                SELECT provider, state, reason, count, sum(count) OVER (PARTITION BY provider)::bigint AS whole,
+                    row_number() OVER (PARTITION BY provider ORDER BY count DESC, state, reason COLLATE "C") AS place
+                FROM message_provider_reasons WHERE message_id = m.id
+            ) AS ranked WHERE place <= \(reasonsMax)
+        ) AS why
+        """
+
+    // This minute's and the one's before, of the routes that have pushes left.
+    private static let pace = """
+        CROSS JOIN LATERAL (
+            SELECT array_agg(provider ORDER BY provider) AS providers, array_agg(answered ORDER BY provider) AS answered
+            FROM (
+                SELECT r.provider, sum(k.answered)::bigint AS answered
+                FROM (SELECT DISTINCT route_id FROM parcels WHERE message_id = m.id) AS used
+                JOIN routes r ON r.id = used.route_id
+                JOIN route_minutes k ON k.route_id = used.route_id
+                    AND k.minute >= date_trunc('minute', clock.now) - interval '1 minute'
+                GROUP BY r.provider
+            ) AS heard
+        ) AS pace
+        """
+
+    /// $1 app, $2 message, $3 now. By the clock that stands still, which everything here is compared with.
+    static let ofMessage = Statement(
+        "message_progress",
+        """
+        SELECT \(MessageSQL.wholeColumns), clock.now, date_trunc('minute', clock.now) - interval '1 minute',
+            open.providers, open.environments, open.topics, open.causes, open.reasons, open.pushes, open.since,
+            open.first_due, open.last_due, why.providers, why.states, why.reasons, why.counts, why.wholes,
+            pace.providers, pace.answered, \(MessageSQL.formColumns)
+        FROM messages m CROSS JOIN (SELECT coalesce($3, now()) AS now) AS clock
+            \(MessageSQL.openParcels) \(MessageSQL.byProvider) \(open) \(why) \(pace)
+        WHERE m.app_id = $1 AND m.id = $2
+        """)
+
+    /// $1 process, $2 credentials, $3 reasons, $4 for how long, in microseconds, $5 now. All that hold: what is not named
+    /// is over.
+    static let tellOutages = Statement(
+        "lane_outages_tell",
+        """
+        WITH over AS (DELETE FROM lane_outages WHERE process = $1 AND NOT credential_id = ANY ($2))
+        INSERT INTO lane_outages (credential_id, process, reason, since, told_at)
+        SELECT c.id, $1, said.reason, clock.now - said.age * interval '1 microsecond', clock.now
+        FROM unnest($2, $3, $4) AS said (credential_id, reason, age) JOIN credentials c ON c.id = said.credential_id
+            CROSS JOIN (SELECT coalesce($5, clock_timestamp()) AS now) AS clock
+        ON CONFLICT (credential_id, process) DO UPDATE SET reason = excluded.reason, told_at = excluded.told_at
+        """)
+
+    /// $1 now, $2 rows at most. Of processes that have ended.
+    static let sweepOutages = Statement(
+        "sweep_lane_outages",
+        """
+        DELETE FROM lane_outages WHERE ctid = ANY (ARRAY(
+            SELECT ctid FROM lane_outages WHERE told_at < coalesce($1, clock_timestamp()) - interval '1 hour'
+            LIMIT $2 FOR UPDATE SKIP LOCKED))
+        """)
+}

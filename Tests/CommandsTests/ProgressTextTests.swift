@@ -1,0 +1,100 @@
+import Commands
+import JSON
+import Testing
+
+@Suite("How far a message is, for people")
+struct ProgressTextTests {
+    private func message(_ progress: String, pending: Int = 50) throws -> JSONValue {
+        let account = #"{"id":"m","state":"sending","audience":100,"outcomes":{"accepted":49,"rejected":1},"#
+        return try JSONReader.read(Array((account + #""pending":\#(pending),"progress":{\#(progress)}}"#).utf8))
+    }
+
+    private static let apple = """
+        "apns":{"outcomes":{"accepted":49,"rejected":1},"pending":50,"sending":20,"ready":0,"waiting":30,
+        "reasons":[{"outcome":"rejected","reason":"BadTopic","count":1}],"other_reasons":2}
+        """
+
+    @Test("is a bar, a pace and an end, and each provider with its reasons")
+    func screen() throws {
+        let progress =
+            #""at":"2026-12-01T12:00:00Z","ended":50,"providers":{\#(Self.apple)},"waiting":[],"#
+            + #""estimate":{"finished_at":"2026-12-01T12:02:10Z","pushes_per_second":3.9}"#
+        let text = ProgressText(try message(progress))
+        #expect(
+            text.screen(["and so on"]) == [
+                "message m  sending", "  [###############---------------] 50 %  50 of 100 ended",
+                "  3.9 a second, done in about 2 min",
+                "  apns: 49 accepted, 1 rejected, 50 pending (20 being sent, 30 waiting)",
+                "    1 rejected: BadTopic", "    2 for other reasons", "and so on",
+            ])
+        #expect(text.line == "sending  50 of 100 ended  3.9 a second, done in about 2 min")
+    }
+
+    @Test("says no more than is known")
+    func unknown() throws {
+        let progress =
+            #""ended":50,"providers":{},"waiting":[],"estimate":{"finished_at":null,"pushes_per_second":null}"#
+        #expect(ProgressText(try message(progress)).estimate == nil)
+        let planned: JSONValue = ["id": "m", "state": "planning", "audience": .null, "pending": 1]
+        #expect(ProgressText(planned).bar == "[------------------------------]  the audience is being found")
+    }
+
+    @Test(
+        "is as coarse as it is uncertain",
+        arguments: [
+            (0, "1 s"), (89, "89 s"), (90, "2 min"), (3_600, "60 min"), (7_200, "2 h"), (200_000, "2 days"),
+        ])
+    func spans(seconds: Int, words: String) {
+        #expect(ProgressText.span(.seconds(seconds)) == words)
+    }
+
+    @Test("of a gateway that counts beyond all numbers ends no program")
+    func absurd() throws {
+        let count = String(Int64.max)
+        let wait =
+            #"{"for":"later","provider":"apns","environment":"sandbox","topic":"","pushes":\#(count),"reason":null}"#
+        let progress =
+            #""ended":\#(count),"providers":{"apns":{"pending":\#(count),"sending":\#(count)}},"waiting":[\#(wait),\#(wait)],"#
+            + #""estimate":{"finished_at":"9999-12-31T23:59:59Z","pushes_per_second":1e300}"#
+        let text = ProgressText(try message(progress))
+        #expect(!text.line.isEmpty && !text.screen([]).isEmpty)
+    }
+
+    @Test("tells what pushes wait for, and what to do")
+    func waits() throws {
+        func lines(_ members: String) throws -> [String] {
+            let wait = #"{"provider":"apns","environment":"production","topic":"","pushes":40000,\#(members)}"#
+            return WaitText.lines(of: try message(#""waiting":[\#(wait)]"#), app: "garden")
+        }
+        #expect(
+            try lines(#""for":"unreachable","since":"2026-12-01T12:03:00.000Z","reason":"nobody listens""#).first
+                == "40000 pushes wait: apns production can't be reached since 2026-12-01T12:03:00.000Z (nobody listens)"
+        )
+        #expect(
+            try lines(#""for":"resume","reason":null"#) == [
+                "40000 pushes wait: the message is paused",
+                "  -> carillon messages resume m --app garden lets them go on",
+            ])
+        #expect(
+            try lines(#""for":"later","until":"2026-12-01T12:05:00.000Z","reason":"provider_busy""#) == [
+                "40000 pushes wait until 2026-12-01T12:05:00.000Z at least: apns production (provider_busy)"
+            ])
+        #expect(try lines(#""for":"credential","reason":null"#).count == 2)
+        #expect(try lines(#""for":"tomorrow\u001b[2J","reason":null"#).first?.contains("\u{1b}") == false)
+    }
+}
+
+@Suite("Lines that are drawn over themselves")
+struct ScreenTests {
+    @Test("take the place of those before, however many they were")
+    func places() {
+        var screen = Screen()
+        #expect(screen.clear() == "")
+        let first = screen.draw(["one", "two"])
+        #expect(!first.contains("A\r") && first.contains("one\n"))
+        let second = screen.draw(["three"])
+        #expect(second.contains("\u{1b}[2A\r") && second.contains("\u{1b}[J"))
+        #expect(screen.clear() == "\u{1b}[1A\r\u{1b}[J")
+        #expect(screen.draw(["x\u{1b}[2J"]).contains("x\\u{1b}[2J"))
+    }
+}

@@ -1,0 +1,204 @@
+import DeliveryRules
+import Encodings
+import Postgres
+import PushModel
+import Store
+import Testing
+
+private let dawn = StoreWorld.dawn
+
+extension StoreWorld {
+    fileprivate func credential() async throws -> CredentialID {
+        let id = try await stores.credentials.nextIDs(1)[0]
+        let key = NewCredential(
+            id: id, app: app, provider: .apns, environment: .production, kind: .token, topics: [],
+            facts: Array("{}".utf8), sealed: [1])
+        _ = try await stores.credentials.insert([key], app: app, activate: true, once: nil) { _ in [] }
+        return id
+    }
+
+    fileprivate func settle(_ settlement: Settlement, at now: WallInstant = dawn) async throws {
+        #expect(try await stores.parcels.settle(settlement, now: now) == .settled)
+    }
+
+    /// The parts are the account's, whatever happened.
+    fileprivate func checkedProgress(at now: WallInstant = dawn) async throws -> MessageProgress {
+        let progress = try await progress(at: now)
+        #expect(try await account() == progress.account)
+        for (part, account) in zip(progress.providers, progress.account.providers) {
+            #expect(part.provider == account.provider)
+            #expect(part.sending + part.ready + part.waiting == account.pending)
+        }
+        let waiting = progress.waits.reduce(0) { $0 + $1.pushes }
+        #expect(waiting == progress.providers.reduce(0) { $0 + $1.waiting })
+        return progress
+    }
+}
+
+@Suite("How far a message is")
+struct ProgressTests {
+    @Test("is told by what its pushes are at: their turn, a process, an hour")
+    func turns() async throws {
+        try await withStores { world in
+            _ = try await world.credential()
+            try await world.register(1...9)
+            try await world.send(world.newMessage(), parcelMembersMax: 3)
+            #expect(try await world.checkedProgress().providers.map(\.ready) == [9])
+            let parcel = try #require(try await world.lease())
+            let leased = try await world.checkedProgress()
+            #expect(leased.providers.map(\.sending) == [3] && leased.providers.map(\.ready) == [6])
+            let ends = [(0..<1, Ending(.accepted)), (1..<2, Ending(.unregistered, "Unregistered"))]
+            try await world.settle(
+                parcel.settling(ends, remainders: [parcel.remainder(2..<3, after: .seconds(30))]))
+            let later = try await world.checkedProgress()
+            #expect(later.providers.map(\.waiting) == [1] && later.providers.map(\.ready) == [6])
+            #expect(
+                later.waits == [
+                    PushWait(
+                        cause: .later, provider: .apns, environment: .production, topic: StoreWorld.topic, pushes: 1,
+                        until: dawn + .seconds(30), reason: "provider_busy")
+                ])
+            #expect(later.lastDue == dawn + .seconds(30))
+            #expect(try await world.checkedProgress(at: dawn + .seconds(31)).waits.isEmpty)
+        }
+    }
+
+    @Test("has each provider's reasons, whether their parcels are open or gone, the most frequent first")
+    func reasons() async throws {
+        try await withStores { world in
+            try await world.register(1...6)
+            var said = StoreWorld.registration("i7", token: 7)
+            said.provider = .fcm
+            try await world.register(said)
+            try await world.send(world.newMessage(audience: .all))
+            let parcel = try #require(try await world.lease())
+            let ends = [
+                (0..<1, Ending(.accepted)), (1..<2, Ending(.rejected, "BadTopic")),
+                (2..<4, Ending(.unregistered, "Unregistered")),
+            ]
+            try await world.settle(parcel.settling(ends))
+            let apple = [
+                EndingTotal(ending: Ending(.unregistered, "Unregistered"), count: 2),
+                EndingTotal(ending: Ending(.rejected, "BadTopic"), count: 1),
+            ]
+            #expect(try await world.checkedProgress().providers.map(\.reasons) == [apple, []])
+            try await world.settle(
+                Settlement(
+                    parcel: parcel.id, message: parcel.message, epoch: 1, settles: 1,
+                    endings: [EndingCount(ending: Ending(.rejected, "BadTopic"), count: 2)], settledBits: [0b11_1111],
+                    remainders: [], pendingAfter: 0))
+            let whole = try await world.checkedProgress()
+            #expect(whole.providers.first?.reasons.map(\.count) == [3, 2])
+            #expect(whole.providers.first?.reasons.first?.ending == Ending(.rejected, "BadTopic"))
+            #expect(whole.providers.map(\.otherReasons) == [0, 0])
+        }
+    }
+
+    @Test("names at most twenty reasons of a provider, and counts the others")
+    func manyReasons() async throws {
+        try await withStores { world in
+            try await world.register(1...25)
+            try await world.send(world.newMessage())
+            let parcel = try #require(try await world.lease())
+            try await world.settle(
+                parcel.settling((0..<25).map { ($0..<$0 + 1, Ending(.rejected, "Reason\($0)")) }))
+            let part = try #require(try await world.checkedProgress().providers.first)
+            #expect(part.reasons.count == 20 && part.otherReasons == 5)
+        }
+    }
+
+    @Test("names the pushes of a paused message as held, before and after they are")
+    func paused() async throws {
+        try await withStores { world in
+            _ = try await world.credential()
+            try await world.register(1...3)
+            try await world.send(world.newMessage())
+            _ = try await world.stores.messages.wish(.pause, app: world.app, id: StoreWorld.message(1), now: dawn)
+            #expect(try await world.checkedProgress().waits.map(\.cause) == [.held])
+            try await world.stores.stops.carryOut(now: dawn)
+            #expect(try await world.checkedProgress().waits.map(\.cause) == [.held])
+            #expect(try await world.checkedProgress().estimatedEnd == nil)
+        }
+    }
+
+    @Test("of another app is nobody's")
+    func otherApp() async throws {
+        try await withStores { world in
+            try await world.send(world.newMessage())
+            let other = try await world.stores.registry.createApp(slug: "other", name: "Other").id
+            #expect(try await world.stores.messages.progress(app: other, id: StoreWorld.message(1)) == nil)
+        }
+    }
+}
+
+@Suite("What is told of a provider that can't be reached")
+struct OutageTests {
+    private func world(_ body: (StoreWorld, CredentialID) async throws -> Void) async throws {
+        try await withStores { world in
+            let credential = try await world.credential()
+            try await world.register(1...4)
+            try await world.send(world.newMessage(), parcelMembersMax: 2)
+            try await body(world, credential)
+        }
+    }
+
+    private func tell(
+        _ world: StoreWorld, _ outages: [LaneOutage], of process: ProcessID = StoreWorld.ann, at now: WallInstant = dawn
+    ) async throws {
+        try await world.stores.credentials.tell(outages: outages, of: process, now: now)
+    }
+
+    private func outage(_ credential: CredentialID, _ age: Duration = .seconds(60)) -> LaneOutage {
+        LaneOutage(credential: credential, reason: "nobody listens", age: age)
+    }
+
+    @Test("is that the pushes wait for it, since when and why")
+    func waits() async throws {
+        try await world { world, credential in
+            try await tell(world, [outage(credential)])
+            try await tell(world, [outage(credential, .seconds(30))], of: StoreWorld.bob)
+            let progress = try await world.checkedProgress()
+            #expect(
+                progress.waits == [
+                    PushWait(
+                        cause: .unreachable, provider: .apns, environment: .production, topic: StoreWorld.topic,
+                        pushes: 4, since: dawn + .seconds(-60), reason: "nobody listens")
+                ])
+            #expect(progress.estimatedEnd == nil)
+        }
+    }
+
+    @Test("holds as long as it is told, and keeps its beginning")
+    func retold() async throws {
+        try await world { world, credential in
+            try await tell(world, [outage(credential)])
+            try await tell(world, [outage(credential, .seconds(1))], at: dawn + .seconds(50))
+            let later = try await world.checkedProgress(at: dawn + .seconds(100))
+            #expect(later.waits.map(\.since) == [dawn + .seconds(-60)])
+            #expect(try await world.checkedProgress(at: dawn + .seconds(111)).waits.isEmpty, "its process has ended")
+            try await tell(world, [], at: dawn + .seconds(100))
+            #expect(try await world.checkedProgress(at: dawn + .seconds(100)).waits.isEmpty)
+            #expect(try await world.number("SELECT count(*) FROM lane_outages") == 0)
+        }
+    }
+
+    @Test("says nothing where another process sends all the same")
+    func another() async throws {
+        try await world { world, credential in
+            try await tell(world, [outage(credential)])
+            _ = try #require(try await world.lease(owner: StoreWorld.bob))
+            let progress = try await world.checkedProgress()
+            #expect(progress.waits.isEmpty && progress.providers.map(\.ready) == [2])
+        }
+    }
+
+    @Test("of a credential that is gone is not written, and what nobody tells any more is swept")
+    func gone() async throws {
+        try await world { world, credential in
+            try await tell(world, [outage(CredentialID(99)), outage(credential)])
+            #expect(try await world.number("SELECT count(*) FROM lane_outages") == 1)
+            while try await world.stores.sweeper.sweep(now: dawn + .seconds(3_601)) > 0 {}
+            #expect(try await world.number("SELECT count(*) FROM lane_outages") == 0)
+        }
+    }
+}
