@@ -3,6 +3,7 @@ import Delivery
 import DeliveryRules
 import Encodings
 import FCM
+import FilterExpressions
 import GatewayAPI
 import JSON
 import PushModel
@@ -40,14 +41,16 @@ struct MessagePreview {
         badges = request.contents.map(\.badge)
     }
 
+    /// Devices' own values go into it.
+    var isTemplate: Bool { compiled.contains { !$0.holes.isEmpty } }
+
     private static func refused(_ problem: Problem) -> CommandFault {
         CommandFault(status: problem.code.status, body: problem.body)
     }
 
-    /// - Parameter locale: of the phones.
-    func lines(locale: String?) -> [String] {
+    func lines(_ phone: PreviewedPhone) -> [String] {
         var lines: [String] = []
-        for (place, looks) in looks(locale: locale).enumerated() {
+        for (place, looks) in looks(phone).enumerated() {
             if compiled.count > 1 { lines.append("message \(place + 1) of \(compiled.count)") }
             let badge = badges[place] == .increment ? "+1" : nil
             for look in looks { lines += look.lines(app: app, badge: badge) + [""] }
@@ -55,20 +58,19 @@ struct MessagePreview {
         return lines
     }
 
-    /// - Parameter locale: of the phones.
-    func json(locale: String?) -> JSONValue {
-        let messages = looks(locale: locale).map { looks in
+    func json(_ phone: PreviewedPhone) -> JSONValue {
+        let messages = looks(phone).map { looks in
             JSONValue.object(JSONObject(looks.map { JSONMember($0.provider.name, $0.json) }))
         }
         return ["previews": .array(messages)]
     }
 
     /// For each message what each kind of phone gets.
-    private func looks(locale: String?) -> [[PhoneLook]] {
-        let variant = locale.map { locales.variant(for: Array($0.utf8).span) } ?? 0
+    private func looks(_ phone: PreviewedPhone) -> [[PhoneLook]] {
+        let variant = phone.locale.map { locales.variant(for: Array($0.utf8).span) } ?? 0
         return zip(compiled, badges).map { message, change in
             let badge = Self.number(change)
-            return [iPhone(message, variant, badge), android(message, variant, badge)]
+            return [iPhone(message, variant, badge, phone), android(message, variant, badge, phone)]
         }
     }
 
@@ -80,16 +82,26 @@ struct MessagePreview {
         }
     }
 
-    private func iPhone(_ message: CompiledMessage, _ variant: Int, _ badge: Int32?) -> PhoneLook {
+    private func iPhone(
+        _ message: CompiledMessage, _ variant: Int, _ badge: Int32?, _ phone: PreviewedPhone
+    ) -> PhoneLook {
         guard let notification = message.apns else { return PhoneLook(provider: .apns, push: nil) }
         let payload = notification.payloads[variant]
         var bytes = payload.head
         payload.appendHole(badge: badge, to: &bytes)
         bytes += payload.tail
+        if let text = payload.holed {
+            let pieces = message.holes.pieces(of: text, value: phone.value(of:)) { mark in
+                var piece: [UInt8] = []
+                CompiledAPNsPayload.append(mark: mark, badge: badge ?? 0, to: &piece)
+                return piece
+            }
+            bytes = text.bytes(filledWith: pieces)
+        }
         return PhoneLook(
             provider: .apns,
             push: PhoneLook.Push(
-                body: bytes, payloadBytes: payload.bytesMax,
+                body: bytes, payloadBytes: payload.holed == nil ? payload.bytesMax : bytes.count,
                 payloadBytesMax: APNsPushTypes.row(for: notification.pushType).payloadBytesMax,
                 terms: [
                     JSONMember("push_type", .string(notification.pushType.name)),
@@ -97,17 +109,54 @@ struct MessagePreview {
                 ]))
     }
 
-    private func android(_ message: CompiledMessage, _ variant: Int, _ badge: Int32?) -> PhoneLook {
+    private func android(
+        _ message: CompiledMessage, _ variant: Int, _ badge: Int32?, _ phone: PreviewedPhone
+    ) -> PhoneLook {
         guard let push = message.fcm else { return PhoneLook(provider: .fcm, push: nil) }
         let now = Clocks.wallNow()
-        let frame = push.frame(variant: variant, expiresAt: now + .seconds(86_400), now: now)
+        let expiresAt = now + .seconds(86_400)
+        let frame = push.frame(variant: variant, expiresAt: expiresAt, now: now)
+        let token = Array(Self.tokenShown.utf8)
         var bytes = frame.prefix
-        push.appendHole(token: Array(Self.tokenShown.utf8).span, badge: badge, variant: variant, to: &bytes)
+        push.appendHole(token: token.span, badge: badge, variant: variant, to: &bytes)
         bytes += frame.suffix
+        var payloadBytes = push.payloadBytes
+        if let text = push.holed(variant: variant) {
+            let pieces = message.holes.pieces(of: text, value: phone.value(of:)) { mark in
+                if let time = push.time(mark: mark, expiresAt: expiresAt, now: now) { return time }
+                var piece: [UInt8] = []
+                FCMMessage.append(mark: mark, token: token.span, badge: badge ?? 0, to: &piece)
+                return piece
+            }
+            bytes = text.bytes(filledWith: pieces)
+            payloadBytes = push.payloadBytes(variant: variant, pieceBytes: pieces.map(\.count))
+        }
         return PhoneLook(
             provider: .fcm,
             push: PhoneLook.Push(
-                body: bytes, payloadBytes: push.payloadBytes, payloadBytesMax: FCMLimits.payloadBytesMax, terms: []))
+                body: bytes, payloadBytes: payloadBytes, payloadBytesMax: FCMLimits.payloadBytesMax, terms: []))
+    }
+}
+
+/// Whose phones are looked at: what they read, and what they say of themselves.
+struct PreviewedPhone {
+    let locale: String?
+    /// The gateway's answer about the one that is named; nil: of nobody, so that what stands in for values is shown.
+    let device: JSONValue?
+
+    func value(of field: DeviceField) -> [UInt8]? {
+        var value = device
+        switch field {
+        case .text(let field): value = value?.object?[field.rawValue]
+        case .attribute(let path):
+            value = value?.object?["attributes"]
+            for name in path.names { value = value?.object?[name] }
+        }
+        switch value {
+        case .string(let text): return Array(text.utf8)
+        case .number, .bool: return value?.bytes
+        case .null, .array, .object, nil: return nil
+        }
     }
 }
 

@@ -53,21 +53,28 @@ package struct SendCommand: AsyncParsableCommand {
 
     private func show(_ message: JSONObject) async throws(CommandFault) {
         let preview = try MessagePreview(JSONValue.object(message).bytes, app: try app.slug())
-        let locale = await locale(for: message)
-        if app.gateway.json { return sayJSON(preview.json(locale: locale)) }
-        for line in preview.lines(locale: locale) { Console.say(line) }
+        let phone = await phone(for: message, isTemplate: preview.isTemplate)
+        if app.gateway.json { return sayJSON(preview.json(phone)) }
+        for line in preview.lines(phone) { Console.say(line) }
     }
 
-    /// The one that was given; else that of the one phone that is named, where the gateway is there to ask.
-    private func locale(for message: JSONObject) async -> String? {
+    /// In the locale that was given; else the one phone that is named, where the gateway is there to ask.
+    private func phone(for message: JSONObject, isTemplate: Bool) async -> PreviewedPhone {
         let names = message["audience"]?.object?["installations"]?.array ?? []
-        guard locale == nil, message["notification"]?.object?["localizations"] != nil, names.count == 1,
-            let name = names[0].string, let path = try? app.path("devices", name),
-            let device = try? await app.gateway.client().get(path, as: .wholeDevice),
-            let theirs = device.object?["locale"]?.string
-        else { return locale }
-        if !app.gateway.json { Console.remark("In the language of \(name), \(theirs):") }
-        return theirs
+        let asksLocale = locale == nil && message["notification"]?.object?["localizations"] != nil
+        guard asksLocale || isTemplate, names.count == 1, let name = names[0].string,
+            let path = try? app.path("devices", name),
+            let device = try? await app.gateway.client().get(path, as: .wholeDevice)
+        else {
+            if isTemplate, !app.gateway.json { Console.remark("For a device that says nothing of itself:") }
+            return PreviewedPhone(locale: locale, device: nil)
+        }
+        let theirs = device.object?["locale"]?.string
+        if !app.gateway.json {
+            if isTemplate { Console.remark("With what \(name) says of itself:") }
+            if asksLocale, let theirs { Console.remark("In the language of \(name), \(theirs):") }
+        }
+        return PreviewedPhone(locale: asksLocale ? theirs : locale, device: device)
     }
 
     private func send(_ message: JSONObject, _ sent: inout SentMessages) async throws {

@@ -1,6 +1,7 @@
 import APNs
 import DeliveryRules
 import FCM
+import FilterExpressions
 import JSON
 import PushModel
 
@@ -15,6 +16,8 @@ package struct CompiledMessage: Sendable {
     private let pushType: PushType
     /// From a device's locale to a variant of the text.
     let locales: LocaleTable
+    /// What devices' own values fill.
+    package let holes: MessageHoles
     /// Built and checked, and validated by those providers that offer it; delivered to nobody.
     package let isDryRun: Bool
 
@@ -27,6 +30,7 @@ package struct CompiledMessage: Sendable {
         _ content: MessageContent, message: MessageID, providers: [Provider]? = nil
     ) throws(ContentFault) -> CompiledMessage {
         let asked = providers ?? Provider.allCases
+        let (content, holes) = try MessageHoles.read(content)
         var apns: APNsNotification?
         var fcm: FCMMessage?
         var silence: ContentFault?
@@ -41,7 +45,7 @@ package struct CompiledMessage: Sendable {
             } catch { throw .fcm(error) }
         }
         if let silence, apns == nil && fcm == nil || content.apns == nil && content.fcm == nil { throw silence }
-        return CompiledMessage(apns: apns, fcm: fcm, faults: [], content)
+        return CompiledMessage(apns: apns, fcm: fcm, faults: [], content, holes)
     }
 
     /// Who has to find a message good whose sender names no provider: those that the app reaches, and those that the
@@ -56,7 +60,12 @@ package struct CompiledMessage: Sendable {
 
     /// For delivery, of what the door checked. A provider that the door did not ask may find the content wanting: the
     /// audience was not meant for it, and has no parcel there, or the app came to have devices of it since.
-    package static func compile(stored content: MessageContent, message: MessageID) -> CompiledMessage {
+    package static func compile(stored: MessageContent, message: MessageID) -> CompiledMessage {
+        let (content, holes): (MessageContent, MessageHoles)
+        do throws(ContentFault) { (content, holes) = try MessageHoles.read(stored) } catch {
+            let faults = Provider.allCases.map { ($0, error.code) }
+            return CompiledMessage(apns: nil, fcm: nil, faults: faults, stored, MessageHoles())
+        }
         var apns: APNsNotification?
         var fcm: FCMMessage?
         var faults: [(Provider, String)] = []
@@ -68,11 +77,12 @@ package struct CompiledMessage: Sendable {
                 faults.append((.fcm, error.code))
             }
         }
-        return CompiledMessage(apns: apns, fcm: fcm, faults: faults, content)
+        return CompiledMessage(apns: apns, fcm: fcm, faults: faults, content, holes)
     }
 
     private init(
-        apns: APNsNotification?, fcm: FCMMessage?, faults: [(Provider, String)], _ content: MessageContent
+        apns: APNsNotification?, fcm: FCMMessage?, faults: [(Provider, String)], _ content: MessageContent,
+        _ holes: MessageHoles
     ) {
         self.apns = apns
         self.fcm = fcm
@@ -80,6 +90,7 @@ package struct CompiledMessage: Sendable {
         pushType = content.options.pushType
         locales = LocaleTable(content.localizations.map(\.locale))
         isDryRun = content.options.isDryRun
+        self.holes = holes
     }
 
     /// How the pushes to a provider's devices end that it has no form for.
@@ -99,4 +110,15 @@ package struct CompiledMessage: Sendable {
 package enum ContentFault: Error, Equatable, Sendable {
     case apns(APNsContentFault)
     case fcm(FCMContentFault)
+    /// A text with holes can't be understood, or stands where none may.
+    case template(JSONPointer, TemplateFault)
+
+    /// A stable word, published in docs/errors.md.
+    var code: String {
+        switch self {
+        case .apns(let fault): fault.code
+        case .fcm(let fault): fault.code
+        case .template: "invalid_template"
+        }
+    }
 }

@@ -96,11 +96,12 @@ extension DeliveryEngine {
                 return
             }
             steps?.reached(.leaseCommitted)
-            let message = await content(of: parcel)
+            let (message, values) = await content(of: parcel)
             let name = LeaseName(parcel: parcel.id, epoch: parcel.epoch)
             if let lane = request.lane, let message {
                 parcelsOut[name] = ParcelOut(
-                    parcel: parcel, line: request.line, message: message, lane: lane, answersOutstanding: 0)
+                    parcel: parcel, line: request.line, message: message, values: values, lane: lane,
+                    answersOutstanding: 0)
             }
             take(.leased(parcel, asked: request, message.map(\.reading) ?? .unread))
         } catch .damaged(let place) {
@@ -114,12 +115,17 @@ extension DeliveryEngine {
     }
 
     /// nil: not now. The lease is written, so the parcel is handed back rather than left to lapse.
-    private func content(of parcel: LeasedParcel) async -> ShelvedMessage? {
-        do { return try await shelf.message(parcel.message) } catch {
+    private func content(of parcel: LeasedParcel) async -> (ShelvedMessage?, MemberValues?) {
+        do {
+            let message = try await shelf.message(parcel.message)
+            guard let holes = message.compiled?.holes, !holes.isEmpty else { return (message, nil) }
+            let members = parcel.members.map(\.registration)
+            return (message, try await stores.parcels.values(of: members, holes.fields))
+        } catch {
             log.warning(
                 "A message's content can't be read; its parcel goes back",
                 metadata: ["message_id": "\(parcel.message.value.text)", "fault": "\(error)"])
-            return nil
+            return (nil, nil)
         }
     }
 

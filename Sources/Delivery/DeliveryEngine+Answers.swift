@@ -15,18 +15,39 @@ extension DeliveryEngine {
             guard let target = await lanes.target(of: out.line, on: lane) else {
                 return handBack(name, positions)
             }
-            guard let encoder = ParcelEncoder(out.parcel, message, target) else {
+            guard let encoder = ParcelEncoder(out.parcel, message, out.values, target) else {
                 return refuse(name, positions, message.rejection(by: target.provider))
             }
-            if message.isDryRun, target.provider == .apns { return rehearse(name, positions) }
-            let batch = await Self.encode(encoder, positions, until)
+            let positions = withValues(positions, out)
+            let pushes = await Self.encode(encoder, positions, until)
+            if !pushes.tooLarge.isEmpty { part(from: name, pushes.tooLarge) { refuse(name, $0, Self.tooLarge) } }
+            let batch = pushes.batch
+            guard !batch.requests.isEmpty else { return }
+            if message.isDryRun, target.provider == .apns { return rehearse(name, batch.requests.map(\.tag)) }
             send(batch, name, lane, target.provider)
         }
     }
 
+    /// Those whose values there was room for; the others go back, and come again in a parcel of their own.
+    private func withValues(_ positions: [Int32], _ out: ParcelOut) -> [Int32] {
+        guard let values = out.values, values.readCount < out.parcel.members.count else { return positions }
+        let unread = positions.filter { $0 >= values.readCount }
+        if !unread.isEmpty { part(from: out.name, unread) { handBack(out.name, $0) } }
+        return positions.filter { $0 < values.readCount }
+    }
+
+    /// Ends for pushes of a parcel that never leave, while others of it do.
+    private func part(from name: LeaseName, _ positions: [Int32], _ end: ([Int32]) -> Void) {
+        parcelsOut[name]?.answersOutstanding -= positions.count
+        end(positions)
+    }
+
+    /// What its provider would answer.
+    private static let tooLarge = Rejection(fault: .message, reason: "payload_too_large")
+
     nonisolated private static func encode(
         _ encoder: ParcelEncoder, _ positions: [Int32], _ until: MonotonicInstant
-    ) async -> PushBatch {
+    ) async -> EncodedPushes {
         await encoder.batch(of: positions, now: Clocks.wallNow(), noStreamAfter: until)
     }
 

@@ -113,12 +113,16 @@ struct ParcelOut: Sendable {
     let parcel: LeasedParcel
     let line: RouteLine
     let message: ShelvedMessage
+    /// What goes into the message's holes; nil: it has none.
+    let values: MemberValues?
     let lane: LaneKey
     /// Whose words its answers are in.
     var provider: Provider?
     var answersOutstanding: Int
     var isWithdrawn = false
     var sawAnswer = false
+
+    var name: LeaseName { LeaseName(parcel: parcel.id, epoch: parcel.epoch) }
 }
 
 /// One delivery of answers to one lease.

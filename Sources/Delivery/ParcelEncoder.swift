@@ -6,7 +6,7 @@ import PushModel
 import Transport
 
 /// Turns leased members into requests: what is each push's own in one flat array, everything else once.
-struct ParcelEncoder {
+package struct ParcelEncoder: Sendable {
     /// Encoding goes on for milliseconds; other work on the pool gets its turn this often.
     private static let pushesBetweenYields = 512
     /// A path with a token of 64 digits, an id and a badge; FCM's tokens are as long.
@@ -15,17 +15,24 @@ struct ParcelEncoder {
     let parcel: LeasedParcel
     let locales: LocaleTable
     let form: Form
+    let holes: MessageHoles
+    /// What goes into the holes; nil: there are none.
+    let values: MemberValues?
 
     /// The message in the form of the provider that the parcel's route leads to, and what the route adds to it.
-    enum Form {
+    enum Form: Sendable {
         case apns(APNsNotification, topic: String)
         case fcm(FCMMessage, path: [UInt8])
     }
 
     /// nil: the message has no form for the target's provider.
-    init?(_ parcel: LeasedParcel, _ message: CompiledMessage, _ target: PushTarget) {
+    package init?(
+        _ parcel: LeasedParcel, _ message: CompiledMessage, _ values: MemberValues? = nil, _ target: PushTarget
+    ) {
         self.parcel = parcel
+        self.values = values
         locales = message.locales
+        holes = message.holes
         switch target {
         case .apns(let topic):
             guard let notification = message.apns else { return nil }
@@ -36,7 +43,12 @@ struct ParcelEncoder {
         }
     }
 
-    func batch(of positions: [Int32], now: WallInstant, noStreamAfter: MonotonicInstant) async -> PushBatch {
+    /// Of those positions whose values were read. On the caller's thread.
+    nonisolated(nonsending) package func batch(
+        of positions: [Int32], now: WallInstant, noStreamAfter: MonotonicInstant
+    ) async -> EncodedPushes {
+        var tooLarge: [Int32] = []
+        var pieces: [HolePieces?] = holed.map { text in text.map { HolePieces($0, holes) } }
         var bytes: [UInt8] = []
         var requests: [PushBatch.Request] = []
         requests.reserveCapacity(positions.count)
@@ -49,22 +61,32 @@ struct ParcelEncoder {
         for (turn, position) in positions.enumerated() {
             if turn % Self.pushesBetweenYields == Self.pushesBetweenYields - 1 { await Task.yield() }
             let member = parcel.members[Int(position)]
+            let variant = variant(for: member)
+            if !pieces.isEmpty, pieces[variant] != nil {
+                if let request = holedRequest(position, variant, sharedPath, &pieces[variant], &bytes) {
+                    requests.append(request)
+                } else {
+                    tooLarge.append(position)
+                }
+                continue
+            }
             switch form {
             case .apns(let notification, _):
-                requests.append(apnsRequest(position, member, notification, &bytes))
+                requests.append(apnsRequest(position, member, variant, notification, &bytes))
             case .fcm(let message, _):
-                requests.append(fcmRequest(position, member, message, sharedPath, &bytes))
+                requests.append(fcmRequest(position, member, variant, message, sharedPath, &bytes))
             }
         }
-        return PushBatch(
+        let batch = PushBatch(
             idHeader: idHeader, sharedFields: sharedFields(pushes: positions.count), bytes: bytes,
             frames: frames(now: now), requests: requests, noStreamAfter: noStreamAfter)
+        return EncodedPushes(batch: batch, tooLarge: tooLarge)
     }
 
     private func apnsRequest(
-        _ position: Int32, _ member: LeasedMember, _ notification: APNsNotification, _ bytes: inout [UInt8]
+        _ position: Int32, _ member: LeasedMember, _ variant: Int, _ notification: APNsNotification,
+        _ bytes: inout [UInt8]
     ) -> PushBatch.Request {
-        let variant = variant(for: member)
         let pathStart = bytes.count
         APNsRequest.appendPath(token: parcel.tokens.span.extracting(tokenRange(of: member)), to: &bytes)
         let idStart = bytes.count
@@ -78,9 +100,9 @@ struct ParcelEncoder {
     }
 
     private func fcmRequest(
-        _ position: Int32, _ member: LeasedMember, _ message: FCMMessage, _ path: ByteRange, _ bytes: inout [UInt8]
+        _ position: Int32, _ member: LeasedMember, _ variant: Int, _ message: FCMMessage, _ path: ByteRange,
+        _ bytes: inout [UInt8]
     ) -> PushBatch.Request {
-        let variant = variant(for: member)
         let bodyStart = bytes.count
         message.appendHole(
             token: parcel.tokens.span.extracting(tokenRange(of: member)), badge: member.badge, variant: variant,
@@ -91,7 +113,7 @@ struct ParcelEncoder {
     }
 
     /// Where the member's token lies in the parcel's.
-    private func tokenRange(of member: LeasedMember) -> Range<Int> {
+    func tokenRange(of member: LeasedMember) -> Range<Int> {
         let start = Int(member.tokenStart)
         return start..<start + Int(member.tokenCount)
     }
@@ -127,9 +149,19 @@ struct ParcelEncoder {
     private func frames(now: WallInstant) -> [PushBatch.BodyFrame] {
         switch form {
         case .apns(let notification, _):
-            notification.payloads.map { PushBatch.BodyFrame(prefix: $0.head, suffix: $0.tail) }
+            notification.payloads.map { payload in
+                guard let text = payload.holed else {
+                    return PushBatch.BodyFrame(prefix: payload.head, suffix: payload.tail)
+                }
+                return PushBatch.BodyFrame(text, holes) { _ in nil }
+            }
         case .fcm(let message, _):
             (0..<message.variantCount).map { variant in
+                if let text = message.holed(variant: variant) {
+                    return PushBatch.BodyFrame(text, holes) {
+                        message.time(mark: $0, expiresAt: parcel.expiresAt, now: now)
+                    }
+                }
                 let frame = message.frame(variant: variant, expiresAt: parcel.expiresAt, now: now)
                 return PushBatch.BodyFrame(prefix: frame.prefix, suffix: frame.suffix)
             }

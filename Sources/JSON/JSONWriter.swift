@@ -115,11 +115,11 @@ extension JSONWriter {
         bytes.append(UInt8(ascii: "\""))
     }
 
-    private static func needsEscape(_ byte: UInt8) -> Bool {
+    static func needsEscape(_ byte: UInt8) -> Bool {
         byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
     }
 
-    private static func append(escaped byte: UInt8, to bytes: inout [UInt8]) {
+    static func append(escaped byte: UInt8, to bytes: inout [UInt8]) {
         guard needsEscape(byte) else { return bytes.append(byte) }
         bytes.append(UInt8(ascii: "\\"))
         switch byte {
@@ -131,10 +131,13 @@ extension JSONWriter {
         case UInt8(ascii: "\""), UInt8(ascii: "\\"): bytes.append(byte)
         default:
             bytes.append(contentsOf: "u00".utf8)
-            for digit in [byte >> 4, byte & 0x0f] {
-                bytes.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
-            }
+            bytes.append(hexadecimalDigit(byte >> 4))
+            bytes.append(hexadecimalDigit(byte & 0x0f))
         }
+    }
+
+    private static func hexadecimalDigit(_ digit: UInt8) -> UInt8 {
+        digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10
     }
 }
 

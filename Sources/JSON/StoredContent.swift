@@ -6,8 +6,9 @@ import PushModel
 /// that N-1 may not overlook asks for a new format; one that it may overlook does not.
 package enum StoredContent {
     /// What `decode` reads, each for every `TopicService`. Rising. 2: localizations, an `fcm` object, dry runs, push types beside alert
-    /// and background.
-    package static let knownFormats: [Int16] = [1, 2]
+    /// and background. 3: a template.
+    package static let knownFormats: [Int16] = [1, 2, templateFormat]
+    private static let templateFormat: Int16 = 3
 
     /// What `encode` writes for this content: the oldest that can hold it, so that program N-1 goes on sending all that
     /// it understands.
@@ -15,7 +16,8 @@ package enum StoredContent {
         let isPlain = content.localizations.isEmpty && content.fcm == nil && !content.options.isDryRun
         // Format 1 has a place for every push type, but its program sends these two only.
         let isFirstType = content.options.pushType == .alert || content.options.pushType == .background
-        return content.options.pushType.service.format(ofContent: isPlain && isFirstType ? 1 : 2)
+        let format = isPlain && isFirstType ? 1 : 2
+        return content.options.pushType.service.format(ofContent: content.isTemplate ? templateFormat : Int16(format))
     }
 
     package static func encode(_ content: MessageContent) -> [UInt8] {
@@ -92,7 +94,8 @@ package enum StoredContent {
             localizations: try localizations(stored["localizations"]),
             badge: badge(stored["badge"]), sound: stored["sound"]?.string,
             data: stored["data"]?.object?.members.map { DataMember(name: $0.name, json: JSONText($0.value)) } ?? [],
-            options: options, apns: stored["apns"].map { JSONText($0) }, fcm: stored["fcm"].map { JSONText($0) })
+            options: options, apns: stored["apns"].map { JSONText($0) }, fcm: stored["fcm"].map { JSONText($0) },
+            isTemplate: TopicService.contentFormat(of: format) == templateFormat)
     }
 
     private static func localizations(_ stored: JSONValue?) throws(StoredContentFault) -> [Localization] {

@@ -15,11 +15,13 @@ package struct MessageContent: Equatable, Sendable {
     package var apns: JSONText?
     /// The sender's `fcm` object: likewise.
     package var fcm: JSONText?
+    /// Its texts have holes that each device's own values fill (`TemplateText`). Otherwise braces are braces.
+    package var isTemplate: Bool
 
     package init(
         notification: NotificationText? = nil, localizations: [Localization] = [], badge: BadgeChange = .none,
         sound: String? = nil, data: [DataMember] = [], options: MessageOptions = MessageOptions(),
-        apns: JSONText? = nil, fcm: JSONText? = nil
+        apns: JSONText? = nil, fcm: JSONText? = nil, isTemplate: Bool = false
     ) {
         self.notification = notification
         self.localizations = localizations
@@ -29,6 +31,7 @@ package struct MessageContent: Equatable, Sendable {
         self.options = options
         self.apns = apns
         self.fcm = fcm
+        self.isTemplate = isTemplate
     }
 }
 

@@ -1,3 +1,5 @@
+import HTTP2
+
 /// The buffers of a lane, shared by its connections: each is lent for one call at a time, and all are given back to
 /// the system when the lane is idle, so that thousands of quiet lanes cost nothing.
 struct LaneBuffers {
@@ -9,6 +11,8 @@ struct LaneBuffers {
     private var ciphertext: [UInt8] = []
     private var plaintext: [UInt8] = []
     private var frames: [UInt8] = []
+    private var body: [UInt8] = []
+    private var pieceStarts: [Int] = []
 
     /// Of `readBytes`.
     mutating func takeCiphertext() -> [UInt8] { Self.take(&ciphertext) }
@@ -25,6 +29,15 @@ struct LaneBuffers {
         return lent
     }
     mutating func giveBack(frames: consuming [UInt8]) { self.frames = frames }
+
+    /// A push's body, put together; for the time of the call.
+    mutating func withBody(
+        _ pattern: BodyPattern, _ pieces: Span<UInt8>, _ use: (Span<UInt8>) throws(HTTP2Fault) -> Int32
+    ) throws(HTTP2Fault) -> Int32 {
+        body.removeAll(keepingCapacity: true)
+        pattern.fill(pieces, into: &body, starts: &pieceStarts)
+        return try use(body.span)
+    }
 
     mutating func release() { self = LaneBuffers() }
 

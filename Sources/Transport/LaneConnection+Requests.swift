@@ -25,12 +25,8 @@ extension LaneConnection {
         flight.authorization = authorization
         let place = streams.open(flight, core.loop.now)
         let request = batch.requests[Int(flight.request)]
-        let frame = batch.frames[Int(request.frame)]
         do throws(HTTP2Fault) {
-            let streamID = try session.submitRequest(
-                headers.fields, prefix: frame.prefix.span, body: batch.bytes.span.extracting(request.body.range),
-                suffix: frame.suffix.span, tag: UInt64(place))
-            streams.name(place, streamID: streamID)
+            streams.name(place, streamID: try submit(request, of: batch, headers, to: session, UInt64(place)))
         } catch {
             // There was room: the session itself is of no use any more.
             _ = streams.close(place)
@@ -39,6 +35,22 @@ extension LaneConnection {
         }
         if firstAuthorization == nil { firstAuthorization = authorization }
         return true
+    }
+
+    private func submit(
+        _ request: PushBatch.Request, of batch: PushBatch, _ headers: RequestHeaders, to session: HTTP2ClientSession,
+        _ tag: UInt64
+    ) throws(HTTP2Fault) -> Int32 {
+        let frame = batch.frames[Int(request.frame)]
+        let own = batch.bytes.span.extracting(request.body.range)
+        guard let pattern = frame.pattern else {
+            return try session.submitRequest(
+                headers.fields, prefix: frame.prefix.span, body: own, suffix: frame.suffix.span, tag: tag)
+        }
+        return try core.buffers.withBody(pattern, own) { (body) throws(HTTP2Fault) in
+            try session.submitRequest(
+                headers.fields, prefix: frame.prefix.span, body: body, suffix: frame.suffix.span, tag: tag)
+        }
     }
 
     /// Stream ids are not used twice on a connection: it gives way to another before they are used up.

@@ -24,10 +24,13 @@ package struct PushBatch: Sendable {
     package struct BodyFrame: Sendable {
         package let prefix: [UInt8]
         package let suffix: [UInt8]
+        /// How a request's pieces lie between them; nil: its body is what stands there, in one.
+        package let pattern: BodyPattern?
 
-        package init(prefix: [UInt8] = [], suffix: [UInt8] = []) {
+        package init(prefix: [UInt8] = [], suffix: [UInt8] = [], pattern: BodyPattern? = nil) {
             self.prefix = prefix
             self.suffix = suffix
+            self.pattern = pattern
         }
     }
 
@@ -39,7 +42,7 @@ package struct PushBatch: Sendable {
         package let id: ByteRange
         /// Which of the batch's `frames` the body has.
         package let frame: Int32
-        /// What stands between the frame's prefix and suffix.
+        /// What stands between the frame's prefix and suffix, or the pieces that its pattern puts there.
         package let body: ByteRange
 
         @inlinable package init(tag: Int32, path: ByteRange, id: ByteRange, frame: Int32 = 0, body: ByteRange) {

@@ -82,8 +82,10 @@ struct HostilePeerTests {
         let opening = Garbage.clientOpening
         try server.receive(opening.span)
         let ping: [UInt8] = [0, 0, 8, 6, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8]
-        #expect(throws: HTTP2Fault.library(.flooded)) {
-            for _ in 0..<100_000 { try server.receive(ping.span) }
+        #expect(throws: HTTP2Fault.library(.flooded)) { try receive(ping, times: 100_000) }
+
+        func receive(_ bytes: [UInt8], times: Int) throws {
+            for _ in 0..<times { try server.receive(bytes.span) }
         }
     }
 }

@@ -33,6 +33,8 @@ enum House {
         Room("COpenSSL", .cLibraries, []),
         Room("CPostgres", .cLibraries, []),
         Room("CShims", .cLibraries, []),
+        // Of tests alone.
+        Room("CAllocationCounter", .cLibraries, [], folder: "Tests/AllocationCounter"),
 
         Room("Reactor", .basement, ["CShims", "PushModel", "Glibc", "Synchronization"]),
         Room("TLS", .basement, ["COpenSSL", "CShims", "PushModel", "Glibc", "Synchronization"]),
@@ -67,10 +69,8 @@ enum House {
         Room(
             "Delivery", .service,
             [
-                "PushModel", "JSON", "Encodings", "DeliveryRules", "APNs", "FCM", "HTTP2", "Transport", "Store",
-                "Reactor",
-                "Logging",
-                "Synchronization",
+                "PushModel", "JSON", "Encodings", "DeliveryRules", "FilterExpressions", "APNs", "FCM", "HTTP2",
+                "Transport", "Store", "Reactor", "Logging", "Synchronization",
             ]),
         Room(
             "Registry", .service,
@@ -110,10 +110,8 @@ enum House {
         Room(
             "Commands", .roof,
             [
-                "PushModel", "JSON", "Encodings", "Calendar", "DeliveryRules", "APNs", "FCM", "Reactor", "HTTP2", "TLS",
-                "Postgres",
-                "Transport", "Delivery",
-                "GatewayAPI",
+                "PushModel", "JSON", "Encodings", "Calendar", "DeliveryRules", "FilterExpressions", "APNs", "FCM",
+                "Reactor", "HTTP2", "TLS", "Postgres", "Transport", "Delivery", "GatewayAPI",
                 "ArgumentParser", "AsyncHTTPClient", "NIOCore", "NIOPosix", "NIOSSL", "Foundation",
                 "Synchronization", "UnixSignals",
             ]),

@@ -40,6 +40,18 @@ extension ErrorPage {
                     docs/filters.md has the whole language.
                     """),
             Explanation(
+                .invalidTemplate,
+                cause: """
+                    a text of the message has `{{`, and what follows is no field with or without a default, or the \
+                    braces are never closed; or it stands where nothing is filled in: in a name, a header, \
+                    `collapse_id`.
+                    """,
+                remedy: """
+                    write `{{attributes.name | default: 'you'}}`; the detail says at which character, and what is \
+                    expected there. Two braces that are meant as such are written `{{'{{'}}`. docs/templates.md has \
+                    the whole language.
+                    """),
+            Explanation(
                 .invalidToken,
                 cause: """
                     an APNs token that is not an even number of hexadecimal digits, often because of blanks, angle \

@@ -28,6 +28,7 @@ extension Problem {
         switch fault {
         case .apns(let fault): self.init(fault)
         case .fcm(let fault): self.init(fault)
+        case .template(let pointer, let fault): self.init(fault, at: pointer)
         }
     }
 

@@ -40,6 +40,7 @@ package enum ProblemCode: String, CaseIterable, Sendable {
     case invalidValue = "invalid_value"
     case valueTooLong = "value_too_long"
     case invalidFilter = "invalid_filter"
+    case invalidTemplate = "invalid_template"
     case invalidToken = "invalid_token"
     case kindNotAllowed = "kind_not_allowed"
     case notSupported = "not_supported"
@@ -113,8 +114,8 @@ extension ProblemCode {
         case .bodyTooLarge, .lineTooLong: 413
         case .unsupportedEncoding: 415
         case .expectationFailed: 417
-        case .missingMember, .unknownMember, .wrongType, .invalidValue, .valueTooLong, .invalidFilter, .invalidToken,
-            .kindNotAllowed, .notSupported, .tooManyTopics, .idempotencyMismatch, .payloadTooLarge, .invalidCollapseID,
+        case .missingMember, .unknownMember, .wrongType, .invalidValue, .valueTooLong, .invalidFilter,
+            .invalidTemplate, .invalidToken, .kindNotAllowed, .notSupported, .tooManyTopics, .idempotencyMismatch, .payloadTooLarge, .invalidCollapseID,
             .priorityNotAllowed,
             .reservedKey,
             .notForBackground, .notForPushType, .nothingToShow, .badgeTwice, .keyIDMalformed, .teamIDMalformed,
@@ -167,6 +168,7 @@ extension ProblemCode {
         case .invalidValue: "A value is not allowed"
         case .valueTooLong: "A value is too long"
         case .invalidFilter: "The filter can't be understood"
+        case .invalidTemplate: "A text with {{ }} can't be understood"
         case .invalidToken: "The device token is malformed"
         case .kindNotAllowed: "The provider has no tokens of this kind"
         case .notSupported: "This is not offered"

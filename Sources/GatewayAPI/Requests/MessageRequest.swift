@@ -1,5 +1,6 @@
 import APNs
 import DeliveryRules
+import FilterExpressions
 import JSON
 import PushModel
 
@@ -40,13 +41,13 @@ package struct MessageRequest: Equatable, Sendable {
         if records == nil { content.apns = try readOverrides("apns", &reader) }
         try reader.end()
         try checkKind(of: audience, content.options.pushType)
-        let contents = records?.map { record in
+        var contents = records?.map { record in
             var own = content
             own.apns = record
             return own
-        }
-        return MessageRequest(
-            contents: contents ?? [content], isList: records != nil, audience: audience, sendAt: sendAt)
+        } ?? [content]
+        for place in contents.indices { contents[place].isTemplate = contents[place].hasBraces }
+        return MessageRequest(contents: contents, isList: records != nil, audience: audience, sendAt: sendAt)
     }
 
     /// A provider refuses the tokens of other kinds than the push type's, one by one.
@@ -181,6 +182,17 @@ package struct MessageRequest: Equatable, Sendable {
         guard let value = reader.take(provider) else { return nil }
         guard value.object != nil else { throw .wrongType(value, "an object", at: reader.pointer / provider) }
         return JSONText(value)
+    }
+}
+
+extension MessageContent {
+    /// Two opening braces side by side: outside of its texts JSON without white space has none.
+    fileprivate var hasBraces: Bool {
+        let texts = [notification].compactMap(\.self) + localizations.map(\.text)
+        let shown = texts.flatMap { [$0.title, $0.subtitle, $0.body] } + [sound, options.collapseID]
+        return shown.contains { $0.map(TemplateText.isOne) ?? false }
+            || data.contains { TemplateText.isOne($0.name) || TemplateText.hasOpening($0.json.bytes) }
+            || [apns, fcm].contains { $0.map { TemplateText.hasOpening($0.bytes) } ?? false }
     }
 }
 

@@ -71,12 +71,34 @@ package struct CompiledAPNsPayload: Equatable, Sendable {
     package let badgeLead: [UInt8]
     /// One array for all localizations of a message.
     package let tail: [UInt8]
+    /// The whole payload, where devices' own values go into it too; `head` and `tail` are of no use then.
+    package let holed: HoledText?
+
+    /// What stands in `holed` for the badge's digits.
+    private static let badgeMark: UInt8 = 5
+
+    /// - Parameter isTemplate: its texts may have marks of holes.
+    init(head: [UInt8], badgeLead: [UInt8], tail: [UInt8], isTemplate: Bool) {
+        self.head = head
+        self.badgeLead = badgeLead
+        self.tail = tail
+        let badge = badgeLead.isEmpty ? [] : badgeLead + [Self.badgeMark]
+        let text = isTemplate ? HoledText(marked: head + badge + tail) : nil
+        holed = text.flatMap { $0.hasHoles ? $0 : nil }
+    }
 
     package var hasBadgeHole: Bool { !badgeLead.isEmpty }
 
-    /// With the widest badge.
+    /// With the widest badge, and nothing in the holes.
     package var bytesMax: Int {
-        head.count + tail.count + (hasBadgeHole ? badgeLead.count + APNsLimits.badgeDigitsMax : 0)
+        let badgeDigits = hasBadgeHole ? APNsLimits.badgeDigitsMax : 0
+        if let holed { return holed.fixedBytes + badgeDigits }
+        return head.count + badgeLead.count + badgeDigits + tail.count
+    }
+
+    /// What goes into `holed` where it has that mark. A device always has a badge where the message changes it.
+    package static func append(mark: UInt8, badge: Int32, to buffer: inout [UInt8]) {
+        if mark == badgeMark { append(max(0, badge), to: &buffer) }
     }
 
     /// What a push has of its own, between `head` and `tail`. Without a badge the member is left out whole; a payload

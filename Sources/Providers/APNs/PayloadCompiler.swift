@@ -119,14 +119,17 @@ struct APNsPayloadCompiler {
 extension APNsPayloadCompiler {
     /// The badge goes last in `aps`, so that one comma decides.
     private func payload(_ aps: JSONObject, _ tail: [UInt8]) -> CompiledAPNsPayload {
-        guard hasAps(aps) else { return CompiledAPNsPayload(head: [], badgeLead: [], tail: tail) }
+        guard hasAps(aps) else {
+            return CompiledAPNsPayload(head: [], badgeLead: [], tail: tail, isTemplate: content.isTemplate)
+        }
         var head = JSONWriter(capacity: 512)
         head.beginObject()
         head.name("aps")
         head.beginObject()
         for member in aps.members { head.member(member.name, member.value) }
         let lead = content.badge == .none ? "" : aps.isEmpty ? #""badge":"# : #","badge":"#
-        return CompiledAPNsPayload(head: head.bytes, badgeLead: Array(lead.utf8), tail: tail)
+        return CompiledAPNsPayload(
+            head: head.bytes, badgeLead: Array(lead.utf8), tail: tail, isTemplate: content.isTemplate)
     }
 
     private func hasAps(_ aps: JSONObject) -> Bool {

@@ -66,14 +66,18 @@ package struct FCMMessage: Equatable, Sendable {
     ///
     /// The time to live is what is left of the pushes' lives, in whole seconds rounded down: later they are worthless.
     package func frame(variant: Int, expiresAt: WallInstant, now: WallInstant) -> FCMFrame {
-        let left = max(0, expiresAt.secondsSince1970 - now.secondsSince1970)
+        let times = times(expiresAt: expiresAt, now: now)
         let place = place(of: variant)
-        // Zero says "now or never", to Apple's devices too. An instant in 1970 would be a mistake of ours, not a wish.
-        let times = FCMTimes(
-            ttlSeconds: isNowOrNever ? 0 : min(left, FCMLimits.ttlSecondsMax),
-            expiration: isNowOrNever ? 0 : max(1, expiresAt.secondsSince1970))
         return FCMFrame(
             prefix: variants[place].head.bytes(at: times), suffix: variants[place].tail.bytes(at: times))
+    }
+
+    private func times(expiresAt: WallInstant, now: WallInstant) -> FCMTimes {
+        let left = max(0, expiresAt.secondsSince1970 - now.secondsSince1970)
+        // Zero says "now or never", to Apple's devices too. An instant in 1970 would be a mistake of ours, not a wish.
+        return FCMTimes(
+            ttlSeconds: isNowOrNever ? 0 : min(left, FCMLimits.ttlSecondsMax),
+            expiration: isNowOrNever ? 0 : max(1, expiresAt.secondsSince1970))
     }
 
     /// What a push has of its own, between the frame's ends. Without a badge its members are left out whole; a message
@@ -81,6 +85,24 @@ package struct FCMMessage: Equatable, Sendable {
     package func appendHole(token: Span<UInt8>, badge: Int32?, variant: Int, to buffer: inout [UInt8]) {
         // In place: a copy of a variant counts up references to all its parts.
         variants[place(of: variant)].appendHole(token: token, badge: badge, to: &buffer)
+    }
+
+    /// The whole message of a variant that devices' own values go into; nil: none do, and `frame` is what to use.
+    package func holed(variant: Int) -> HoledText? { variants[place(of: variant)].holed }
+
+    /// What goes into a holed message where it has that mark, for all pushes of a batch; nil: it is each push's own.
+    package func time(mark: UInt8, expiresAt: WallInstant, now: WallInstant) -> [UInt8]? {
+        times(expiresAt: expiresAt, now: now).text(of: mark)
+    }
+
+    /// What goes into a holed message where it has that mark. Allocates nothing beside the buffer.
+    package static func append(mark: UInt8, token: Span<UInt8>, badge: Int32, to buffer: inout [UInt8]) {
+        FCMVariant.append(mark: mark, token: token, badge: badge, to: &buffer)
+    }
+
+    /// Of a holed message with pieces of these lengths, by place. `FCMLimits.payloadBytesMax` says what is counted.
+    package func payloadBytes(variant: Int, pieceBytes: [Int]) -> Int {
+        variants[place(of: variant)].payloadBytes(pieceBytes)
     }
 
     /// A number that no localization has comes from rows that don't fit the message: the common text is always right.

@@ -9,7 +9,7 @@ import PushModel
 struct FCMMessageCompiler {
     /// More than this cannot shrink to a payload: not worth merging.
     private static let contentBytesMax = 4 * FCMLimits.payloadBytesMax
-    private static let standIn: JSONValue = true
+    static let standIn: JSONValue = true
 
     private let content: MessageContent
     private let patch: JSONObject
@@ -52,7 +52,9 @@ struct FCMMessageCompiler {
     /// One text of the message. Throws where nothing of it would be seen or read.
     func variant(_ text: NotificationText?) throws(FCMContentFault) -> FCMVariant {
         let message = try merged(text)
-        return FCMVariant(marked: FCMMessageWriter.write(message, content.options), payloadBytes: Self.measure(message))
+        return FCMVariant(
+            marked: FCMMessageWriter.write(message, content.options),
+            measure: FCMMeasure(message, isTemplate: content.isTemplate), isTemplate: content.isTemplate)
     }
 
     private static func appData(_ content: MessageContent) throws(FCMContentFault) -> JSONObject {
@@ -61,11 +63,16 @@ struct FCMMessageCompiler {
             let pointer = JSONPointer.root / "data" / member.name
             if FCMReservedNames.isReserved(member.name) { throw .reservedKey(pointer) }
             // FCM takes strings only: what is none goes as its JSON.
-            let text = try value(of: member.json, at: pointer).string
-            members.append(
-                JSONMember(member.name, .string(text ?? String(decoding: member.json.bytes, as: UTF8.self))))
+            let text =
+                try value(of: member.json, at: pointer).string ?? Self.nested(member.json, content.isTemplate)
+            members.append(JSONMember(member.name, .string(text)))
         }
         return JSONObject(members)
+    }
+
+    private static func nested(_ json: JSONText, _ isTemplate: Bool) -> String {
+        let text = String(decoding: json.bytes, as: UTF8.self)
+        return isTemplate ? HoleMark.nesting(text) : text
     }
 
     private static func value(of text: JSONText, at pointer: JSONPointer) throws(FCMContentFault) -> JSONValue {
@@ -234,26 +241,5 @@ extension FCMMessageCompiler {
         if payload["aps"]?.object?.isEmpty ?? false { payload["aps"] = nil }
         apns["payload"] = payload.isEmpty ? nil : .object(payload)
         message["apns"] = .object(apns)
-    }
-
-    /// What `FCMLimits.payloadBytesMax` bounds: what the platform gets that gets the most.
-    private static func measure(_ message: JSONObject) -> Int {
-        func bytes(_ path: String...) -> Int? {
-            guard let value = JSONValue.object(message).value(at: JSONPointer(tokens: path)) else { return nil }
-            return value.isNull ? nil : value.bytes.count
-        }
-        // The stand-in of a badge has four letters.
-        func badge(_ path: String...) -> Int {
-            let isHole = JSONValue.object(message).value(at: JSONPointer(tokens: path)) == standIn
-            return isHole ? FCMLimits.badgeDigitsMax - standIn.bytes.count : 0
-        }
-        let notification = bytes("notification") ?? 0
-        let shared = bytes("data") ?? 0
-        let android =
-            (bytes("android", "notification") ?? 0) + badge("android", "notification", "notification_count")
-            + (bytes("android", "data") ?? shared)
-        let apple = (bytes("apns", "payload") ?? 0) + badge("apns", "payload", "aps", "badge") + shared
-        let web = (bytes("webpush", "notification") ?? 0) + (bytes("webpush", "data") ?? shared)
-        return notification + max(android, apple, web)
     }
 }

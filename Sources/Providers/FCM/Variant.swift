@@ -1,3 +1,5 @@
+import JSON
+
 /// One text of a message, as bytes around what differs from push to push:
 ///
 ///     head                {"message":{ … "android":{ … "notification":{ …
@@ -10,6 +12,9 @@ struct FCMVariant: Equatable, Sendable {
     let tail: FCMTimedText
     /// See `FCMMessage.payloadBytes`.
     let payloadBytes: Int
+    /// The whole message, where devices' own values go into it too; head and tail are of no use then.
+    let holed: HoledText?
+    private let weights: [FCMWeights]
     /// The comma, if one is due, and the name of Android's badge. Empty: no badge there.
     private let countLead: [UInt8]
     /// Between that badge and the token.
@@ -22,11 +27,16 @@ struct FCMVariant: Equatable, Sendable {
     private let badgeTrail: [UInt8]
 
     /// From the whole message as JSON with a mark in each hole.
-    init(marked json: [UInt8], payloadBytes: Int) {
+    ///
+    /// - Parameter isTemplate: its texts may have marks of holes.
+    init(marked json: [UInt8], measure: FCMMeasure, isTemplate: Bool) {
         guard let token = json.firstIndex(of: FCMMark.token.rawValue) else {
             preconditionFailure("a message without a place for its token")
         }
-        self.payloadBytes = payloadBytes
+        payloadBytes = measure.bytes
+        let text = isTemplate ? HoledText(marked: json) : nil
+        holed = text.flatMap { $0.hasHoles ? $0 : nil }
+        weights = holed.map { measure.weights(of: $0.places) } ?? []
         if let count = json.firstIndex(of: FCMMark.count.rawValue) {
             let hasComma = json[count - 1] == UInt8(ascii: ",")
             head = FCMTimedText(marked: json[..<(hasComma ? count - 1 : count)])
@@ -47,50 +57,43 @@ struct FCMVariant: Equatable, Sendable {
         }
     }
 
+    /// What goes into `holed` where it has that mark, but for times, which are a batch's. A device always has a badge where
+    /// the message changes it.
+    static func append(mark: UInt8, token: Span<UInt8>, badge: Int32, to buffer: inout [UInt8]) {
+        switch FCMMark(rawValue: mark) {
+        case .token: JSONWriter.append(escaping: token, to: &buffer)
+        case .count:
+            buffer.append(contentsOf: countName)
+            append(max(0, badge), to: &buffer)
+        case .badge:
+            buffer.append(contentsOf: badgeName)
+            append(max(0, badge), to: &buffer)
+        case .ttlSeconds, .expiration, nil: break
+        }
+    }
+
+    private static let countName = Array("\"notification_count\":".utf8)
+    private static let badgeName = Array("\"badge\":".utf8)
+
+    /// With the pieces that fill `holed`: their lengths, by place.
+    func payloadBytes(_ pieceBytes: [Int]) -> Int {
+        var most = payloadBytes
+        for platform in weights { most = max(most, platform.bytes(pieceBytes)) }
+        return most
+    }
+
     func appendHole(token: Span<UInt8>, badge: Int32?, to buffer: inout [UInt8]) {
         if let badge, !countLead.isEmpty {
             buffer.append(contentsOf: countLead)
             Self.append(max(0, badge), to: &buffer)
         }
         buffer.append(contentsOf: beforeToken)
-        Self.append(escaping: token, to: &buffer)
+        JSONWriter.append(escaping: token, to: &buffer)
         buffer.append(contentsOf: afterToken)
         guard let badge, !badgeLead.isEmpty else { return }
         buffer.append(contentsOf: badgeLead)
         Self.append(max(0, badge), to: &buffer)
         buffer.append(contentsOf: badgeTrail)
-    }
-
-    /// As the inside of a JSON string. Tokens of today need no escape, and are done with in one go; nobody promises that
-    /// of tomorrow's.
-    private static func append(escaping text: Span<UInt8>, to buffer: inout [UInt8]) {
-        var index = 0
-        buffer.append(addingCapacity: text.count) { (copy: inout OutputSpan<UInt8>) in
-            while index < text.count, !needsEscape(text[index]) {
-                copy.append(text[index])
-                index += 1
-            }
-        }
-        while index < text.count {
-            append(escaping: text[index], to: &buffer)
-            index += 1
-        }
-    }
-
-    private static func append(escaping byte: UInt8, to buffer: inout [UInt8]) {
-        guard needsEscape(byte) else { return buffer.append(byte) }
-        buffer.append(UInt8(ascii: "\\"))
-        if byte >= 0x20 { return buffer.append(byte) }
-        buffer.append(UInt8(ascii: "u"))
-        buffer.append(UInt8(ascii: "0"))
-        buffer.append(UInt8(ascii: "0"))
-        for digit in [byte >> 4, byte & 0x0f] {
-            buffer.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
-        }
-    }
-
-    private static func needsEscape(_ byte: UInt8) -> Bool {
-        byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
     }
 
     /// Decimal digits without a String between.
@@ -118,6 +121,15 @@ struct FCMTimes: Equatable, Sendable {
     let ttlSeconds: Int64
     /// Seconds since 1970; 0: now or never.
     let expiration: Int64
+
+    /// nil: the mark is for no time.
+    func text(of mark: UInt8) -> [UInt8]? {
+        switch FCMMark(rawValue: mark) {
+        case .ttlSeconds: Array(String(ttlSeconds).utf8)
+        case .expiration: Array(String(expiration).utf8)
+        case .token, .count, .badge, nil: nil
+        }
+    }
 }
 
 /// Bytes with times in them.

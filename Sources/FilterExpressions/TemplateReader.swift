@@ -1,0 +1,150 @@
+/// From the text of a template to its parts, or to the place where it can't be understood.
+struct TemplateReader {
+    private let bytes: [UInt8]
+    private var index = 0
+    private var parts: [TemplateText.Part] = []
+    private var literal: [UInt8] = []
+    private var holeCount = 0
+
+    init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+    mutating func read() throws(TemplateFault) -> [TemplateText.Part] {
+        while index < bytes.count {
+            if take("{{") { try readInside(from: index - 2) } else { takeLiteral() }
+        }
+        closeLiteral()
+        return parts
+    }
+
+    private mutating func takeLiteral() {
+        literal.append(bytes[index])
+        index += 1
+    }
+
+    private mutating func closeLiteral() {
+        guard !literal.isEmpty else { return }
+        parts.append(.literal(String(decoding: literal, as: UTF8.self)))
+        literal = []
+    }
+
+    private mutating func readInside(from opening: Int) throws(TemplateFault) {
+        skipBlanks()
+        if let text = try takeText() {
+            try close(opening, .end)
+            literal += Array(text.utf8)
+            return
+        }
+        let field = try takeField(opening)
+        var fallback = ""
+        skipBlanks()
+        if take("|") {
+            skipBlanks()
+            guard takeWord() == "default" else { throw unexpected(.default, opening) }
+            skipBlanks()
+            guard take(":") else { throw unexpected(.colon, opening) }
+            skipBlanks()
+            guard let text = try takeText() else { throw unexpected(.text, opening) }
+            fallback = text
+            try close(opening, .end)
+        } else {
+            try close(opening, .defaultOrEnd)
+        }
+        holeCount += 1
+        guard holeCount <= TemplateLimits.holesPerTextMax else { throw fault(.tooManyHoles, at: opening) }
+        closeLiteral()
+        parts.append(.hole(TemplateHole(field, fallback: fallback)))
+    }
+
+    private mutating func close(_ opening: Int, _ expected: TemplateFault.Expectation) throws(TemplateFault) {
+        skipBlanks()
+        guard take("}}") else { throw unexpected(expected, opening) }
+    }
+
+    private mutating func takeField(_ opening: Int) throws(TemplateFault) -> DeviceField {
+        let start = index
+        let word = takeWord()
+        guard !word.isEmpty else { throw unexpected(.field, opening) }
+        if let field = DeviceField.texts.first(where: { $0.rawValue == word }) { return .text(field) }
+        guard word == "attributes" else { throw fault(.unknownField(word), at: start) }
+        var names: [String] = []
+        repeat {
+            skipBlanks()
+            let place = index
+            if take(".") {
+                let name = takeWord()
+                guard !name.isEmpty else { throw unexpected(.attributeName, opening) }
+                names.append(name)
+            } else if take("[") {
+                skipBlanks()
+                guard let name = try takeText() else { throw unexpected(.quotedName, opening) }
+                skipBlanks()
+                guard take("]") else { throw unexpected(.closingBracket, opening) }
+                names.append(name)
+            } else if names.isEmpty {
+                throw unexpected(.attributeName, opening)
+            } else {
+                return .attribute(AttributePath(names))
+            }
+            guard names.count <= FilterLimits.attributeNamesMax else { throw fault(.tooManyNames, at: place) }
+        } while true
+    }
+}
+
+// Its smallest pieces.
+extension TemplateReader {
+    private mutating func skipBlanks() {
+        while index < bytes.count, [0x20, 0x09, 0x0a, 0x0d].contains(bytes[index]) { index += 1 }
+    }
+
+    private mutating func take(_ symbol: StaticString) -> Bool {
+        let wanted = symbol.description.utf8
+        guard bytes[index...].starts(with: wanted) else { return false }
+        index += wanted.count
+        return true
+    }
+
+    /// Empty where none begins.
+    private mutating func takeWord() -> String {
+        let start = index
+        while index < bytes.count,
+            FilterLexer.isLetter(bytes[index]) || index > start && (0x30...0x39).contains(bytes[index])
+        { index += 1 }
+        return String(decoding: bytes[start..<index], as: UTF8.self)
+    }
+
+    /// nil where no quotation mark stands.
+    private mutating func takeText() throws(TemplateFault) -> String? {
+        guard index < bytes.count, [UInt8(ascii: "\""), UInt8(ascii: "'")].contains(bytes[index]) else { return nil }
+        let (start, mark) = (index, bytes[index])
+        index += 1
+        var content: [UInt8] = []
+        while index < bytes.count {
+            let byte = bytes[index]
+            guard byte >= 0x20, byte != 0x7f else { throw fault(.controlCharacter, at: index) }
+            index += 1
+            if byte == mark { return String(decoding: content, as: UTF8.self) }
+            guard byte == UInt8(ascii: "\\") else {
+                content.append(byte)
+                continue
+            }
+            guard index < bytes.count else { break }
+            guard [UInt8(ascii: "\""), UInt8(ascii: "'"), UInt8(ascii: "\\")].contains(bytes[index]) else {
+                throw fault(.unknownEscape, at: index - 1)
+            }
+            content.append(bytes[index])
+            index += 1
+        }
+        throw fault(.textNotClosed, at: start)
+    }
+
+    /// Where the text ends, what is wrong is that it does.
+    private func unexpected(_ expected: TemplateFault.Expectation, _ opening: Int) -> TemplateFault {
+        index < bytes.count ? fault(.expected(expected), at: index) : fault(.notClosed, at: opening)
+    }
+
+    private func fault(_ reason: TemplateFault.Reason, at offset: Int) -> TemplateFault {
+        // Bytes that go on with a character are not counted.
+        let before = bytes[..<offset].reduce(0) { $0 + ($1 & 0xc0 == 0x80 ? 0 : 1) }
+        return TemplateFault(position: before + 1, reason: reason)
+    }
+}

@@ -1,0 +1,274 @@
+import APNs
+import Delivery
+import DeliveryRules
+import FCM
+import FilterExpressions
+import JSON
+import PushModel
+import Store
+import Testing
+import Transport
+
+/// Devices of which each says something else, and their pushes as they leave.
+struct TemplateWorld {
+    static let id = MessageID(UniversalID(high: 0x0192_f3a4_b5c6_7d8e, low: 0x8f01_2345_6789_0abc))
+    static let now = WallInstant(secondsSince1970: 1_793_448_000)
+    static let topic = PushTarget.apns(topic: "com.example.app")
+    static let project = PushTarget.fcm(path: Array("/v1/projects/garden/messages:send".utf8))
+
+    let message: CompiledMessage
+    let parcel: LeasedParcel
+    let values: MemberValues?
+
+    /// - Parameters:
+    ///   - devices: their values, in the order of the message's fields; nil: nobody was asked.
+    ///   - locales: of the devices.
+    init(_ message: CompiledMessage, _ devices: [[String]], locales: [String] = [], areValuesRead: Bool = true) {
+        self.message = message
+        var values = MemberValues(fieldCount: max(1, message.holes.fields.count))
+        var tokens: [UInt8] = []
+        var said: [UInt8] = []
+        var members: [LeasedMember] = []
+        for (place, device) in devices.enumerated() {
+            if !message.holes.isEmpty { values.add(device.map { Array($0.utf8) }) }
+            let token = Array("token-\(place)".utf8)
+            let locale = locales.indices.contains(place) ? Array(locales[place].utf8) : []
+            members.append(
+                LeasedMember(
+                    index: Int32(place), registration: RegistrationID(Int64(place + 1)), standing: .present,
+                    generation: TokenGeneration(1), badge: Int32(place), tokenStart: Int32(tokens.count),
+                    tokenCount: Int32(token.count), isSuspected: false, localeStart: Int32(said.count),
+                    localeCount: Int32(locale.count)))
+            tokens += token
+            said += locale
+        }
+        self.values = message.holes.isEmpty || !areValuesRead ? nil : values
+        parcel = LeasedParcel(
+            id: ParcelID(1), message: Self.id, app: AppID(1), route: RouteID(1), epoch: 1, settles: 0, attempt: 0,
+            lapses: 0, retrySpent: .zero, answerLost: false, expiresAt: Self.now + .seconds(3_600),
+            leasedAt: Self.now, memberCount: members.count, members: members, tokens: tokens, locales: said,
+            settledBits: [])
+    }
+
+    /// The batch that leaves.
+    func pushes(to target: PushTarget) async throws -> EncodedPushes {
+        let encoder = try #require(ParcelEncoder(parcel, message, values, target))
+        return await encoder.batch(
+            of: parcel.members.indices.map(Int32.init), now: Self.now,
+            noStreamAfter: MonotonicInstant(nanoseconds: .max))
+    }
+
+    /// By position; nil: it does not leave.
+    func bodies(to target: PushTarget) async throws -> [[UInt8]?] {
+        let pushes = try await pushes(to: target)
+        var bodies = [[UInt8]?](repeating: nil, count: parcel.members.count)
+        for request in pushes.batch.requests { bodies[Int(request.tag)] = pushes.batch.body(of: request) }
+        #expect(pushes.tooLarge.map(Int.init) == bodies.indices.filter { bodies[$0] == nil })
+        return bodies
+    }
+}
+
+extension PushBatch {
+    /// As a lane sends it.
+    func body(of request: Request) -> [UInt8] {
+        let frame = frames[Int(request.frame)]
+        var body: [UInt8] = []
+        var starts: [Int] = []
+        if let pattern = frame.pattern {
+            pattern.fill(bytes.span.extracting(request.body.range), into: &body, starts: &starts)
+        } else {
+            body = Array(bytes[request.body.range])
+        }
+        return frame.prefix + body + frame.suffix
+    }
+}
+
+/// Contents with holes in every place that may have them, and the same with the values written into them.
+private struct TemplateMaker {
+    static let fields = ["user", "attributes.name", "attributes['a b'].c"]
+    private static let pieces = [
+        "Hi ", "\"", "\\", "\n", "ä", "🔔", "\u{2028}", "}}", "{", "", "'", "\u{1}", "]", "x",
+    ]
+
+    var random: SeededGenerator
+
+    mutating func pick<Value>(_ values: [Value]) -> Value {
+        values[Int.random(in: 0..<values.count, using: &random)]
+    }
+
+    mutating func words() -> String { (0..<Int.random(in: 0...3, using: &random)).map { _ in pick(Self.pieces) }.joined() }
+
+    /// A text with holes, and what each device reads.
+    mutating func text(_ devices: [[String]]) -> (template: String, filled: [String]) {
+        var template = words()
+        var filled = devices.map { _ in template }
+        for _ in 0..<Int.random(in: 0...3, using: &random) {
+            let field = Int.random(in: 0..<Self.fields.count, using: &random)
+            let fallback = pick(["", "you", "it's \\ \"", "{{x}}"])
+            let quoted = fallback.replacing("\\", with: "\\\\").replacing("'", with: "\\'")
+            let end = words()
+            // A brace before a hole would open it one character early.
+            if template.hasSuffix("{") { continue }
+            template += "{{ \(Self.fields[field])" + (fallback.isEmpty ? "" : "|default:'\(quoted)'") + "}}" + end
+            for (place, device) in devices.enumerated() {
+                filled[place] += (device[field].isEmpty ? fallback : device[field]) + end
+            }
+        }
+        return (template, filled)
+    }
+
+    /// The template's content, and each device's.
+    mutating func contents(_ devices: [[String]]) -> (template: MessageContent, filled: [MessageContent]) {
+        let badge: BadgeChange = pick([.none, .increment])
+        let isAlert = Int.random(in: 0..<4, using: &random) > 0
+        let (title, body, french) = (text(devices), text(devices), text(devices))
+        let (plain, nested, beside) = (text(devices), text(devices), text(devices))
+        func content(_ read: ((template: String, filled: [String])) -> String) -> MessageContent {
+            var content = MessageContent()
+            if isAlert {
+                content.notification = NotificationText(title: read(title), body: read(body))
+                content.localizations = [Localization(locale: "fr", text: NotificationText(body: read(french)))]
+                content.badge = badge
+            } else {
+                content.options.pushType = .background
+            }
+            content.data = [
+                DataMember(name: "plain", json: JSONText(.string(read(plain)))),
+                DataMember(name: "nested", json: JSONText(["a": [.string(read(nested)), 1]])),
+            ]
+            content.apns = JSONText(["beside": [.string(read(beside))]])
+            content.fcm = JSONText(["webpush": ["data": ["beside": .string(read(beside))]]])
+            return content
+        }
+        var template = content(\.template)
+        template.isTemplate = true
+        return (template, devices.indices.map { place in content { $0.filled[place] } })
+    }
+}
+
+@Suite("A message with holes")
+struct TemplateMessageTests {
+    private static let devices = [
+        ["ann", "Ann", "7"], ["", "", ""], ["b\"o\\b\n", "\u{1}\u{2028}ä", "🔔{{user}}"],
+        ["\u{fdcf}\u{ffff}", "x", ""],
+    ]
+    /// So that both texts are read.
+    private static let locales = ["en", "fr", "fr-CA", ""]
+
+    @Test(
+        "gives each device the push that a message with its own values in it would be",
+        arguments: 1...8 as ClosedRange<UInt64>)
+    func asIfWritten(seed: UInt64) async throws {
+        var maker = TemplateMaker(random: SeededGenerator(seed: seed))
+        for _ in 0..<40 {
+            let (template, filled) = maker.contents(Self.devices)
+            let message = try CompiledMessage.compile(template, message: TemplateWorld.id)
+            let devices = Self.devices.map { device in
+                message.holes.fields.map { field in
+                    device[TemplateMaker.fields.firstIndex { (try? Self.field($0)) == field } ?? 0]
+                }
+            }
+            let world = TemplateWorld(message, devices, locales: Self.locales)
+            for target in [TemplateWorld.topic, TemplateWorld.project] {
+                let bodies = try await world.bodies(to: target)
+                for (place, own) in filled.enumerated() {
+                    let plain = try CompiledMessage.compile(own, message: TemplateWorld.id)
+                    let alone = TemplateWorld(plain, Self.devices, locales: Self.locales)
+                    let expected = try #require(try await alone.bodies(to: target)[place])
+                    let body = try #require(bodies[place])
+                    #expect(body == expected, "seed \(seed)")
+                    _ = try JSONReader.read(body)
+                }
+            }
+        }
+    }
+
+    private static func field(_ text: String) throws -> DeviceField? {
+        guard case .hole(let hole) = try TemplateText(parsing: "{{\(text)}}").parts.first else { return nil }
+        return hole.field
+    }
+
+    private static func compiled(_ body: String, data: String = "", type: PushType = .alert) throws -> CompiledMessage {
+        var content = MessageContent(notification: NotificationText(body: body), isTemplate: true)
+        content.options.pushType = type
+        if !data.isEmpty { content.data = [DataMember(name: "d", json: JSONText(.string(data)))] }
+        return try CompiledMessage.compile(content, message: TemplateWorld.id)
+    }
+
+    @Test("is sent to those whose payload the provider takes, to the byte, and not to the others")
+    func sizes() async throws {
+        let message = try Self.compiled("{{user}}")
+        for (target, bytesMax) in [(TemplateWorld.topic, 4_096), (.fcm(path: []), 4_096)] {
+            func world(_ count: Int) -> TemplateWorld {
+                let values = [String(repeating: "x", count: count), "short", String(repeating: "\"", count: count / 2)]
+                return TemplateWorld(message, values.map { [$0] })
+            }
+            // Each byte of the value is one of the payload.
+            let empty = try #require(try await world(0).bodies(to: target)[0])
+            let size = target.provider == .apns ? empty.count : try #require(message.fcm).payloadBytes
+            let room = bytesMax - size
+            let fitting = try await world(room).bodies(to: target)
+            #expect(fitting[0] != nil && fitting[1] != nil)
+            #expect(try await world(room + 1).bodies(to: target).map { $0 == nil } == [true, false, room % 2 == 1 ? true : false])
+        }
+    }
+
+    @Test("is refused at the door only where it is too large with nothing in its holes")
+    func fixedSize() throws {
+        _ = try Self.compiled("{{user}}", data: String(repeating: "x", count: 3_900))
+        #expect(throws: ContentFault.self) { try Self.compiled("{{user}}", data: String(repeating: "x", count: 4_090)) }
+    }
+
+    @Test("takes braces as braces where it was accepted before there were holes")
+    func storedBefore() async throws {
+        var content = MessageContent(notification: NotificationText(body: "{{ not a hole"))
+        let stored = CompiledMessage.compile(stored: content, message: TemplateWorld.id)
+        let world = TemplateWorld(stored, [[]])
+        let body = try #require(try await world.bodies(to: TemplateWorld.topic)[0])
+        #expect(String(decoding: body, as: UTF8.self) == #"{"aps":{"alert":{"body":"{{ not a hole"}}}"#)
+        content.isTemplate = true
+        let broken = CompiledMessage.compile(stored: content, message: TemplateWorld.id)
+        #expect(broken.rejection(by: .apns) == Rejection(fault: .message, reason: "invalid_template"))
+    }
+
+    @Test("is refused where nothing is filled in, with the place")
+    func places() throws {
+        func fault(_ change: (inout MessageContent) -> Void) -> String? {
+            var content = MessageContent(notification: NotificationText(body: "Noon"), isTemplate: true)
+            change(&content)
+            do {
+                _ = try CompiledMessage.compile(content, message: TemplateWorld.id)
+                return nil
+            } catch {
+                guard case .template(let pointer, let fault) = error else { return "\(error)" }
+                return "\(pointer) \(fault.reason)"
+            }
+        }
+        #expect(fault { _ in } == nil)
+        #expect(fault { $0.options.collapseID = "a{{user}}" } == "/options/collapse_id notHere")
+        #expect(fault { $0.data = [DataMember(name: "{{user}}", json: "1")] } == "/data/{{user}} notHere")
+        #expect(fault { $0.apns = JSONText(["a": ["{{b}}": 1]]) } == "/apns/a/{{b}} notHere")
+        #expect(
+            fault { $0.fcm = JSONText(["apns": ["headers": ["apns-collapse-id": "{{user}}"]]]) }
+                == "/fcm/apns/headers/apns-collapse-id notHere")
+        #expect(fault { $0.sound = "{{user" } == "/sound notClosed")
+        #expect(fault { $0.apns = JSONText(["a": [1, "{{user|x}}"]]) } == "/apns/a/1 expected(FilterExpressions.TemplateFault.Expectation.default)")
+        #expect(fault { $0.notification?.title = "a\u{fdd0}{{user}}" } == "/notification/title reservedCharacter")
+        #expect(
+            fault { $0.localizations = [Localization(locale: "fr", text: NotificationText(body: "{{nom}}"))] }
+                == #"/notification/localizations/fr/body unknownField("nom")"#)
+        let many = (0...TemplateLimits.fieldsMax).map { "{{attributes.a\($0)}}" }.joined()
+        #expect(fault { $0.notification?.body = many } == "/notification/body tooManyFields")
+        let different = (0...TemplateLimits.holesMax).map { Localization(locale: "l\($0)", text: NotificationText(body: "{{user|default:'\($0)'}}")) }
+        #expect(fault { $0.localizations = different }?.hasSuffix("tooManyDifferentHoles") == true)
+    }
+
+    @Test("keeps the shapes that providers check around its holes")
+    func shapes() throws {
+        var content = MessageContent(notification: NotificationText(body: "Noon"), isTemplate: true)
+        content.fcm = JSONText(["android": ["notification": ["image": "https://example.com/{{ user }}.png"]]])
+        _ = try CompiledMessage.compile(content, message: TemplateWorld.id)
+        content.fcm = JSONText(["android": ["priority": "{{user}}"]])
+        #expect(throws: ContentFault.self) { try CompiledMessage.compile(content, message: TemplateWorld.id) }
+    }
+}
