@@ -33,14 +33,16 @@ struct EncodingCostTests {
         data: [DataMember(name: "article", json: "42")])
     private static var template: MessageContent {
         var content = plain
-        content.notification = NotificationText(title: "Hi {{attributes.name | default: 'you'}}", body: "Noon, {{user}}")
+        content.notification = NotificationText(
+            title: "Hi {{attributes.name | default: 'you'}}", body: "Noon, {{user}}")
         content.data.append(DataMember(name: "nested", json: JSONText(["name": "{{attributes.name}}"])))
         content.isTemplate = true
         return content
     }
 
     @Test(
-        "allocates nothing for a push of its own", arguments: [false, true], [TemplateWorld.topic, TemplateWorld.project])
+        "allocates nothing for a push of its own", arguments: [false, true],
+        [TemplateWorld.topic, TemplateWorld.project])
     func allocations(isTemplate: Bool, target: PushTarget) async throws {
         let perPush = try await Self.perPush(isTemplate ? Self.template : Self.plain, target)
         // Arrays that double in size are left: a handful in thousands of pushes.

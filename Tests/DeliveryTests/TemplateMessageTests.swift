@@ -96,7 +96,9 @@ private struct TemplateMaker {
         values[Int.random(in: 0..<values.count, using: &random)]
     }
 
-    mutating func words() -> String { (0..<Int.random(in: 0...3, using: &random)).map { _ in pick(Self.pieces) }.joined() }
+    mutating func words() -> String {
+        (0..<Int.random(in: 0...3, using: &random)).map { _ in pick(Self.pieces) }.joined()
+    }
 
     /// A text with holes, and what each device reads.
     mutating func text(_ devices: [[String]]) -> (template: String, filled: [String]) {
@@ -209,7 +211,10 @@ struct TemplateMessageTests {
             let room = bytesMax - size
             let fitting = try await world(room).bodies(to: target)
             #expect(fitting[0] != nil && fitting[1] != nil)
-            #expect(try await world(room + 1).bodies(to: target).map { $0 == nil } == [true, false, room % 2 == 1 ? true : false])
+            #expect(
+                try await world(room + 1).bodies(to: target).map { $0 == nil } == [
+                    true, false, room % 2 == 1 ? true : false,
+                ])
         }
     }
 
@@ -252,14 +257,18 @@ struct TemplateMessageTests {
             fault { $0.fcm = JSONText(["apns": ["headers": ["apns-collapse-id": "{{user}}"]]]) }
                 == "/fcm/apns/headers/apns-collapse-id notHere")
         #expect(fault { $0.sound = "{{user" } == "/sound notClosed")
-        #expect(fault { $0.apns = JSONText(["a": [1, "{{user|x}}"]]) } == "/apns/a/1 expected(FilterExpressions.TemplateFault.Expectation.default)")
+        #expect(
+            fault { $0.apns = JSONText(["a": [1, "{{user|x}}"]]) }
+                == "/apns/a/1 expected(FilterExpressions.TemplateFault.Expectation.default)")
         #expect(fault { $0.notification?.title = "a\u{fdd0}{{user}}" } == "/notification/title reservedCharacter")
         #expect(
             fault { $0.localizations = [Localization(locale: "fr", text: NotificationText(body: "{{nom}}"))] }
                 == #"/notification/localizations/fr/body unknownField("nom")"#)
         let many = (0...TemplateLimits.fieldsMax).map { "{{attributes.a\($0)}}" }.joined()
         #expect(fault { $0.notification?.body = many } == "/notification/body tooManyFields")
-        let different = (0...TemplateLimits.holesMax).map { Localization(locale: "l\($0)", text: NotificationText(body: "{{user|default:'\($0)'}}")) }
+        let different = (0...TemplateLimits.holesMax).map {
+            Localization(locale: "l\($0)", text: NotificationText(body: "{{user|default:'\($0)'}}"))
+        }
         #expect(fault { $0.localizations = different }?.hasSuffix("tooManyDifferentHoles") == true)
     }
 

@@ -20,10 +20,14 @@ struct TemplateTextTests {
         ("{{attributes.a | default: 'say \\'hi\\' \\\\'}}", [attribute("a", fallback: #"say 'hi' \"#)]),
         ("ä{{'{{'}}user}}", [.literal("ä{{user}}")]),
         ("{{ '' }}", []),
-        ("{{locale}} {{time_zone}} {{app_version}} {{installation}}", [
-            .hole(TemplateHole(.text(.locale))), .literal(" "), .hole(TemplateHole(.text(.timeZone))), .literal(" "),
-            .hole(TemplateHole(.text(.appVersion))), .literal(" "), .hole(TemplateHole(.text(.installation))),
-        ]),
+        (
+            "{{locale}} {{time_zone}} {{app_version}} {{installation}}",
+            [
+                .hole(TemplateHole(.text(.locale))), .literal(" "), .hole(TemplateHole(.text(.timeZone))),
+                .literal(" "),
+                .hole(TemplateHole(.text(.appVersion))), .literal(" "), .hole(TemplateHole(.text(.installation))),
+            ]
+        ),
     ]
 
     @Test("is read as what stands in it", arguments: 0..<readings.count)
@@ -86,7 +90,8 @@ struct TemplateTextTests {
     func noise() throws {
         var random = SeededGenerator(seed: 11)
         let pieces = [
-            "{{", "}}", "{", "}", "'", "\"", "\\", "|", "default", ":", "attributes", ".", "[", "]", "user", "name", " ",
+            "{{", "}}", "{", "}", "'", "\"", "\\", "|", "default", ":", "attributes", ".", "[", "]", "user", "name",
+            " ",
             "\n", "ä", "\u{0}", "x", "'a b'", "{{user}}", "| default: 'you' }}", "{{ attributes.name",
         ]
         var understood = 0

@@ -15,7 +15,8 @@ struct BodyPatternTests {
         return BodyPattern(
             bytes: bytes,
             steps: [
-                .init(fixed: ByteRange(start: 0, count: 4), piece: 0), .init(fixed: ByteRange(start: 4, count: 4), piece: 1),
+                .init(fixed: ByteRange(start: 0, count: 4), piece: 0),
+                .init(fixed: ByteRange(start: 4, count: 4), piece: 1),
                 .init(fixed: ByteRange(start: 8, count: 6), piece: 0), .init(fixed: .empty, piece: 1),
             ], standIns: [.empty, ByteRange(start: 14, count: 6)])
     }

@@ -115,7 +115,8 @@ extension ProblemCode {
         case .unsupportedEncoding: 415
         case .expectationFailed: 417
         case .missingMember, .unknownMember, .wrongType, .invalidValue, .valueTooLong, .invalidFilter,
-            .invalidTemplate, .invalidToken, .kindNotAllowed, .notSupported, .tooManyTopics, .idempotencyMismatch, .payloadTooLarge, .invalidCollapseID,
+            .invalidTemplate, .invalidToken, .kindNotAllowed, .notSupported, .tooManyTopics, .idempotencyMismatch,
+            .payloadTooLarge, .invalidCollapseID,
             .priorityNotAllowed,
             .reservedKey,
             .notForBackground, .notForPushType, .nothingToShow, .badgeTwice, .keyIDMalformed, .teamIDMalformed,

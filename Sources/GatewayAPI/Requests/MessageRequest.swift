@@ -41,11 +41,12 @@ package struct MessageRequest: Equatable, Sendable {
         if records == nil { content.apns = try readOverrides("apns", &reader) }
         try reader.end()
         try checkKind(of: audience, content.options.pushType)
-        var contents = records?.map { record in
-            var own = content
-            own.apns = record
-            return own
-        } ?? [content]
+        var contents =
+            records?.map { record in
+                var own = content
+                own.apns = record
+                return own
+            } ?? [content]
         for place in contents.indices { contents[place].isTemplate = contents[place].hasBraces }
         return MessageRequest(contents: contents, isList: records != nil, audience: audience, sendAt: sendAt)
     }

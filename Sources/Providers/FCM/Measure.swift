@@ -23,7 +23,9 @@ struct FCMMeasure: Equatable, Sendable {
         ]
         for (platform, part) in parts.enumerated() {
             for path in [notification] + part.own { add(path, of: message, to: platform, isTemplate) }
-            guard !part.count.isEmpty, Self.value(part.count, in: message) == FCMMessageCompiler.standIn else { continue }
+            guard !part.count.isEmpty, Self.value(part.count, in: message) == FCMMessageCompiler.standIn else {
+                continue
+            }
             fixedBytes[platform] += FCMLimits.badgeDigitsMax - FCMMessageCompiler.standIn.bytes.count
         }
     }
