@@ -3,6 +3,7 @@ import DeliveryRules
 import FCM
 import HTTP2
 import PushModel
+import Store
 import Transport
 
 /// Turns leased members into requests: what is each push's own in one flat array, everything else once.

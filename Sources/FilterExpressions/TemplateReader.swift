@@ -39,7 +39,7 @@ struct TemplateReader {
         skipBlanks()
         if take("|") {
             skipBlanks()
-            guard takeWord() == "default" else { throw unexpected(.default, opening) }
+            guard take("default") else { throw unexpected(.default, opening) }
             skipBlanks()
             guard take(":") else { throw unexpected(.colon, opening) }
             skipBlanks()

@@ -30,7 +30,7 @@ struct EncodingCostTests {
     private static let plain = MessageContent(
         notification: NotificationText(title: "Carillon", body: "Noon"),
         localizations: [Localization(locale: "fr", text: NotificationText(body: "Midi"))], badge: .increment,
-        data: [DataMember(name: "article", json: "42")])
+        data: [DataMember(name: "article", json: JSONText(42))])
     private static var template: MessageContent {
         var content = plain
         content.notification = NotificationText(

@@ -87,7 +87,7 @@ extension PushBatch {
 private struct TemplateMaker {
     static let fields = ["user", "attributes.name", "attributes['a b'].c"]
     private static let pieces = [
-        "Hi ", "\"", "\\", "\n", "ä", "🔔", "\u{2028}", "}}", "{", "", "'", "\u{1}", "]", "x",
+        "Hi ", "\"", "\\", "\n", "ä", "🔔", "\u{2028}", "}}", "{ ", "", "'", "\u{1}", "]", "x",
     ]
 
     var random: SeededGenerator
@@ -109,8 +109,10 @@ private struct TemplateMaker {
             let fallback = pick(["", "you", "it's \\ \"", "{{x}}"])
             let quoted = fallback.replacing("\\", with: "\\\\").replacing("'", with: "\\'")
             let end = words()
-            // A brace before a hole would open it one character early.
-            if template.hasSuffix("{") { continue }
+            if pick([true, false, false]) {
+                template += "{{'{{'}}"
+                for place in filled.indices { filled[place] += "{{" }
+            }
             template += "{{ \(Self.fields[field])" + (fallback.isEmpty ? "" : "|default:'\(quoted)'") + "}}" + end
             for (place, device) in devices.enumerated() {
                 filled[place] += (device[field].isEmpty ? fallback : device[field]) + end
@@ -251,7 +253,7 @@ struct TemplateMessageTests {
         }
         #expect(fault { _ in } == nil)
         #expect(fault { $0.options.collapseID = "a{{user}}" } == "/options/collapse_id notHere")
-        #expect(fault { $0.data = [DataMember(name: "{{user}}", json: "1")] } == "/data/{{user}} notHere")
+        #expect(fault { $0.data = [DataMember(name: "{{user}}", json: JSONText(1))] } == "/data/{{user}} notHere")
         #expect(fault { $0.apns = JSONText(["a": ["{{b}}": 1]]) } == "/apns/a/{{b}} notHere")
         #expect(
             fault { $0.fcm = JSONText(["apns": ["headers": ["apns-collapse-id": "{{user}}"]]]) }
@@ -260,7 +262,9 @@ struct TemplateMessageTests {
         #expect(
             fault { $0.apns = JSONText(["a": [1, "{{user|x}}"]]) }
                 == "/apns/a/1 expected(FilterExpressions.TemplateFault.Expectation.default)")
-        #expect(fault { $0.notification?.title = "a\u{fdd0}{{user}}" } == "/notification/title reservedCharacter")
+        #expect(
+            fault { $0.notification?.title = "a\(HoleMark.text(0)){{user}}" } == "/notification/title reservedCharacter"
+        )
         #expect(
             fault { $0.localizations = [Localization(locale: "fr", text: NotificationText(body: "{{nom}}"))] }
                 == #"/notification/localizations/fr/body unknownField("nom")"#)

@@ -1,0 +1,1 @@
+../EncodingsTests/SeededGenerator.swift
