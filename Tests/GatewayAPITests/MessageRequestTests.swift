@@ -5,7 +5,7 @@ import Testing
 
 @Suite("A message's request")
 struct MessageRequestTests {
-    private static func read(_ text: String) throws(Problem) -> MessageRequest {
+    static func read(_ text: String) throws(Problem) -> MessageRequest {
         try MessageRequest.read(Array(text.utf8))
     }
 
@@ -40,36 +40,6 @@ struct MessageRequestTests {
             try Self.read(#"{"audience": {"all": true}, "apns": \#(list)}"#)
         }
         #expect(problem?.pointer?.description == pointer)
-    }
-
-    @Test("names an hour that is the same everywhere, or one of each device's clock")
-    func hours() throws {
-        func read(_ options: String) throws -> SendHour? {
-            try Self.read(#"{"audience": {"all": true}, "options": {\#(options)}}"#).sendAt
-        }
-        let noon = WallInstant(secondsSince1970: 1_796_126_400)
-        #expect(try read("") == nil)
-        #expect(try read(#""send_at": "2026-12-01T12:00:00Z""#) == .instant(noon))
-        #expect(try read(#""send_at": "2026-12-01T13:00:00+01:00", "device_local_time": false"#) == .instant(noon))
-        let local = #""send_at": "2026-12-01T12:00:00", "device_local_time": true"#
-        let hour = LocalHour(inUTC: noon)
-        #expect(try read(local) == .local(LocalSending(hour: hour)))
-        #expect(try read(local + #", "local_time_passed": "suppress""#) == .local(LocalSending(hour: hour)))
-        #expect(
-            try read(local + #", "local_time_passed": "send""#) == .local(LocalSending(hour: hour, sendsPassed: true)))
-    }
-
-    @Test("says what to write where its hour has a zone too many, or none")
-    func wrongHours() {
-        for (options, said) in [
-            (#""send_at": "2026-12-01T12:00:00""#, "2026-12-01T12:00:00+01:00; or set device_local_time"),
-            (#""send_at": "2026-12-01T12:00:00Z", "device_local_time": true"#, "2026-12-01T12:00:00, and no Z"),
-        ] {
-            let problem = #expect(throws: Problem.self) {
-                try Self.read(#"{"audience": {"all": true}, "options": {\#(options)}}"#)
-            }
-            #expect(problem?.detail.contains(said) == true)
-        }
     }
 
     @Test("says everything it can")
@@ -108,17 +78,6 @@ struct MessageRequestTests {
                         bytes: Array(
                             #"{"aps":{"interruption-level":"time-sensitive","new-key":1},"own":true}"#.utf8)),
                     fcm: JSONText(bytes: Array(#"{"android":{"notification":{"channel_id":"news"}}}"#.utf8))))
-    }
-
-    @Test("may ignore what its app spares people")
-    func ignored() throws {
-        func ignored(_ options: String) throws -> AppLimits {
-            try Self.read(#"{"audience": {"all": true}, "options": \#(options)}"#).contents[0].options.ignored
-        }
-        #expect(try ignored(#"{"ignore_quiet_hours": true}"#) == .quietHours)
-        #expect(try ignored(#"{"ignore_daily_cap": true, "ignore_quiet_hours": null}"#) == .dailyCap)
-        #expect(try ignored(#"{"ignore_quiet_hours": true, "ignore_daily_cap": true}"#) == [.quietHours, .dailyCap])
-        #expect(try ignored(#"{"ignore_quiet_hours": false}"#) == [])
     }
 
     @Test("may be for users, for tags and for tokens", arguments: 0..<selections.count)
