@@ -3,6 +3,7 @@ import Hummingbird
 import Logging
 import NIOCore
 import PushModel
+import Store
 
 /// From a request to its answer: route, key, body, handler; and every refusal as problem+json.
 package struct GatewayResponder: HTTPResponder {
