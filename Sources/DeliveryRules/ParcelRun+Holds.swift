@@ -17,23 +17,26 @@ extension ParcelRun {
     /// True where the member was kept from its push, and has its ending or its remainder.
     ///
     /// Waiting costs no budget and is no attempt. Who is away from home goes back there: what the other environment
-    /// would say is not waited for so long.
+    /// would say is not waited for so long. Of whom the mark does not speak was never sent to, whatever became of the
+    /// parcel's owners.
     ///
     /// - Parameter route: where it goes on after its quiet hours.
     mutating func holdBack(_ position: Int, goingOn route: RouteID) -> Bool {
         switch hold(of: position) {
         case .none: return false
-        case .dailyCap: suppress(position, EndingReason.dailyCap)
+        case .dailyCap: end(position, Ending(.suppressed, EndingReason.dailyCap))
         case .quietHours(let until, let isCounted):
             // Until the second after it, at most: parcels of one hour gather.
             let pause = RetryPolicy.wholeSeconds(until - parcel.leasedAt)
+            let isLost = isCounted && mayHaveBeenShown
             if parcel.leasedAt + pause >= parcel.expiresAt {
-                suppress(position, EndingReason.quietHours)
+                let ending = Ending(.suppressed, EndingReason.quietHours)
+                end(position, isLost ? Ending(.gaveUp, EndingReason.answerLost) : ending)
             } else {
                 goOn(
-                    position, route: route, dueAfter: pause, attempt: parcel.attempt, lapses: parcel.lapses,
-                    spent: parcel.retrySpent, answerLost: mayHaveBeenShown, cause: .quietHours, home: nil,
-                    isCounted: isCounted)
+                    position, route: route, dueAfter: pause, attempt: parcel.attempt,
+                    lapses: isCounted ? parcel.lapses : 0, spent: parcel.retrySpent, answerLost: isLost,
+                    cause: .quietHours, home: nil, isCounted: isCounted)
             }
         }
         return true
@@ -41,10 +44,5 @@ extension ParcelRun {
 
     private func hold(of position: Int) -> MemberHold {
         parcel.holds.indices.contains(position) ? parcel.holds[position] : .none
-    }
-
-    private mutating func suppress(_ position: Int, _ reason: String) {
-        let ending = mayHaveBeenShown ? Ending(.gaveUp, EndingReason.answerLost) : Ending(.suppressed, reason)
-        end(position, ending)
     }
 }

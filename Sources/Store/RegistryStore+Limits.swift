@@ -7,6 +7,8 @@ package struct AppLimitChange: Equatable, Sendable {
     package var quietHours: DeviceRegistration.Change<QuietHours> = .keep
     package var dailyCap: DeviceRegistration.Change<Int32> = .keep
 
+    package init() {}
+
     /// As the leases' statements read them (`LimitSQL`).
     func write(to writer: inout JSONWriter) {
         switch quietHours {

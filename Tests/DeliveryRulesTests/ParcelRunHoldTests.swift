@@ -6,26 +6,37 @@ private typealias Samples = ParcelRunSamples
 
 @Suite("A member that is held back")
 struct ParcelRunHoldTests {
-    private func parcel(
+    private func run(
         _ holds: [MemberHold], _ standings: [MemberStanding]? = nil, attempt: Int16 = 0, lapses: Int16 = 0,
-        answerLost: Bool = false, lasting: Duration = .seconds(86_400), home: HomeRefusal? = nil
-    ) -> LeasedParcel {
+        lasting: Duration = .seconds(86_400), home: HomeRefusal? = nil
+    ) -> ParcelRun {
         var parcel = Samples.parcel(
-            standings ?? holds.map { _ in .present }, attempt: attempt, lapses: lapses, answerLost: answerLost,
-            expiresAfter: lasting, home: home)
+            standings ?? holds.map { _ in .present }, attempt: attempt, lapses: lapses, expiresAfter: lasting,
+            home: home)
         parcel.holds = holds
-        return parcel
+        return Samples.run(parcel)
     }
 
     private func quiet(_ seconds: Int64, isCounted: Bool = false) -> MemberHold {
         .quietHours(until: Samples.leasedAt + .seconds(seconds), isCounted: isCounted)
     }
 
+    private func firstSettlement(_ run: ParcelRun) throws -> Settlement {
+        var run = run
+        let settlement = run.settlement()
+        return try #require(settlement)
+    }
+
+    private func count(_ state: TerminalState, _ reason: String) -> EndingCount {
+        EndingCount(ending: Ending(state, reason), count: 1)
+    }
+
     @Test("by quiet hours waits until they are over, unsent, and its badge with it; the others are sent")
     func waits() throws {
-        var run = Samples.run(parcel([quiet(3_600), .none, quiet(7_200), quiet(3_600)], attempt: 2))
-        #expect(run.takeMembersToSend() == [1])
-        let settlement = try #require(run.settlement())
+        var run = run([quiet(3_600), .none, quiet(7_200), quiet(3_600)], attempt: 2)
+        let sent = run.takeMembersToSend()
+        #expect(sent == [1])
+        let settlement = try firstSettlement(run)
         #expect(settlement.endings.isEmpty && settlement.pendingAfter == 1)
         #expect(settlement.remainders.map(\.dueAfter) == [.seconds(3_600), .seconds(7_200)])
         #expect(settlement.remainders.map { $0.members.map(\.value) } == [[101, 104], [103]])
@@ -38,52 +49,58 @@ struct ParcelRunHoldTests {
 
     @Test("whose badge was raised by an earlier lease keeps the mark")
     func counted() throws {
-        var run = Samples.run(parcel([quiet(60, isCounted: true), quiet(60)]))
-        let remainders = try #require(run.settlement()).remainders
-        #expect(remainders.map(\.isCounted) == [true, false])
+        let settlement = try firstSettlement(run([quiet(60, isCounted: true), quiet(60)]))
+        #expect(settlement.remainders.map(\.isCounted) == [true, false])
     }
 
     @Test("by quiet hours that outlive its push ends as suppressed, and so where they end together")
     func tooLong() throws {
-        var run = Samples.run(parcel([quiet(3_600), quiet(3_599)], lasting: .seconds(3_600)))
-        let settlement = try #require(run.settlement())
-        #expect(settlement.endings == [EndingCount(ending: Ending(.suppressed, "quiet_hours"), count: 1)])
+        let settlement = try firstSettlement(run([quiet(3_600), quiet(3_599)], lasting: .seconds(3_600)))
+        #expect(settlement.endings == [count(.suppressed, "quiet_hours")])
         #expect(settlement.remainders.map { $0.members.map(\.value) } == [[102]])
     }
 
     @Test("by the cap ends as suppressed")
     func capped() throws {
-        var run = Samples.run(parcel([.dailyCap, .none]))
-        #expect(run.takeMembersToSend() == [1])
-        let settlement = try #require(run.settlement())
-        #expect(settlement.endings == [EndingCount(ending: Ending(.suppressed, "daily_cap"), count: 1)])
+        var run = run([.dailyCap, .none])
+        let sent = run.takeMembersToSend()
+        #expect(sent == [1])
+        let settlement = try firstSettlement(run)
+        #expect(settlement.endings == [count(.suppressed, "daily_cap")])
         #expect(settlement.history.map(\.attempts) == [0])
     }
 
-    @Test("after its answer was lost has not been suppressed: it may have been shown")
+    @Test("after it was sent and its answer was lost has not been suppressed: it may have been shown")
     func mayHaveBeenShown() throws {
-        var run = Samples.run(parcel([quiet(3_600), .dailyCap], answerLost: true, lasting: .seconds(60)))
-        let lost = EndingCount(ending: Ending(.gaveUp, EndingReason.answerLost), count: 2)
-        #expect(try #require(run.settlement()).endings == [lost])
+        let holds = [quiet(3_600, isCounted: true), quiet(3_600), .dailyCap]
+        let settlement = try firstSettlement(run(holds, lapses: 1, lasting: .seconds(60)))
+        let expected = [
+            count(.suppressed, "daily_cap"), count(.suppressed, "quiet_hours"),
+            count(.gaveUp, EndingReason.answerLost),
+        ]
+        #expect(settlement.endings == expected)
+        let remainders = try firstSettlement(run(holds, lapses: 1)).remainders
+        #expect(remainders.map(\.answerLost) == [true, false])
+        #expect(remainders.map(\.lapses) == [1, 0])
     }
 
     @Test("that moved waits on its new route, and away from home goes back there")
     func routes() throws {
-        var moved = Samples.run(parcel([quiet(60)], [.moved(to: Samples.otherRoute)]))
-        #expect(try #require(moved.settlement()).remainders.map(\.route) == [Samples.otherRoute])
+        let moved = try firstSettlement(run([quiet(60)], [.moved(to: Samples.otherRoute)]))
+        #expect(moved.remainders.map(\.route) == [Samples.otherRoute])
         let home = HomeRefusal(
             route: Samples.otherRoute, generation: TokenGeneration(3), reason: "BadDeviceToken",
             asOf: Samples.leasedAt, until: Samples.leasedAt + .seconds(300))
-        var away = Samples.run(parcel([quiet(60)], home: home))
-        let rest = try #require(away.settlement()).remainders
-        #expect(rest.map(\.route) == [Samples.otherRoute] && rest.allSatisfy { $0.home == nil })
+        let away = try firstSettlement(run([quiet(60)], home: home)).remainders
+        #expect(away.map(\.route) == [Samples.otherRoute])
+        #expect(away.allSatisfy { $0.home == nil })
     }
 
     @Test("and is gone, or whose push has expired, ends as that")
     func standings() throws {
-        var gone = Samples.run(parcel([.dailyCap, quiet(60)], [.deleted, .retired]))
-        #expect(try #require(gone.settlement()).endings.map(\.ending.state) == [.unregistered, .unregistered])
-        var late = Samples.run(parcel([.dailyCap], lasting: .zero))
-        #expect(try #require(late.settlement()).endings.map(\.ending.state) == [.expired])
+        let gone = try firstSettlement(run([.dailyCap, quiet(60)], [.deleted, .retired]))
+        #expect(gone.endings.map(\.ending.state) == [.unregistered, .unregistered])
+        let late = try firstSettlement(run([.dailyCap], lasting: .zero))
+        #expect(late.endings.map(\.ending.state) == [.expired])
     }
 }
