@@ -54,6 +54,17 @@ extension BadInput {
         broadcast(
             "a locale that is none", #""notification": {"body": "B", "localizations": {"a b": {"body": "C"}}}"#,
             .invalidValue, at: "/notification/localizations"),
+        broadcast(
+            "a hole of no field", #""notification": {"title": "Hi {{name}}"}"#, .invalidTemplate,
+            at: "/notification/title"),
+        broadcast(
+            "a hole that is never closed", #""data": {"a": [1, {"b": "{{user"}]}"#, .invalidTemplate, at: "/data/a/1/b"),
+        broadcast(
+            "a hole in a name", #""notification": {"body": "B"}, "data": {"{{user}}": 1}"#, .invalidTemplate,
+            at: "/data/{{user}}"),
+        broadcast(
+            "a hole in its collapse id", #""notification": {"body": "B"}, "options": {"collapse_id": "{{user}}"}"#,
+            .invalidTemplate, at: "/options/collapse_id"),
         broadcast("a badge that falls", #""badge": "decrement""#, .invalidValue, at: "/badge"),
         broadcast("a badge below zero", #""badge": -1"#, .invalidValue, at: "/badge"),
         broadcast("its badge twice", #""badge": 1, "apns": {"aps": {"badge": 2}}"#, .badgeTwice, at: "/apns/aps/badge"),

@@ -1,0 +1,90 @@
+import Foundation
+import JSON
+import PushModel
+import Testing
+
+extension Journeys {
+    @Suite("A message with holes")
+    struct TemplateTests {
+        private static let phones = [Device](.live, 4)
+        /// What each says of itself: a name that needs escapes, none, one that no payload has room for, and in French.
+        private static let said = [
+            #""user": "ann", "attributes": {"name": "Ann \"the\\first\" \n🔔"}"#,
+            #""attributes": {"name": ["no", "text"]}"#,
+            #""attributes": {"name": "\#(String(repeating: "x", count: 5_000))"}"#,
+            #""locale": "fr-CA", "attributes": {"name": 12.50}"#,
+        ]
+        private static let message = #"""
+            {"audience": {"all": true}, "badge": "increment",
+             "notification": {"body": "Hi {{attributes.name | default: 'you'}}",
+                              "localizations": {"fr": {"body": "Salut {{ attributes.name }}"}}},
+             "data": {"account": "{{user}}", "deep": {"name": "{{attributes.name|default:'\"you\"'}}"}}}
+            """#
+
+        @Test("reaches each device with its own values, and is not sent where it would be too large")
+        func thread() async throws {
+            try await World.within { world in
+                let gateway = try await world.gateway()
+                try await world.furnish(.garden, [], through: gateway)
+                try await gateway.api.expect(201, "POST", "/v1/apps/garden/credentials", world.google.credential)
+                for (phone, said) in zip(Self.phones, Self.said) {
+                    let body = phone.registration(named: false).dropLast() + ", \(said)}"
+                    try await gateway.api.expect(
+                        201, "PUT", "/v1/apps/garden/devices/\(phone.installation)", String(body))
+                }
+                let token = "live-0000000000000000"
+                try await gateway.api.expect(
+                    201, "PUT", "/v1/apps/garden/devices/android",
+                    #"{"provider": "fcm", "token": "\#(token)", "user": "ben", "attributes": {"name": "Ben \"b\""}}"#)
+                let account = try await gateway.finished(
+                    try await gateway.send(.garden, Self.message)[0], of: .garden)
+                #expect(account.audience == 5 && account.addsUp)
+                #expect(account.outcomes["accepted"] == 4 && account.outcomes["rejected"] == 1)
+                #expect(account.reasons?.map(\.reason).contains("payload_too_large") == true)
+                var read: [[String?]] = []
+                for phone in Self.phones {
+                    let pushes = await world.production.simulator.received(phone.deviceToken)
+                    for push in pushes {
+                        let body = try #require(try JSONReader.read(push.body).object)
+                        let deep = body["deep"]?.object?["name"]?.string
+                        let alert = body["aps"]?.object?["alert"]?.object?["body"]?.string
+                        read.append([alert, body["account"]?.string, deep])
+                        #expect(body["aps"]?.object?["badge"] == 1)
+                    }
+                }
+                let name = "Ann \"the\\first\" \n🔔"
+                #expect(
+                    read == [
+                        ["Hi \(name)", "ann", name], ["Hi you", "", "\"you\""], ["Salut 12.50", "", "12.50"],
+                    ])
+                let android = try await world.google.messages(to: token)
+                #expect(android.map { $0["notification"]?.object?["body"]?.string } == ["Hi Ben \"b\""])
+                let data = android.first?["data"]?.object
+                #expect(data?["account"]?.string == "ben" && data?["deep"]?.string == #"{"name":"Ben \"b\""}"#)
+                try await gateway.stopGently()
+            }
+        }
+
+        @Test("can be looked at with one device's values, and is refused where it can't be understood")
+        func byHand() async throws {
+            try await World.within { world in
+                let gateway = try await world.gateway()
+                try await world.furnish(.garden, [], through: gateway)
+                let phone = Self.phones[0]
+                let body = phone.registration(named: false).dropLast() + #", "attributes": {"name": "Ann"}}"#
+                try await gateway.api.expect(
+                    201, "PUT", "/v1/apps/garden/devices/\(phone.installation)", String(body))
+                let text = "Hi {{attributes.name | default: 'you'}}"
+                let own = try await world.command(
+                    ["send", "--installation", phone.installation, "--body", text, "--preview"], gateway)
+                #expect(own.code == 0 && own.printed.contains(#""body":"Hi Ann""#), "\(own.said)")
+                let anybody = try await world.command(["send", "--all", "--body", text, "--preview"], gateway)
+                #expect(anybody.printed.contains(#""body":"Hi you""#))
+                let refused = try await world.command(
+                    ["send", "--all", "--body", "Hi {{name}}", "--yes"], gateway)
+                #expect(refused.code != 0 && refused.said.contains("At character 6 of the text: name is no field"))
+                try await gateway.stopGently()
+            }
+        }
+    }
+}
