@@ -36,11 +36,11 @@ struct SendTimeTests {
 
     @Test("of each device's clock is due with the first clock anywhere, and refused behind the last one")
     func local() {
-        let hour: Duration = .seconds(3_600)
-        #expect(localDue(after: 20 * hour) == .success(Self.now + 6 * hour))
-        #expect(localDue(after: 14 * hour) == .success(nil))
-        #expect(localDue(after: .zero - 12 * hour) == .success(nil))
-        #expect(localDue(after: .zero - 12 * hour - .seconds(1)) == .failure(.pastEverywhere))
+        func hours(_ count: Int64) -> Duration { .seconds(3_600 * count) }
+        #expect(localDue(after: hours(20)) == .success(Self.now + hours(6)))
+        #expect(localDue(after: hours(14)) == .success(nil))
+        #expect(localDue(after: hours(-12)) == .success(nil))
+        #expect(localDue(after: hours(-12) - .seconds(1)) == .failure(.pastEverywhere))
         #expect(localDue(after: SendTime.aheadMax + .seconds(1)) == .failure(.tooFarAhead))
     }
 
