@@ -55,6 +55,7 @@ extension SimulatedWorld {
     }
 
     private static let formats: [Int16] = [1, 2]
+    private static let planFormats: [Int16] = [1, 2, 5]
 
     /// One transaction, and what the bookkeeper makes of it.
     private mutating func apply(_ call: StoreCall) -> StoreReply {
@@ -122,7 +123,7 @@ extension SimulatedWorld {
         let lastParcel = store.lastParcel
         _ = store.fallDue(now: wall)
         let slice = store.planSlice(
-            idsMax: plan.idsMax, parcelMembersMax: plan.parcelMembersMax, knownFormats: Self.formats, now: wall)
+            idsMax: plan.idsMax, parcelMembersMax: plan.parcelMembersMax, knownFormats: Self.planFormats, now: wall)
         for parcel in store.parcels where parcel.id.value > lastParcel { bookNew(parcel) }
         return slice
     }
