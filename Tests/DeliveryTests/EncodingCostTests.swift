@@ -45,9 +45,16 @@ struct EncodingCostTests {
         [TemplateWorld.topic, TemplateWorld.project])
     func allocations(isTemplate: Bool, target: PushTarget) async throws {
         let perPush = try await Self.perPush(isTemplate ? Self.template : Self.plain, target)
-        // Arrays that double in size are left: a handful in thousands of pushes.
-        #expect(perPush < 0.02, "\(perPush) allocations for each push")
+        #expect(perPush < Self.perPushMax, "\(perPush) allocations for each push")
     }
+
+    #if DEBUG
+        /// Without the optimiser each call that hands a copy on makes one.
+        private static let perPushMax = 20.0
+    #else
+        /// Arrays that double in size are left: a handful in thousands of pushes.
+        private static let perPushMax = 0.02
+    #endif
 }
 
 /// A thread of its own, so that what is counted is counted on one.

@@ -13,8 +13,14 @@ struct LaneCostTests {
     private static let warmUp = 5_000
     private static let pushes = 25_000
 
-    /// nghttp2 makes and forgets a stream for each request: those are its own, and come to so many.
-    private static let ofNGHTTP2 = 6.0
+    #if DEBUG
+        /// Without the optimiser each call that hands a copy on makes one.
+        private static let perPushMax = 300.0
+    #else
+        /// All of them nghttp2's, which makes and forgets for each request a stream, a copy of the field that it is given,
+        /// and an item for each of two frames.
+        private static let perPushMax = 4.2
+    #endif
 
     @Test("allocates nothing for a push of its own, with pieces or without", arguments: [false, true])
     func allocations(withPieces: Bool) async throws {
@@ -32,7 +38,7 @@ struct LaneCostTests {
         let first = try #require(marks.first { $0.answered >= Self.warmUp })
         let last = try #require(marks.last)
         let perPush = Double(last.allocations - first.allocations) / Double(last.answered - first.answered)
-        #expect(perPush < Self.ofNGHTTP2 + 0.1, "\(perPush) allocations for each push")
+        #expect(perPush < Self.perPushMax, "\(perPush) allocations for each push")
         await bench.finish()
         peer.stop()
     }
