@@ -177,6 +177,7 @@ struct QueryPlanTests {
         }
         try await deliverSparing(world)
         _ = try await world.account()
+        _ = try await world.progress(at: dawn)
         _ = try await world.stores.messages.failures(app: world.app, id: StoreWorld.message(1), limit: 10)
         _ = try await world.stores.messages.story(app: world.app, id: StoreWorld.message(1), installation: "i1")
         for state in [nil, MessageState.finished, .sending] {
@@ -241,6 +242,9 @@ struct QueryPlanTests {
         ("plan_tag_counts", "Index Only Scan using registration_tags_by_tag"),
         ("plan_tagged", "Index Only Scan using registration_tags_by_tag"),
         ("plan_tagged", "Index Only Scan using registration_tags_pkey"),
+        ("message_progress", "using parcels_of_message on parcels"),
+        ("message_progress", "using message_provider_reasons_pkey on message_provider_reasons"),
+        ("message_progress", "using route_minutes_pkey on route_minutes"),
         ("message_list", "using messages_of_app on messages"),
         ("message_list_finished", "using messages_of_app on messages"),
         ("message_list_of_state", "using messages_by_state on messages"),
