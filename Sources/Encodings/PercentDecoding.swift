@@ -4,6 +4,8 @@ package enum PercentDecoding {
     ///
     /// A plus sign stays one: it means a space in forms only.
     package static func decode(_ segment: some StringProtocol) -> String? {
+        // As nearly all are.
+        if !segment.utf8.contains(where: { $0 == UInt8(ascii: "%") || $0 == 0 }) { return String(segment) }
         var plain: [UInt8] = []
         plain.reserveCapacity(segment.utf8.count)
         var bytes = segment.utf8.makeIterator()

@@ -52,16 +52,9 @@ package actor GroupCommitter {
         waiting += registrations.count
         return await withCheckedContinuation { continuation in
             let caller = Caller(count: registrations.count, continuation)
-            var queue = queues[app] ?? AppQueue()
-            queue.waiting = ofApp
-            for (place, registration) in registrations.enumerated() {
-                queue.entries.append(Entry(registration: registration, caller: caller, place: place))
-            }
-            if !queue.isCommitting {
-                queue.isCommitting = true
-                Task { await commit(app) }
-            }
-            queues[app] = queue
+            // Where it lies: taken out and put back, all that waits would be copied for each that comes.
+            let isFirst = queues[app, default: AppQueue()].add(registrations, of: caller)
+            if isFirst { Task { await commit(app) } }
         }
     }
 
@@ -83,6 +76,16 @@ private struct AppQueue {
     /// Entries, and those that are on their way.
     var waiting = 0
     var isCommitting = false
+
+    /// True where nobody commits yet: the caller has to see to it.
+    mutating func add(_ registrations: [DeviceRegistration], of caller: Caller) -> Bool {
+        waiting += registrations.count
+        for (place, registration) in registrations.enumerated() {
+            entries.append(Entry(registration: registration, caller: caller, place: place))
+        }
+        defer { isCommitting = true }
+        return !isCommitting
+    }
 
     /// The first ones that don't meet each other: at most one an installation and kind, and one a token. Whoever has a
     /// twin before it, taken or left, waits for the next batch, so that twins keep their order.

@@ -42,9 +42,9 @@ struct EnvelopeReader {
         return value
     }
 
-    mutating func required(_ name: String, _ meaning: String) throws(Problem) -> JSONValue {
+    mutating func required(_ name: String, _ meaning: @autoclosure () -> String) throws(Problem) -> JSONValue {
         guard let value = take(name) else {
-            throw Problem(.missingMember, "\(name) is missing: \(meaning).", at: pointer / name)
+            throw Problem(.missingMember, "\(name) is missing: \(meaning()).", at: pointer / name)
         }
         return value
     }
@@ -97,13 +97,13 @@ extension EnvelopeReader {
 
     /// One of a few words.
     mutating func word<Value>(
-        _ name: String, _ words: [String], _ meaning: (String) -> Value?
+        _ name: String, _ words: @autoclosure () -> [String], _ meaning: (String) -> Value?
     ) throws(Problem) -> Value? {
         guard let value = take(name) else { return nil }
         guard let word = value.string else { throw .wrongType(value, "a string", at: pointer / name) }
         guard let known = meaning(word) else {
             throw Problem(
-                .invalidValue, "\(name) must be one of \(words.joined(separator: ", ")).", at: pointer / name)
+                .invalidValue, "\(name) must be one of \(words().joined(separator: ", ")).", at: pointer / name)
         }
         return known
     }

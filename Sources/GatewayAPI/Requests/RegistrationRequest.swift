@@ -68,9 +68,9 @@ package enum RegistrationRequest {
 
     private static func readProvider(_ reader: inout EnvelopeReader) throws(Problem) -> Provider {
         // The others are words of the contract, and refused by name.
-        let names = [Provider.apns, .fcm].map(\.name)
-        _ = try reader.required("provider", "one of \(names.joined(separator: ", "))")
-        let provider = try reader.word("provider", names, Provider.init(name:))
+        let named = { [Provider.apns, .fcm].map(\.name) }
+        _ = try reader.required("provider", "one of \(named().joined(separator: ", "))")
+        let provider = try reader.word("provider", named(), Provider.init(name:))
         guard let provider, provider == .apns || provider == .fcm else {
             throw Problem(
                 .notSupported, "This version delivers to apns and fcm only.", at: reader.pointer / "provider")
@@ -94,8 +94,9 @@ package enum RegistrationRequest {
     private static func readEnvironment(
         _ reader: inout EnvelopeReader, of provider: Provider
     ) throws(Problem) -> PushEnvironment {
-        let names = PushEnvironment.allCases.map(\.name)
-        let environment = try reader.word("environment", names, PushEnvironment.init(name:)) ?? .production
+        let environment =
+            try reader.word("environment", PushEnvironment.allCases.map(\.name), PushEnvironment.init(name:))
+            ?? .production
         guard provider == .apns || environment == .production else {
             throw Problem(
                 .invalidValue, "Only apns has a sandbox; \(provider.name) has production alone.",
