@@ -82,6 +82,7 @@ let package = Package(
                 .embedInCode("0017_life_of_a_message.sql"),
                 .embedInCode("0018_local_hours.sql"),
                 .embedInCode("0023_vacuum_at_size.sql"),
+                .embedInCode("0024_message_rates.sql"),
                 .embedInCode("0025_quiet_hours.sql"),
                 .embedInCode("0026_progress_of_a_message.sql"),
                 .embedInCode("0030_narrow_rows_go_with_theirs.sql"),

@@ -20,6 +20,7 @@ package enum EmbeddedMigrations {
         ("0017_life_of_a_message", PackageResources._017_life_of_a_message_sql),
         ("0018_local_hours", PackageResources._018_local_hours_sql),
         ("0023_vacuum_at_size", PackageResources._023_vacuum_at_size_sql),
+        ("0024_message_rates", PackageResources._024_message_rates_sql),
         ("0025_quiet_hours", PackageResources._025_quiet_hours_sql),
         ("0026_progress_of_a_message", PackageResources._026_progress_of_a_message_sql),
         ("0030_narrow_rows_go_with_theirs", PackageResources._030_narrow_rows_go_with_theirs_sql),

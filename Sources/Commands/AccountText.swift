@@ -18,6 +18,7 @@ struct AccountText {
         } else if message.shown("state") == "scheduled" {
             lines.append("  to be sent at \(message.shown("send_at"))")
         }
+        if let rate = message.object?["rate_per_second"]?.integer { lines.append("  at most \(rate) pushes a second") }
         let outcomes = message.object?["outcomes"]?.object?.members ?? []
         for outcome in outcomes where outcome.value.integer ?? 0 > 0 {
             lines.append(line(outcome.name, outcome.value.integer ?? 0))

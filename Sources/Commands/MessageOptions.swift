@@ -29,6 +29,7 @@ struct MessageOptions: ParsableArguments {
             "With --device-local-time: suppress (as without it) or send at once to whom the hour has passed for.",
             valueName: "suppress|send"), completion: .list(["suppress", "send"]))
     var localTimePassed: String?
+    @Option(help: ArgumentHelp("At most so many pushes a second.", valueName: "number")) var rate: Int?
     @Option(help: ArgumentHelp("A later push with the same one takes its place.", valueName: "id"))
     var collapseID: String?
     @Flag(help: "Does not wait for the end of the app's quiet hours.") var ignoreQuietHours = false
@@ -53,6 +54,7 @@ struct MessageOptions: ParsableArguments {
         if deviceLocalTime { options.append(JSONMember("device_local_time", true)) }
         if ignoreQuietHours { options.append(JSONMember("ignore_quiet_hours", true)) }
         if ignoreDailyCap { options.append(JSONMember("ignore_daily_cap", true)) }
+        if let rate { options.append(JSONMember("rate_per_second", .number(.whole(Int64(rate))))) }
         if dryRun { options.append(JSONMember("dry_run", true)) }
         merge(options, into: "options", of: &members)
         return members

@@ -1,7 +1,7 @@
 import ArgumentParser
 import JSON
 
-/// `carillon messages pause`, `resume` and `cancel`.
+/// `carillon messages pause`, `resume`, `cancel` and `rate`.
 extension MessagesCommand {
     struct Pause: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
@@ -39,13 +39,38 @@ extension MessagesCommand {
             try await one.change("cancel")
         }
     }
+
+    struct Rate: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Sets how many pushes of a message are sent a second.",
+            discussion: HelpText.of(
+                "Over all processes, from about a second on, until it is over.",
+                examples: [
+                    "carillon messages rate \(exampleID) --app garden --per-second 500",
+                    "carillon messages rate \(exampleID) --app garden --none",
+                ]))
+        @OptionGroup var one: One
+        @Option(help: ArgumentHelp("At most so many pushes a second.", valueName: "number")) var perSecond: Int?
+        @Flag(help: "As many as its providers take.") var none = false
+
+        func validate() throws {
+            guard none == (perSecond == nil) else { throw ValidationError("Give --per-second or --none.") }
+        }
+
+        func run() async throws {
+            let rate = perSecond.map { JSONValue.number(.whole(Int64($0))) } ?? .null
+            try await one.tell("PATCH", nil, ["rate_per_second": rate])
+        }
+    }
 }
 
 extension MessagesCommand.One {
-    fileprivate func change(_ wish: String) async throws {
+    fileprivate func change(_ wish: String) async throws { try await tell("POST", wish) }
+
+    fileprivate func tell(_ method: String, _ wish: String?, _ body: JSONValue? = nil) async throws {
         try await orComplain(asJSON: app.gateway.json) {
-            let message = try await app.gateway.client().send(
-                "POST", try app.path("messages", id, wish), as: .message)
+            let path = try app.path("messages", id) + (wish.map { "/" + $0 } ?? "")
+            let message = try await app.gateway.client().send(method, path, body, as: .message)
             if app.gateway.json { return sayJSON(message) }
             AccountText(message, app: try app.slug()).say()
         }

@@ -11,7 +11,7 @@ package struct MessagesCommand: AsyncParsableCommand {
                 "carillon messages push \(exampleID) my-phone --app garden",
             ]),
         subcommands: [
-            List.self, Show.self, Watch.self, Failures.self, Push.self, Pause.self, Resume.self, Cancel.self,
+            List.self, Show.self, Watch.self, Failures.self, Push.self, Pause.self, Resume.self, Cancel.self, Rate.self,
         ], defaultSubcommand: List.self)
 
     static let exampleID = "0192f0c1-7a3e-7d41-9c55-0a1b2c3d4e5f"

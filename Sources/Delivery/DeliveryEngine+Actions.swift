@@ -54,19 +54,23 @@ extension DeliveryEngine {
                 // Beyond the limit the next poll goes on, so that nobody's routes hide another's for good.
                 if turn == Self.pollPagesMax { pollFrom = last }
             }
-            take(.polled(ready))
+            let paced = try await stores.parcels.pacedRoutes(
+                knownFormats: StoredContent.knownFormats, limit: Self.routesPerPoll * Self.pollPagesMax)
+            take(.polled(ReadyRoute.merging(ready, paced: paced)))
         } catch {
             log.warning("Looking for parcels waits for the database", metadata: ["fault": "\(error)"])
             take(.pollFailed)
         }
     }
 
-    /// Whatever was heard or missed of pauses and cancels, the rows say it.
+    /// Whatever was heard or missed of pauses, cancels and rates, the rows say it.
     private func takeStops() async throws(StoreFault) {
         let running = runningMessages
         guard !running.isEmpty else { return }
         let stopped = try await stores.messages.stopped(among: running)
         if !stopped.isEmpty { take(.stopped(stopped)) }
+        let rated = try await stores.messages.rates(among: running)
+        if !rated.isEmpty { take(.rated(rated)) }
     }
 
     private func resolve() async {
@@ -91,10 +95,15 @@ extension DeliveryEngine {
             route: request.line.route, service: request.line.service, owner: process,
             leaseFor: settings.dispatcher.leaseLength, knownFormats: StoredContent.knownFormats, scope: request.scope)
         do {
-            guard let parcel = try await stores.parcels.lease(order) else {
-                take(.leasedNothing(request))
-                return
+            var again: Duration?
+            var leased: LeasedParcel?
+            if request.scope == .paced {
+                let share = try await stores.parcels.leasePaced(order, passing: request.passing)
+                (leased, again) = (share.parcel, share.again)
+            } else {
+                leased = try await stores.parcels.lease(order)
             }
+            guard let parcel = leased else { return take(.leasedNothing(request, again: again)) }
             steps?.reached(.leaseCommitted)
             let (message, values) = await content(of: parcel)
             let name = LeaseName(parcel: parcel.id, epoch: parcel.epoch)
@@ -103,7 +112,7 @@ extension DeliveryEngine {
                     parcel: parcel, line: request.line, message: message, values: values, lane: lane,
                     answersOutstanding: 0)
             }
-            take(.leased(parcel, asked: request, message.map(\.reading) ?? .unread))
+            take(.leased(parcel, asked: request, message.map(\.reading) ?? .unread, again: again))
         } catch .damaged(let place) {
             log.error("A parcel can't be leased, and waits for its mending", metadata: ["place": "\(place)"])
             take(.leaseFailed(request))

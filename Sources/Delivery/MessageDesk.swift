@@ -43,10 +43,11 @@ package struct MessageDesk: Sendable {
     ///
     /// - Parameters:
     ///   - sendAt: the hour that is asked for; nil: now.
+    ///   - ratePerSecond: of each of the messages; nil: as fast as its providers take it.
     ///   - answer: makes the bytes that a repetition of the request will get.
     package func accept(
         _ contents: [MessageContent], audience: Audience, app: AppID, sendAt: SendHour? = nil,
-        idempotency: IdempotencyClaim?,
+        ratePerSecond: Int32? = nil, idempotency: IdempotencyClaim?,
         answer: @Sendable ([MessageID], MessageState) -> [UInt8]
     ) async throws(StoreFault) -> Reply {
         steps?.reached(.messageRead)
@@ -61,7 +62,9 @@ package struct MessageDesk: Sendable {
         var messages: [NewMessage] = []
         for (place, content) in contents.enumerated() {
             switch compile(content, audience: audience, app: app, sendAt, dueAt, reached: standing.providers) {
-            case .success(let message): messages.append(message)
+            case .success(var message):
+                message.ratePerSecond = ratePerSecond
+                messages.append(message)
             case .failure(let fault):
                 // Taken when the app reached fewer providers: its repetition gets the first answer all the same (P10).
                 if let earlier = try await earlier(idempotency, app) { return earlier }

@@ -30,6 +30,8 @@ extension Dispatcher {
             routes[place].hasWork = route.hasOrdinary
             if route.hasOrdinary { routes[place].workSeenAt = now }
             routes[place].hasLapsed = route.hasLapsed
+            routes[place].pacedAt = route.pacedAfter.map { now + $0 }
+            if route.pacedAfter != nil { routes[place].pacedSeenAt = now }
             routes[place].maySweep = true
             actions.append(.resolve(route))
         }
@@ -70,6 +72,7 @@ extension Dispatcher {
             if hasWork || isNews { routes[place].hasWork = hasWork }
         case .lapsed: routes[place].hasLapsed = hasWork
         case .expired: routes[place].maySweep = hasWork
+        case .paced: break  // `notePaced`
         }
     }
 
@@ -87,7 +90,7 @@ extension Dispatcher {
         if let lane = request.lane { lanes[placeOfLane(lane)].members += parcel.members.count }
         let state = RunState(
             run: run, lane: request.lane, leaseEnd: leaseEnd, renewAt: request.startedAt + settings.leaseLength / 3,
-            settleAt: now + settings.settleEvery)
+            settleAt: now + settings.settleEvery, ratePerSecond: parcel.ratePerSecond)
         runs.append(state)
         guard !positions.isEmpty else { return }
         if let lane = request.lane, reading != .unread, maySend(request.scope) {
@@ -107,9 +110,11 @@ extension Dispatcher {
     private func maySend(_ scope: LeaseScope) -> Bool {
         switch (scope, company) {
         case (.expired, _): false
-        case (.ordinary, .together): !isDraining
+        case (.ordinary, .together), (.paced, .together): !isDraining
         case (.lapsed, .alone(_, let isOver)): !isOver && !isDraining
-        case (.ordinary, .parting), (.ordinary, .alone), (.lapsed, .parting), (.lapsed, .together): false
+        case (.ordinary, .parting), (.ordinary, .alone), (.paced, .parting), (.paced, .alone), (.lapsed, .parting),
+            (.lapsed, .together):
+            false
         }
     }
 
@@ -133,7 +138,9 @@ extension Dispatcher {
             let place = (start + offset) % routes.count
             let route = routes[place]
             guard !route.isLeasing else { continue }
-            if route.hasWork && laneHasRoom(route.lane) {
+            if mayLeasePaced(route), let at = route.pacedAt, at <= now, !(route.hasWork && route.wasPaced) {
+                lease(place, .paced, now, &actions)
+            } else if route.hasWork && laneHasRoom(route.lane) {
                 lease(place, .ordinary, now, &actions)
             } else if route.maySweep && route.isResolved && !laneCanSend(route.lane) {
                 // A route that was just found waits for its lane: a sweep would only stand before its first parcel.
@@ -147,11 +154,15 @@ extension Dispatcher {
         _ place: Int, _ scope: LeaseScope, _ now: MonotonicInstant, _ actions: inout [DispatchAction]
     ) {
         routes[place].isLeasing = true
+        routes[place].wasPaced = scope == .paced
         leasesOutstanding += 1
         lastServed = routes[place].ready.app
         let lane = scope == .expired ? nil : routes[place].lane
         actions.append(
-            .lease(LeaseRequest(line: routes[place].ready.line, lane: lane, startedAt: now, scope: scope)))
+            .lease(
+                LeaseRequest(
+                    line: routes[place].ready.line, lane: lane, startedAt: now, scope: scope,
+                    passing: scope == .paced ? messagesFull : [])))
     }
 
     func mayLeaseLapsed(_ route: RouteState) -> Bool {
@@ -163,7 +174,7 @@ extension Dispatcher {
         return lane.canSend
     }
 
-    private func laneHasRoom(_ key: LaneKey?) -> Bool {
+    func laneHasRoom(_ key: LaneKey?) -> Bool {
         guard let key, let lane = lanes.first(where: { $0.key == key }), lane.canSend else { return false }
         // A lane may hold as much as is left for all the others: however many are slow, something is always left.
         let left = settings.membersMax - membersInFlight

@@ -45,9 +45,13 @@ package struct Dispatcher: Sendable {
             lanes[place].canSend = canSend
         case .stopped(let messages):
             noteStopped(messages, &actions)
-        case .leased(let parcel, let request, let reading):
+        case .rated(let messages):
+            noteRated(messages, &actions)
+        case .leased(let parcel, let request, let reading, let again):
+            notePaced(request, again, now)
             noteLeased(parcel, request, reading, now, &actions)
-        case .leasedNothing(let request):
+        case .leasedNothing(let request, let again):
+            notePaced(request, again, now)
             noteLeaseEnded(request, hasWork: false)
         case .leaseFailed(let request):
             // The poll looks again, after its pause.
@@ -79,6 +83,7 @@ package struct Dispatcher: Sendable {
     package func nextWake() -> MonotonicInstant {
         var wake = isPolling || isDraining ? MonotonicInstant(nanoseconds: .max) : pollAt
         if !isDraining, let turn = nextTurn { wake = min(wake, turn) }
+        if let share = nextShare { wake = min(wake, share) }
         for state in runs {
             wake = min(wake, state.leaseEnd)
             if state.renewStartedAt == nil { wake = min(wake, state.renewAt) }
@@ -121,6 +126,12 @@ struct RouteState: Sendable {
     var workSeenAt: MonotonicInstant?
     /// Where the lane can't send: one look a poll for parcels that expired meanwhile.
     var maySweep = false
+    /// When something that waits for its message's rate may be leased; nil: nothing does.
+    var pacedAt: MonotonicInstant?
+    /// When a poll saw such last.
+    var pacedSeenAt: MonotonicInstant?
+    /// The last call was for such: where both wait, the other is next.
+    var wasPaced = false
 }
 
 struct LaneState: Sendable {
@@ -140,6 +151,8 @@ struct RunState: Sendable {
     /// After a settle without a reply: when to send it again.
     var settleAgainAt: MonotonicInstant?
     var verdictsDone = false
+    /// As it was leased, or said since; nil: none.
+    var ratePerSecond: Int32?
     var name: LeaseName { LeaseName(parcel: run.parcel.id, epoch: run.parcel.epoch) }
 
     /// A request's answer has to fit into the lease; and nothing is sent that has expired.

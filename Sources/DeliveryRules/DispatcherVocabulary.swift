@@ -82,8 +82,11 @@ package enum DispatchEvent: Equatable, Sendable {
     case lane(LaneKey, canSend: Bool)
     /// Of `runningMessages`: nothing of these may be sent now.
     case stopped([StoppedMessage])
-    case leased(LeasedParcel, asked: LeaseRequest, MessageReading)
-    case leasedNothing(LeaseRequest)
+    /// Of `runningMessages`: those that have a rate now, each.
+    case rated([RatedMessage])
+    /// `again`, of a lease of what waits for a rate: how long it is until there is more; nil: nothing else waits.
+    case leased(LeasedParcel, asked: LeaseRequest, MessageReading, again: Duration? = nil)
+    case leasedNothing(LeaseRequest, again: Duration? = nil)
     case leaseFailed(LeaseRequest)
     /// Answers to the parcel's pushes, by position: the plain 200s, and the others.
     case answers(LeaseName, accepted: [Int32], others: [PositionedOutcome])
@@ -120,11 +123,16 @@ package struct LeaseRequest: Equatable, Sendable {
     package let lane: LaneKey?
     package let startedAt: MonotonicInstant
     package let scope: LeaseScope
-    package init(line: RouteLine, lane: LaneKey?, startedAt: MonotonicInstant, scope: LeaseScope) {
+    /// Messages that are not asked for, of those that wait for their rate: enough of them is under way here.
+    package let passing: [MessageID]
+    package init(
+        line: RouteLine, lane: LaneKey?, startedAt: MonotonicInstant, scope: LeaseScope, passing: [MessageID] = []
+    ) {
         self.line = line
         self.lane = lane
         self.startedAt = startedAt
         self.scope = scope
+        self.passing = passing
     }
 }
 

@@ -26,6 +26,8 @@ package struct LeasedParcel: Equatable, Sendable {
     /// The same topic's route in the other environment, where a usable credential of the app covers it. nil away from
     /// home, and for providers that know one environment.
     package let otherEnvironment: RouteID?
+    /// Its message's rate when it was leased; nil: it has none.
+    package let ratePerSecond: Int32?
     package let expiresAt: WallInstant
     /// The database's clock when the lease was written. Verdicts without a time of their own count from here.
     package let leasedAt: WallInstant
@@ -45,7 +47,8 @@ package struct LeasedParcel: Equatable, Sendable {
     package init(
         id: ParcelID, message: MessageID, app: AppID, route: RouteID, epoch: Int32, settles: Int32, attempt: Int16,
         lapses: Int16, retrySpent: Duration, answerLost: Bool, home: HomeRefusal? = nil,
-        otherEnvironment: RouteID? = nil, expiresAt: WallInstant, leasedAt: WallInstant, memberCount: Int,
+        otherEnvironment: RouteID? = nil, ratePerSecond: Int32? = nil, expiresAt: WallInstant, leasedAt: WallInstant,
+        memberCount: Int,
         members: [LeasedMember], tokens: [UInt8], locales: [UInt8] = [], settledBits: [UInt8]
     ) {
         self.id = id
@@ -60,6 +63,7 @@ package struct LeasedParcel: Equatable, Sendable {
         self.answerLost = answerLost
         self.home = home
         self.otherEnvironment = otherEnvironment
+        self.ratePerSecond = ratePerSecond
         self.expiresAt = expiresAt
         self.leasedAt = leasedAt
         self.memberCount = memberCount
@@ -285,6 +289,8 @@ package enum LeaseScope: Equatable, Sendable {
     case lapsed
     /// The lane can't send: whatever has expired meanwhile, to end it.
     case expired
+    /// A share of what waits for its message's rate, as much of it as the rate allows now.
+    case paced
 }
 
 /// A route with work that is due for one of its topic's services, as the poll saw it.
@@ -297,9 +303,11 @@ package struct ReadyRoute: Equatable, Sendable {
     package let topic: String
     package let hasOrdinary: Bool
     package let hasLapsed: Bool
+    /// How long it is until one of the messages that wait here for their rate may go on; nil: none waits.
+    package var pacedAfter: Duration?
     package init(
         route: RouteID, service: TopicService = .app, app: AppID, provider: Provider, environment: PushEnvironment,
-        topic: String, hasOrdinary: Bool = true, hasLapsed: Bool = false
+        topic: String, hasOrdinary: Bool = true, hasLapsed: Bool = false, pacedAfter: Duration? = nil
     ) {
         self.route = route
         self.service = service
@@ -309,7 +317,24 @@ package struct ReadyRoute: Equatable, Sendable {
         self.topic = topic
         self.hasOrdinary = hasOrdinary
         self.hasLapsed = hasLapsed
+        self.pacedAfter = pacedAfter
     }
 
     package var line: RouteLine { RouteLine(route, service) }
+
+    /// Those with ready parcels, and those with parcels that wait for a rate, each line once.
+    package static func merging(_ ready: [ReadyRoute], paced: [ReadyRoute]) -> [ReadyRoute] {
+        guard !paced.isEmpty else { return ready }
+        var merged = ready
+        var places: [RouteLine: Int] = [:]  // lookup only
+        for (place, route) in ready.enumerated() { places[route.line] = place }
+        for route in paced {
+            if let place = places[route.line] {
+                merged[place].pacedAfter = route.pacedAfter
+            } else {
+                merged.append(route)
+            }
+        }
+        return merged
+    }
 }

@@ -36,16 +36,28 @@ extension SimulatedStore {
     ) -> LeasedParcel? {
         let formats = service.formats(ofContents: knownFormats)
         var next = nextDue(route, formats, scope, now)
-        while let place = next, isStopped(parcels[place].message) {
-            _ = hold(parcels[place].message)
+        while let place = next, isStopped(parcels[place].message) || scope == .ordinary && waitsForRate(place, now) {
+            if isStopped(parcels[place].message) {
+                _ = hold(parcels[place].message)
+            } else {
+                pace(parcels[place].message, now)
+            }
             next = nextDue(route, formats, scope, now)
         }
         guard let next else { return nil }
-        let holds = judge(next, now)
-        if holds == nil, !parcels[next].isBadgeMarked, now < parcels[next].expiresAt { raiseBadges(next) }
-        parcels[next].epoch += 1
-        parcels[next].lease = LeaseRow(owner: owner, until: now + leaseFor)
-        var parcel = handOut(parcels[next], service, now)
+        if scope != .expired { charge(parcels[next], now) }
+        return lease(next, service, owner, leaseFor, now)
+    }
+
+    /// Also of what was carved from another parcel just now.
+    mutating func lease(
+        _ place: Int, _ service: TopicService, _ owner: ProcessID, _ leaseFor: Duration, _ now: WallInstant
+    ) -> LeasedParcel {
+        let holds = judge(place, now)
+        if holds == nil, !parcels[place].isBadgeMarked, now < parcels[place].expiresAt { raiseBadges(place) }
+        parcels[place].epoch += 1
+        parcels[place].lease = LeaseRow(owner: owner, until: now + leaseFor)
+        var parcel = handOut(parcels[place], service, now)
         if let holds, holds.contains(where: { $0 != .none }) { parcel.holds = holds }
         return parcel
     }
@@ -112,7 +124,8 @@ extension SimulatedStore {
             settles: parcel.settles, attempt: parcel.attempt, lapses: parcel.lapses, retrySpent: parcel.retrySpent,
             answerLost: parcel.answerLost, home: parcel.home,
             otherEnvironment: parcel.home == nil ? otherEnvironment(of: parcel.route, service, now) : nil,
-            expiresAt: parcel.expiresAt, leasedAt: now, memberCount: parcel.members.count, members: members,
+            ratePerSecond: message(parcel.message)?.ratePerSecond, expiresAt: parcel.expiresAt, leasedAt: now,
+            memberCount: parcel.members.count, members: members,
             tokens: tokens, settledBits: parcel.bitmap)
     }
 
@@ -174,7 +187,7 @@ extension ParcelRow {
 
     fileprivate func isWanted(_ scope: LeaseScope, _ now: WallInstant) -> Bool {
         switch scope {
-        case .ordinary: !travelsAlone
+        case .ordinary, .paced: !travelsAlone
         case .lapsed: travelsAlone
         case .expired: min(expiresAt, home?.until ?? expiresAt) <= now
         }

@@ -15,11 +15,12 @@ package struct SimulatedMessage: Equatable, Sendable {
     package var dueAt: WallInstant?
     package var localSending: LocalSending?
     package var ignored: AppLimits = []
+    package var ratePerSecond: Int32?
 
     package init(
         id: MessageID, app: AppID, format: Int16 = 1, urgency: MessageUrgency, kind: TokenKind = .alert,
         badge: BadgeChange, lifetime: Duration, audience: Audience, dueAt: WallInstant? = nil,
-        localSending: LocalSending? = nil
+        localSending: LocalSending? = nil, ratePerSecond: Int32? = nil
     ) {
         self.id = id
         self.app = app
@@ -31,6 +32,7 @@ package struct SimulatedMessage: Equatable, Sendable {
         self.audience = audience
         self.dueAt = dueAt
         self.localSending = localSending
+        self.ratePerSecond = ratePerSecond
     }
 }
 
@@ -80,6 +82,7 @@ extension SimulatedStore {
         } else {
             plans.append(plan)
         }
+        if let rate = message.ratePerSecond { _ = wish(.rate(rate), message.id, now: now) }
     }
 
     /// Cuts the next slice of the message whose turn it is. Members are frozen here, over all routes at once
@@ -222,7 +225,8 @@ extension SimulatedStore {
             id: id, state: message.state, acceptedAt: message.acceptedAt, expiresAt: message.expiresAt,
             finishedAt: message.finishedAt, audience: message.audience, outcomes: outcomes,
             pending: Int64(open.reduce(0) { $0 + $1.pending }), reasons: message.reasons,
-            providers: providers(of: message, open), sendAt: message.dueAt, localHour: message.localSending?.hour)
+            providers: providers(of: message, open), sendAt: message.dueAt, localHour: message.localSending?.hour,
+            ratePerSecond: message.ratePerSecond)
     }
 
     private func providers(of message: MessageRow, _ open: [ParcelRow]) -> [ProviderAccount] {

@@ -51,6 +51,7 @@ extension SimulatedStore {
                 retrySpent: remainder.retrySpent, isBadgeMarked: parcel.isBadgeMarked && remainder.isCounted,
                 answerLost: remainder.answerLost, waitsFor: remainder.cause, home: remainder.home,
                 dueAt: now + remainder.dueAfter, expiresAt: parcel.expiresAt, isHeld: isStopped(parcel.message),
+                isPaced: isPaced(parcel.message) && remainder.lapses < PoisonRule.aloneFrom && remainder.home == nil,
                 members: remainder.members, settled: [Bool](repeating: false, count: remainder.members.count)))
     }
 

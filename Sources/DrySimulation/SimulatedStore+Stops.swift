@@ -17,9 +17,10 @@ extension SimulatedStore {
         case .pause:
             if messages[place].state.rawValue < MessageState.paused.rawValue { messages[place].state = .paused }
         case .resume: resume(place, now)
+        case .rate(let perSecond): setRate(perSecond, place, now)
         }
         let message = messages[place]
-        if message.isStopped {
+        if message.isStopped, wish == .pause || wish == .cancel {
             if message.audience != message.members, !stops.contains(id) { stops.append(id) }
         } else if wish == .resume {
             stops.removeAll { $0 == id }
@@ -27,7 +28,7 @@ extension SimulatedStore {
         let stands =
             switch wish {
             case .pause: message.state == .paused
-            case .resume: message.state != .cancelled && message.state != .finished
+            case .resume, .rate: message.state != .cancelled && message.state != .finished
             case .cancel: message.state == .cancelled
             }
         return stands ? .stands : .over(message.state)
@@ -83,8 +84,9 @@ extension SimulatedStore {
     /// Out of the way of leases.
     mutating func hold(_ id: MessageID) -> Int {
         var count = 0
-        for place in parcels.indices where parcels[place].message == id && parcels[place].isReady {
+        for place in parcels.indices where parcels[place].message == id && parcels[place].waits {
             parcels[place].isHeld = true
+            parcels[place].isPaced = false
             count += 1
         }
         return count
@@ -92,7 +94,10 @@ extension SimulatedStore {
 
     package mutating func carryOut(now: WallInstant) -> SimulatedStopWork {
         let held = Set(parcels.filter(\.isHeld).map(\.message))  // lookup only
-        let found = messages.filter { held.contains($0.id) || stops.contains($0.id) }
+        let paced = Set(parcels.filter(\.isPaced).map(\.message))  // lookup only
+        let found = messages.filter {
+            held.contains($0.id) || stops.contains($0.id) || paced.contains($0.id) && $0.isUnpaced(now)
+        }
         var work = SimulatedStopWork()
         for message in found where message.isStopped { work.parcels += hold(message.id) }
         for message in found where message.isOver(now) { endHeld(message, now, &work) }
@@ -102,8 +107,10 @@ extension SimulatedStore {
                 parcels[place].dueAt = max(parcels[place].dueAt, now)
                 work.parcels += 1
             }
+            if message.isUnpaced(now) { work.parcels += unpace(message.id) }
         }
         stops = stops.filter { message($0)?.isAtItsEnd == false }
+        rates = rates.filter { message($0.message)?.isAtItsEnd == false }
         return work
     }
 
@@ -134,7 +141,9 @@ extension MessageRow {
 }
 
 extension ParcelRow {
-    package var isReady: Bool { lease == nil && !isHeld }
+    package var isReady: Bool { lease == nil && !isHeld && !isPaced }
+    /// For a lease, or for its rate before that.
+    var waits: Bool { lease == nil && !isHeld }
 
     fileprivate var unsent: UnsentParcel {
         UnsentParcel(

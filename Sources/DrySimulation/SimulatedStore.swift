@@ -12,6 +12,8 @@ package struct SimulatedStore: Equatable, Sendable {
     package var plans: [PlanRow] = []
     /// Messages that are paused, or cancelled and not yet accounted for.
     package var stops: [MessageID] = []
+    /// Of messages that have a rate and are not over, in the order in which they got it.
+    package var rates: [RateRow] = []
     /// Messages that wait for their hour.
     package var schedules: [ScheduleRow] = []
     package var parcels: [ParcelRow] = []
@@ -108,6 +110,7 @@ package struct MessageRow: Equatable, Sendable {
     package let expiresAt: WallInstant
     package var dueAt: WallInstant?
     package let localSending: LocalSending?
+    package var ratePerSecond: Int32?
     package var finishedAt: WallInstant?
     package var plannedMembers: Int64 = 0
     /// nil until planning ended.
@@ -136,6 +139,12 @@ package struct PlanRow: Equatable, Sendable {
     package var plannedThrough: Int64 = 0
     package var slices: Int64 = 0
     package var plannedAt: WallInstant?
+}
+
+package struct RateRow: Equatable, Sendable {
+    package let message: MessageID
+    /// When the next share may be leased.
+    package var nextAt: WallInstant
 }
 
 package struct ScheduleRow: Equatable, Sendable {
@@ -170,6 +179,8 @@ package struct ParcelRow: Equatable, Sendable {
     package var lease: LeaseRow?
     /// Kept from leases, since its message is stopped.
     package var isHeld = false
+    /// Kept from leases until its message's rate allows a share of it.
+    package var isPaced = false
     package let members: [RegistrationID]
     /// One per member: ended, or handed over.
     package var settled: [Bool]

@@ -20,6 +20,8 @@ package struct SimulatedWorld {
     package var ledger = Ledger()
     /// Since when nothing of a message may be sent. Looked up, never walked.
     var stoppedAt: [MessageID: SimulatedTime] = [:]
+    /// Of messages that have a rate. Looked up, never walked.
+    var rateMeters: [MessageID: RateMeter] = [:]
     package var trail: Trail
     package var violation: Violation?
     var sent = 0

@@ -68,6 +68,7 @@ extension SimulatedWorld {
     mutating func checkFence(_ push: WirePush) {
         checkNotStopped(push)
         checkHour(of: push)
+        checkRate(of: push)
         // A clock that was set forward ends a lease before its time, and no owner can know.
         let isCutShort = plan.clockStepEvery != nil && ledger.promisedUntil(push.lease) > now
         let parcel = store.parcel(push.lease.parcel)

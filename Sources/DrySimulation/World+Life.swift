@@ -25,14 +25,27 @@ extension SimulatedWorld {
                 }
             }
         }
+        if fate.happens(perMille: plan.rated) {
+            messages[number].ratePerSecond = fate.pick(Self.rates)
+            for _ in 1...fate.within(1...3) {
+                at = later(than: at)
+                queue.put(.wish(number, .rate(fate.pick(Self.rates))), at: at)
+            }
+            // At its slowest what is left of it would outlive the world.
+            queue.put(.wish(number, .rate(fate.pick([nil, 1_000]))), at: max(at, plan.faultsEnd))
+        }
         if fate.happens(perMille: plan.cancelled) { queue.put(.wish(number, .cancel), at: later(than: at)) }
     }
+
+    private static let rates: [Int32?] = [1, 5, 20, 20, 100, 1_000, nil]
 
     mutating func say(_ wish: LifeWish, of number: Int) {
         let id = messages[number].id
         let reply = store.wish(wish, id, now: wall)
         guard reply == .stands else { return }
         if wish == .pause { incidents.paused += 1 }
+        if case .rate = wish { incidents.rated += 1 }
+        noteRate(of: id)
         if store.isStopped(id) {
             if stoppedAt[id] == nil { stoppedAt[id] = now }
         } else {

@@ -80,6 +80,7 @@ extension SimulatedWorld {
             message.dueAt = wall + .seconds(Int64(random.below(30)))
         }
         store.accept(message, now: wall)
+        noteRate(of: message.id)
         sent += 1
         for process in processes where process.isAlive {
             queue.put(.notified(process.addressee), at: after(.zero ... .milliseconds(30)))

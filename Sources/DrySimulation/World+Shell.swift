@@ -123,8 +123,9 @@ extension SimulatedWorld {
     /// What a reply means to the Dispatcher.
     mutating func hear(_ reply: StoreReply, to call: StoreCall, _ index: Int) {
         switch (call.request, reply) {
-        case (.poll, .routes(let routes, let stopped)):
+        case (.poll, .routes(let routes, let stopped, let rated)):
             if !stopped.isEmpty { tell(.stopped(stopped), to: index) }
+            if !rated.isEmpty { tell(.rated(rated), to: index) }
             tell(.polled(routes), to: index)
         case (.poll, _): tell(.pollFailed, to: index)
         case (.lease(let request), let reply): hearLease(reply, request, index)
@@ -147,14 +148,14 @@ extension SimulatedWorld {
     private mutating func hearLease(_ reply: StoreReply, _ request: LeaseRequest, _ index: Int) {
         processes[index].leaseCalls -= 1
         switch reply {
-        case .leased(let parcel?, let number):
+        case .leased(let parcel?, let number, let again):
             processes[index].leases.append(
                 HeldLease(
                     name: LeaseName(parcel: parcel.id, epoch: parcel.epoch), parcel: parcel, number: number,
                     lane: request.lane))
             checkCompany(index)
-            tell(.leased(parcel, asked: request, reading(of: parcel.message)), to: index)
-        case .leased(nil, _): tell(.leasedNothing(request), to: index)
+            tell(.leased(parcel, asked: request, reading(of: parcel.message), again: again), to: index)
+        case .leased(nil, _, let again): tell(.leasedNothing(request, again: again), to: index)
         default: tell(.leaseFailed(request), to: index)
         }
     }

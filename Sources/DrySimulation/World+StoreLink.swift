@@ -61,7 +61,10 @@ extension SimulatedWorld {
     private mutating func apply(_ call: StoreCall) -> StoreReply {
         switch call.request {
         case .poll(let running):
-            return .routes(store.readyRoutes(knownFormats: Self.formats, now: wall), store.stopped(among: running))
+            let ready = store.readyRoutes(knownFormats: Self.formats, now: wall)
+            let paced = store.pacedRoutes(knownFormats: Self.formats, now: wall)
+            return .routes(
+                ReadyRoute.merging(ready, paced: paced), store.stopped(among: running), store.rates(among: running))
         case .lease(let request): return applyLease(request, call.owner)
         case .renew(let name):
             let held = store.renew(
@@ -87,18 +90,27 @@ extension SimulatedWorld {
 
     private mutating func applyLease(_ request: LeaseRequest, _ owner: ProcessID) -> StoreReply {
         store.senders = senders
-        let parcel = store.lease(
-            route: request.line.route, service: request.line.service, owner: owner,
-            leaseFor: plan.settings.leaseLength, knownFormats: Self.formats, scope: request.scope, now: wall)
+        let parcel: LeasedParcel?
+        var again: Duration?
+        if request.scope == .paced {
+            (parcel, again) = store.leasePaced(
+                route: request.line.route, service: request.line.service, owner: owner,
+                leaseFor: plan.settings.leaseLength, knownFormats: Self.formats, passing: request.passing, now: wall)
+        } else {
+            parcel = store.lease(
+                route: request.line.route, service: request.line.service, owner: owner,
+                leaseFor: plan.settings.leaseLength, knownFormats: Self.formats, scope: request.scope, now: wall)
+        }
         let number = ledger.noteLease()
         if let parcel {
             book(parcel)
+            checkRate(of: parcel, request.scope)
             ledger.offer(parcel)
             ledger.promise(
                 LeaseName(parcel: parcel.id, epoch: parcel.epoch),
                 until: now + SimulatedTime(plan.settings.leaseLength))
         }
-        return .leased(parcel, number: number)
+        return .leased(parcel, number: number, again: again)
     }
 
     private mutating func applySettle(_ settlement: Settlement) -> SettleReply {

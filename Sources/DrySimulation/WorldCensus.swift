@@ -48,6 +48,8 @@ package struct WorldCensus: Equatable, Sendable {
         case sidesChanged = "installations that changed providers"
         case cancelled = "cancelled"
         case paused = "messages that were paused"
+        case rated = "rates that were changed"
+        case shares = "shares of messages that have a rate"
         case scheduled = "messages that waited for their hour"
         case local = "messages at an hour of each device's clock"
         case tooLate = "devices whose clock had passed it"
@@ -77,6 +79,8 @@ package struct WorldCensus: Equatable, Sendable {
         count(.sidesChanged, world.incidents.sidesChanged)
         for (name, count) in world.incidents.noted { self.count(name, count) }
         count(.paused, world.incidents.paused)
+        count(.rated, world.incidents.rated)
+        count(.shares, world.incidents.shares)
         count(.endedUnsent, world.incidents.endedUnsent)
         for told in world.store.feedback { count(told) }
         for message in world.store.messages {

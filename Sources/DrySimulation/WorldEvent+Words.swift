@@ -69,9 +69,9 @@ extension StoreReply {
     fileprivate var words: String {
         switch self {
         case .failed: "no reply"
-        case .routes(let routes, _): "\(routes.count) routes have work"
-        case .leased(nil, _): "nothing there"
-        case .leased(let parcel?, _):
+        case .routes(let routes, _, _): "\(routes.count) routes have work"
+        case .leased(nil, _, _): "nothing there"
+        case .leased(let parcel?, _, _):
             "parcel \(parcel.id.value), lease \(parcel.epoch), \(parcel.members.count) members, try \(parcel.attempt + 1)"
         case .renewed(let isHeld): isHeld ? "held" : "lost"
         case .verdictsWritten: "written"

@@ -82,9 +82,9 @@ enum StoreRequest: Sendable {
 enum StoreReply: Sendable {
     /// The caller knows nothing: not whether it took effect either.
     case failed
-    case routes([ReadyRoute], [StoppedMessage])
-    /// With its number among all leases of the run.
-    case leased(LeasedParcel?, number: Int)
+    case routes([ReadyRoute], [StoppedMessage], [RatedMessage])
+    /// With its number among all leases of the run, and when there is more of what waits for a rate.
+    case leased(LeasedParcel?, number: Int, again: Duration?)
     case renewed(Bool)
     case verdictsWritten
     case settled(SettleReply)

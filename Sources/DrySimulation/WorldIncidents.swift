@@ -23,6 +23,10 @@ package struct WorldIncidents: Sendable {
     /// Installations that went over to another provider.
     package var sidesChanged = 0
     package var paused = 0
+    /// Rates that were changed, set or taken away.
+    package var rated = 0
+    /// Shares of a message that were leased as its rate allowed them.
+    package var shares = 0
     /// Settled without a lease.
     package var endedUnsent = 0
     /// By the census's names.

@@ -85,6 +85,8 @@ package struct WorldPlan: Sendable {
     package var named = 0
     package var paused = 0
     package var cancelled = 0
+    /// They have a rate.
+    package var rated = 0
     package var scheduled = 0
     /// At an hour of each device's own clock.
     package var local = 0
@@ -206,6 +208,9 @@ package struct WorldPlan: Sendable {
     }
 
     private mutating func drawLife(_ random: inout SeededRandom) {
+        // Drawn apart, so that a world without is the same as ever.
+        var apart = SeededRandom(seed: seed ^ 0x7a7e)
+        rated = apart.happens(perMille: 200) ? apart.pick([300, 1_000]) : 0
         guard random.happens(perMille: 300) else { return }
         paused = random.pick([0, 300, 700])
         cancelled = random.pick([0, 300, 700])

@@ -56,11 +56,14 @@ package struct MessageAccount: Equatable, Sendable {
     /// The hour of each device's own clock that was asked for. `sendAt` is when the first clock shows it, then, and
     /// `expiresAt` that of who is last.
     package let localHour: LocalHour?
+    /// Pushes a second over all processes; nil: as fast as its providers take it.
+    package let ratePerSecond: Int32?
 
     package init(
         id: MessageID, state: MessageState, acceptedAt: WallInstant, expiresAt: WallInstant, finishedAt: WallInstant?,
         audience: Int64?, outcomes: [Int64], pending: Int64, reasons: [EndingTotal], providers: [ProviderAccount] = [],
-        form: MessageForm? = nil, sendAt: WallInstant? = nil, localHour: LocalHour? = nil
+        form: MessageForm? = nil, sendAt: WallInstant? = nil, localHour: LocalHour? = nil,
+        ratePerSecond: Int32? = nil
     ) {
         self.id = id
         self.state = state
@@ -75,6 +78,7 @@ package struct MessageAccount: Equatable, Sendable {
         self.form = form
         self.sendAt = sendAt
         self.localHour = localHour
+        self.ratePerSecond = ratePerSecond
     }
 
     package func count(_ state: TerminalState) -> Int64 {

@@ -1,6 +1,24 @@
 /// What may be said of a message that was accepted.
 package enum LifeWish: Equatable, Sendable {
     case pause, resume, cancel
+    /// So many pushes a second over all processes, 1 to `MessageRate.perSecondMax`; nil: as fast as its providers take it.
+    case rate(Int32?)
+}
+
+/// What a message may ask for.
+package enum MessageRate {
+    /// More than any provider takes.
+    package static let perSecondMax: Int32 = 1_000_000
+}
+
+/// How fast a message may be sent from now on.
+package struct RatedMessage: Equatable, Sendable {
+    package let message: MessageID
+    package let perSecond: Int32
+    package init(message: MessageID, perSecond: Int32) {
+        self.message = message
+        self.perSecond = perSecond
+    }
 }
 
 /// What came of it.

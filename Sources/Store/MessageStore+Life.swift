@@ -40,31 +40,53 @@ extension MessageStore {
     }
 }
 
+extension MessageStore {
+    /// Which of these messages have a rate.
+    package func rates(among messages: [MessageID]) async throws(StoreFault) -> [RatedMessage] {
+        let query = Query(RateSQL.among) { $0.uuidArray(messages.map(\.value)) }
+        return try await translating { () throws(PostgresError) in
+            let rows = try await pool.read(query)
+            return try (0..<rows.rowCount).map { row throws(PostgresError) in
+                RatedMessage(message: MessageID(try rows.uuid(row, 0)), perSecond: try rows.int32(row, 1))
+            }
+        }
+    }
+}
+
 extension LifeWish {
     fileprivate func queries(app: AppID, id: MessageID, now: WallInstant?) -> [Query] {
         var named = Parameters()
         named.int64(app.value)
         named.uuid(id.value)
+        return changes(app: app, id: id, now: now) + [Query(LifeSQL.state, named)]
+    }
+
+    /// In the order in which rows are locked.
+    func changes(app: AppID, id: MessageID, now: WallInstant?) -> [Query] {
+        var named = Parameters()
+        named.int64(app.value)
+        named.uuid(id.value)
         var timed = named
         timed.instant(now)
-        let changes =
-            switch self {
-            case .cancel:
-                [
-                    Query(LifeSQL.unschedule, named), Query(LifeSQL.cancel, named), Query(LifeSQL.stop, timed),
-                ]
-            case .pause: [Query(LifeSQL.pause, named), Query(LifeSQL.stop, timed)]
-            case .resume:
-                [Query(LifeSQL.holdSchedule, named), Query(LifeSQL.resume, timed), Query(LifeSQL.goOn, named)]
-            }
-        return changes + [Query(LifeSQL.state, named)]
+        switch self {
+        case .cancel:
+            return [Query(LifeSQL.unschedule, named), Query(LifeSQL.cancel, named), Query(LifeSQL.stop, timed)]
+        case .pause: return [Query(LifeSQL.pause, named), Query(LifeSQL.stop, timed)]
+        case .resume:
+            return [Query(LifeSQL.holdSchedule, named), Query(LifeSQL.resume, timed), Query(LifeSQL.goOn, named)]
+        case .rate(let perSecond):
+            var rated = named
+            rated.int32(perSecond)
+            let row = perSecond == nil ? Query(RateSQL.close, named) : Query(RateSQL.open, timed)
+            return [Query(RateSQL.change, rated), row]
+        }
     }
 
     /// The state that the message is found in afterwards.
     fileprivate func allows(_ state: MessageState) -> Bool {
         switch self {
         case .pause: state == .paused
-        case .resume: state != .cancelled && state != .finished
+        case .resume, .rate: state != .cancelled && state != .finished
         case .cancel: state == .cancelled
         }
     }

@@ -91,8 +91,9 @@ extension MessageStore {
                 audience: try rows.int64OrNil(row, 5), outcomes: outcomes, pending: try rows.int64(row, 6),
                 reasons: isWhole ? try reasons(in: rows, row: row) : [],
                 providers: isWhole ? try providers(in: rows, row: row) : [], form: try form(in: rows, row: row),
-                sendAt: try rows.instantOrNil(row, rows.columnCount - 1),
-                localHour: try rows.instantOrNil(row, rows.columnCount - 2).map { LocalHour(inUTC: $0) })
+                sendAt: try rows.instantOrNil(row, rows.columnCount - 2),
+                localHour: try rows.instantOrNil(row, rows.columnCount - 3).map { LocalHour(inUTC: $0) },
+                ratePerSecond: try rows.int32OrNil(row, rows.columnCount - 1))
         } catch { throw StoreFault(error) }
     }
 

@@ -37,6 +37,7 @@ package struct MessageStore: Sendable {
             queries += Self.acceptQueries(next, after: before.id, now: now)
         }
         queries += messages.compactMap(\.ignoringLimits)
+        for message in messages { queries += Query.rate(message.ratePerSecond, of: message.id, message.app, now: now) }
         let written = queries
         let routes = message.audience.namedRoutes.map { Query.addRoute($0, app: message.app) }
         let (pool, steps) = (pool, steps)
@@ -119,6 +120,8 @@ package struct NewMessage: Equatable, Sendable {
     package var dueAt: WallInstant?
     /// nil: when it is due, it is so everywhere.
     package var localSending: LocalSending?
+    /// Pushes a second over all processes; nil: as fast as its providers take it.
+    package var ratePerSecond: Int32?
     package var content: [UInt8]
     package var audience: Audience
     /// It has words that depend on a member's locale.
@@ -133,7 +136,7 @@ package struct NewMessage: Equatable, Sendable {
         id: MessageID, app: AppID, format: Int16, urgency: MessageUrgency, kind: TokenKind, badge: BadgeChange,
         lifetime: Duration, content: [UInt8], audience: Audience, readsLocale: Bool = false,
         pushType: PushType = .alert, isDryRun: Bool = false, dueAt: WallInstant? = nil,
-        localSending: LocalSending? = nil, idempotency: IdempotentAnswer? = nil
+        localSending: LocalSending? = nil, ratePerSecond: Int32? = nil, idempotency: IdempotentAnswer? = nil
     ) {
         self.id = id
         self.app = app
@@ -149,6 +152,7 @@ package struct NewMessage: Equatable, Sendable {
         self.isDryRun = isDryRun
         self.dueAt = dueAt
         self.localSending = localSending
+        self.ratePerSecond = ratePerSecond
         self.idempotency = idempotency
     }
 }
@@ -193,6 +197,13 @@ extension BadgeChange {
 }
 
 extension Query {
+    /// Of a message that was just written, where it was.
+    fileprivate static func rate(
+        _ perSecond: Int32?, of id: MessageID, _ app: AppID, now: WallInstant?
+    ) -> [Query] {
+        perSecond == nil ? [] : LifeWish.rate(perSecond).changes(app: app, id: id, now: now)
+    }
+
     fileprivate static func addRoute(_ target: InlineTarget, app: AppID) -> Query {
         Query(AppSQL.addRoute) {
             $0.int64(app.value)

@@ -3,45 +3,41 @@ import Encodings
 import Postgres
 import PushModel
 
-/// What a process asks for when it wants a parcel.
-package struct LeaseOrder: Equatable, Sendable {
-    package let route: RouteID
-    package let service: TopicService
-    package let owner: ProcessID
-    package let leaseFor: Duration
-    /// Of the contents that this process can encode; their parcels away from home are known with them.
-    package let knownFormats: [Int16]
-    package let scope: LeaseScope
-
-    package init(
-        route: RouteID, service: TopicService = .app, owner: ProcessID, leaseFor: Duration, knownFormats: [Int16],
-        scope: LeaseScope = .ordinary
-    ) {
-        self.route = route
-        self.service = service
-        self.owner = owner
-        self.leaseFor = leaseFor
-        self.knownFormats = knownFormats
-        self.scope = scope
-    }
-}
-
 extension ParcelStore {
     /// Leases the route's next parcel; nil where none is due, or others are leasing each at this moment.
     ///
     /// One transaction: the claim, the badges of its first lease under the mark (P3), and the members' rows as they
     /// stand. A parcel that can't be leased as it is stored is put aside, and the fault names it: the others go on.
     package func lease(_ order: LeaseOrder, now: WallInstant? = nil) async throws(StoreFault) -> LeasedParcel? {
+        precondition(order.scope != .paced, "what waits for a rate is leased with what is passed by")
+        return try await lease(order, passing: [], now: now).parcel
+    }
+
+    /// Leases a share of what waits on the route for its message's rate, as `lease` leases a parcel: over all processes, as
+    /// much as the rate allows by now.
+    ///
+    /// - Parameter passing: messages that are not asked for.
+    package func leasePaced(
+        _ order: LeaseOrder, passing: [MessageID] = [], now: WallInstant? = nil
+    ) async throws(StoreFault) -> PacedLease {
+        precondition(order.scope == .paced)
+        return try await lease(order, passing: passing, now: now)
+    }
+
+    private func lease(
+        _ order: LeaseOrder, passing: [MessageID], now: WallInstant?
+    ) async throws(StoreFault) -> PacedLease {
         let atWork = RowAtWork<ParcelID>()
         do throws(StoreFault) {
             for _ in 1...Self.stoppedMax {
-                switch try await leaseNext(order, now: now, noting: atWork) {
-                case .nothing: return nil
-                case .leased(let parcel): return parcel
+                let (claim, again) = try await leaseNext(order, passing, now: now, noting: atWork)
+                switch claim {
+                case .nothing: return PacedLease(parcel: nil, again: again)
+                case .leased(let parcel): return PacedLease(parcel: parcel, again: again)
                 case .held: continue
                 }
             }
-            return nil
+            return PacedLease(parcel: nil, again: nil)
         } catch {
             guard let parcel = atWork.blamed(for: error) else { throw error }
             let query = Query(ParcelSQL.putAside) {
@@ -58,61 +54,49 @@ extension ParcelStore {
     private static let stoppedMax = 16
 
     /// The column `state` of `parcels`.
-    private static let heldState: Int16 = 3
+    static let heldState: Int16 = 3
+    static let pacedState: Int16 = 4
 
     private enum Claim: Sendable {
         case nothing
         case leased(LeasedParcel)
-        /// Its message is stopped: held now, and the others of that message with it.
+        /// Its message is stopped, or has a rate: kept now, and the others of that message with it.
         case held
     }
 
     private func leaseNext(
-        _ order: LeaseOrder, now: WallInstant?, noting atWork: RowAtWork<ParcelID>
-    ) async throws(StoreFault) -> Claim {
+        _ order: LeaseOrder, _ passing: [MessageID], now: WallInstant?, noting atWork: RowAtWork<ParcelID>
+    ) async throws(StoreFault) -> (Claim, again: Duration?) {
         let (pool, steps) = (pool, steps)
         return try await translating { () throws(PostgresError) in
             // 40P01: another lease, or a registration, took the same badges in another order after all.
             try await pool.retryingConflicts { () throws(PostgresError) in
-                try await pool.transaction { transaction throws(PostgresError) -> Claim in
-                    let claim = [Query(PlannerSQL.inKeyOrder), Query(order.scope.claim) { $0.claim(order, now: now) }]
-                    let answer = try await transaction.run(claim)[1]
+                try await pool.transaction { transaction throws(PostgresError) -> (Claim, again: Duration?) in
+                    let answers = try await transaction.run(order.queries(passing, now: now))
+                    let answer = answers[1]
+                    let again = answers.count > 2 ? try answers[2].int64OrNil(0, 0) : nil
+                    let wait = again.map { Duration.microseconds(max(0, $0)) }
                     atWork.note(answer.rowCount == 1 ? ParcelID(try answer.int64(0, 0)) : nil)
-                    guard answer.rowCount == 1 else { return .nothing }
-                    if try answer.int16(0, 25) == Self.heldState {
-                        _ = try await transaction.runAndCommit([Query.holding(try answer.uuid(0, 1))])
-                        return .held
+                    guard answer.rowCount == 1 else { return (.nothing, wait) }
+                    let state = try answer.int16(0, 25)
+                    if let keeping = order.keeping(try answer.uuid(0, 1), state, now: now) {
+                        _ = try await transaction.runAndCommit([keeping])
+                        return (.held, wait)
                     }
-                    var claimed = try ClaimedParcel(reading: answer, route: order.route)
+                    var claimed = try ClaimedParcel(reading: answer, order)
+                    if state == Self.pacedState {
+                        let share = try claimed.carve(Int(answer.int32(0, 29)), for: order, now: now)
+                        claimed.id = ParcelID(try await transaction.run([share])[0].int64(0, 0))
+                    }
                     if let limited = try claimed.limited {
                         claimed.judged = try await limited.judge(try claimed.badge, in: transaction)
                     }
-                    let answers = try await transaction.conclude(
-                        claimed.readings, announcing: .leaseWritten, to: steps)
-                    return .leased(try claimed.leased(with: answers))
+                    let readings = try claimed.readings
+                    let rows = try await transaction.conclude(
+                        readings + claimed.charges(order.scope, now: now), announcing: .leaseWritten, to: steps)
+                    return (.leased(try claimed.leased(with: Array(rows[..<readings.count]))), wait)
                 }
             }
-        }
-    }
-}
-
-extension Parameters {
-    fileprivate mutating func claim(_ order: LeaseOrder, now: WallInstant?) {
-        int64(order.route.value)
-        uuid(order.owner.value)
-        int64(order.leaseFor.wholeMicroseconds)
-        int16Array(AwayFormat.leased(by: order.service.formats(ofContents: order.knownFormats)))
-        instant(now)
-        text(order.service.suffix)
-    }
-}
-
-extension LeaseScope {
-    fileprivate var claim: Statement {
-        switch self {
-        case .ordinary: ParcelSQL.claimOrdinary
-        case .lapsed: ParcelSQL.claimLapsed
-        case .expired: ParcelSQL.claimExpired
         }
     }
 }
@@ -121,20 +105,32 @@ extension LeaseScope {
 private struct ClaimedParcel: Sendable {
     private let row: ResultSet
     private let route: RouteID
-    private let memberCount: Int
-    private let settledBits: [UInt8]
+    var id: ParcelID
+    private var epoch: Int32
+    private var settles: Int32
+    private var memberCount: Int
+    private var settledBits: [UInt8]
     private let home: HomeRefusal?
     private var indices: [Int32] = []
     private var ids: [Int64] = []
+    /// Whom the badge mark does not speak of; nil: it speaks of all.
+    private var uncounted: MemberBitmap?
     /// What the limits of its app leave of it; nil: there are none.
     var judged: LimitedMembers?
 
-    init(reading row: ResultSet, route: RouteID) throws(PostgresError) {
+    init(reading row: ResultSet, _ order: LeaseOrder) throws(PostgresError) {
         self.row = row
-        self.route = route
+        route = order.route
+        id = ParcelID(try row.int64(0, 0))
+        epoch = try row.int32(0, 3)
+        settles = try row.int32(0, 4)
         memberCount = Int(try row.int32(0, 11))
         settledBits = try row.bytesOrNil(0, 13) ?? []
         home = try HomeRefusal(reading: row)
+        if let stored = try row.bytesOrNil(0, 27) {
+            uncounted = MemberBitmap(bytes: stored, count: memberCount)
+            guard uncounted != nil else { throw Self.damaged }
+        }
         guard let members = try? MemberList.decode(row.bytes(0, 12)), members.count == memberCount else {
             throw Self.damaged
         }
@@ -151,6 +147,49 @@ private struct ClaimedParcel: Sendable {
         }
     }
 
+    /// Takes the first of what is left as a parcel of its own, which gets its number from the answer.
+    mutating func carve(_ count: Int, for order: LeaseOrder, now: WallInstant?) throws(PostgresError) -> Query {
+        guard count > 0, count < ids.count else { throw Self.damaged }
+        var rest = MemberBitmap(bytes: settledBits, count: memberCount) ?? MemberBitmap(count: memberCount)
+        for index in indices[..<count] { rest[Int(index)] = true }
+        let whole = id
+        uncounted = uncounted.flatMap { whole in
+            var own = MemberBitmap(count: count)
+            for (place, index) in indices[..<count].enumerated() { own[place] = whole[Int(index)] }
+            return own.setCount > 0 ? own : nil
+        }
+        let own = uncounted?.bytes
+        ids.removeSubrange(count...)
+        indices = (0..<Int32(count)).map { $0 }
+        (epoch, settles, memberCount, settledBits) = (1, 0, count, [])
+        let members = MemberList.encode(ids)
+        return Query(RateSQL.carve) {
+            $0.int64(whole.value)
+            $0.bytes(rest.bytes)
+            $0.int32(Int32(count))
+            $0.bytes(members)
+            $0.uuid(order.owner.value)
+            $0.int64(order.leaseFor.wholeMicroseconds)
+            $0.instant(now)
+            $0.bytes(own)
+        }
+    }
+
+    /// What it sends without having waited for its message's rate counts all the same.
+    func charges(_ scope: LeaseScope, now: WallInstant?) throws(PostgresError) -> [Query] {
+        guard scope == .ordinary || scope == .lapsed, !row.isNull(0, 28),
+            try row.instant(0, 9) > row.instant(0, 10)
+        else { return [] }
+        let message = try row.uuid(0, 1)
+        return [
+            Query(RateSQL.charge) {
+                $0.uuid(message)
+                $0.int64(Int64(ids.count))
+                $0.instant(now)
+            }
+        ]
+    }
+
     private static let damaged = PostgresError.unexpectedShape(statement: "parcel_claim", column: 12)
 
     /// Where the members' registrations lived when the parcel was made.
@@ -165,13 +204,10 @@ private struct ClaimedParcel: Sendable {
     var limited: LimitedParcel? {
         get throws(PostgresError) {
             let limits = try row.int16OrNil(0, 26)
-            let stored = try row.bytesOrNil(0, 27)
             let leasedAt = try row.instant(0, 10)
-            guard limits != nil || stored != nil, try row.instant(0, 9) > leasedAt else { return nil }
-            let uncounted = stored.flatMap { MemberBitmap(bytes: $0, count: memberCount) }
-            guard (stored == nil) == (uncounted == nil) else { throw Self.damaged }
+            guard limits != nil || uncounted != nil, try row.instant(0, 9) > leasedAt else { return nil }
             return LimitedParcel(
-                parcel: ParcelID(try row.int64(0, 0)), message: MessageID(try row.uuid(0, 1)),
+                parcel: id, message: MessageID(try row.uuid(0, 1)),
                 app: AppID(try row.int64(0, 2)), leasedAt: leasedAt, limits: AppLimits(rawValue: limits ?? 0),
                 isFirst: try row.bool(0, 16), uncounted: uncounted, memberCount: memberCount, indices: indices,
                 ids: ids)
@@ -232,11 +268,12 @@ private struct ClaimedParcel: Sendable {
             next += 1
         }
         var parcel = LeasedParcel(
-            id: ParcelID(try row.int64(0, 0)), message: MessageID(try row.uuid(0, 1)), app: AppID(try row.int64(0, 2)),
-            route: route, epoch: try row.int32(0, 3), settles: try row.int32(0, 4), attempt: try row.int16(0, 5),
+            id: id, message: MessageID(try row.uuid(0, 1)), app: AppID(try row.int64(0, 2)),
+            route: route, epoch: epoch, settles: settles, attempt: try row.int16(0, 5),
             lapses: try row.int16(0, 6), retrySpent: .microseconds(try row.int64(0, 7)),
             answerLost: try row.bool(0, 8), home: home, otherEnvironment: try row.int64OrNil(0, 19).map(RouteID.init),
-            expiresAt: try row.instant(0, 9), leasedAt: try row.instant(0, 10), memberCount: memberCount,
+            ratePerSecond: row.isNull(0, 28) ? nil : try row.int32(0, 28), expiresAt: try row.instant(0, 9),
+            leasedAt: try row.instant(0, 10), memberCount: memberCount,
             members: members, tokens: tokens, locales: locales, settledBits: settledBits)
         parcel.holds = judged?.holds.contains { $0 != .none } == true ? judged?.holds ?? [] : []
         return parcel

@@ -61,6 +61,34 @@ package struct ParcelStore: Sendable {
         } catch { throw StoreFault(error) }
     }
 
+    /// Routes that have a parcel which waits for its message's rate, with how long it is until one of them may be leased;
+    /// by rising id, each once for every service that has one.
+    package func pacedRoutes(
+        knownFormats: [Int16], limit: Int, now: WallInstant? = nil
+    ) async throws(StoreFault) -> [ReadyRoute] {
+        let query = Query(RateSQL.routes) {
+            $0.instant(now)
+            $0.int16Array(AwayFormat.leased(by: TopicService.allFormats(ofContents: knownFormats)))
+            $0.int64(Int64(limit))
+        }
+        let rows = try await translating { () throws(PostgresError) in try await pool.read(query) }
+        do throws(PostgresError) {
+            var routes: [ReadyRoute] = []
+            for row in 0..<rows.rowCount {
+                guard let provider = Provider(rawValue: try rows.int16(row, 2)),
+                    let environment = PushEnvironment(rawValue: try rows.int16(row, 3)),
+                    let service = TopicService(rawValue: try rows.int16(row, 5))
+                else { continue }
+                routes.append(
+                    ReadyRoute(
+                        route: RouteID(try rows.int64(row, 0)), service: service, app: AppID(try rows.int64(row, 1)),
+                        provider: provider, environment: environment, topic: try rows.text(row, 4), hasOrdinary: false,
+                        pacedAfter: .microseconds(try rows.int64(row, 6))))
+            }
+            return routes
+        } catch { throw StoreFault(error) }
+    }
+
     /// Brings leases back whose end has passed; returns how many. What they had settled stays settled.
     package func rescue(now: WallInstant? = nil) async throws(StoreFault) -> Int {
         let query = Query(ParcelSQL.rescue) {

@@ -26,6 +26,8 @@ package struct StopStore: Sendable {
         let message: UniversalID
         let isStopped: Bool
         let isOver: Bool
+        /// What waits for its rate waits no longer.
+        let isUnpaced: Bool
     }
 
     /// Everything that there is to do; returns how many parcels it was about.
@@ -48,10 +50,14 @@ package struct StopStore: Sendable {
                     damage = damage ?? .damaged("message \(message.message.text): \(place)")
                 }
             }
-            for message in found where !message.isStopped { count += try await release(message.message, now: now) }
+            for message in found where !message.isStopped {
+                count += try await release(message.message, now: now)
+                if message.isUnpaced { count += try await unpace(message.message, now: now) }
+            }
             last = found.last?.message ?? last
         } while found.count == Int(Self.messagesMax)
         if count > 0 || last != UniversalID(high: 0, low: 0) { try await forget(now: now) }
+        _ = try await affected(Query(RateSQL.forget) { _ in })
         if let damage { throw damage }
         return count
     }
@@ -66,7 +72,8 @@ package struct StopStore: Sendable {
             let rows = try await pool.read(query)
             return try (0..<rows.rowCount).map { row throws(PostgresError) in
                 Found(
-                    message: try rows.uuid(row, 0), isStopped: try rows.bool(row, 1), isOver: try rows.bool(row, 2))
+                    message: try rows.uuid(row, 0), isStopped: try rows.bool(row, 1), isOver: try rows.bool(row, 2),
+                    isUnpaced: try rows.bool(row, 3))
             }
         }
     }
@@ -77,7 +84,15 @@ package struct StopStore: Sendable {
 
     private func release(_ message: UniversalID, now: WallInstant?) async throws(StoreFault) -> Int {
         try await whileFull(Self.movedMax) { () throws(StoreFault) in
-            let count = try await affected(.releasing(message, now: now))
+            let count = try await affected(.moving(message, by: StopSQL.release, now: now))
+            if count > 0 { bell.ring(.parcels) }
+            return count
+        }
+    }
+
+    private func unpace(_ message: UniversalID, now: WallInstant?) async throws(StoreFault) -> Int {
+        try await whileFull(Self.movedMax) { () throws(StoreFault) in
+            let count = try await affected(.moving(message, by: RateSQL.release, now: now))
             if count > 0 { bell.ring(.parcels) }
             return count
         }
@@ -151,8 +166,9 @@ extension Query {
         }
     }
 
-    fileprivate static func releasing(_ message: UniversalID, now: WallInstant?) -> Query {
-        Query(StopSQL.release) {
+    /// To the ready ones, or from them to those that wait for a rate.
+    static func moving(_ message: UniversalID, by statement: Statement, now: WallInstant?) -> Query {
+        Query(statement) {
             $0.uuid(message)
             $0.int64(StopStore.movedMax)
             $0.instant(now)

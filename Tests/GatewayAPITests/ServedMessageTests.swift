@@ -79,6 +79,32 @@ struct ServedMessageTests {
         }
     }
 
+    @Test("have a rate, and get another, until they are over")
+    func rates() async throws {
+        try await withGateway { world in
+            let path = try await world.makeApp() + "/messages"
+            let fast = #"{"audience": {"all": true}, "badge": 1, "options": {"rate_per_second": 20000}}"#
+            let id = try #require(try await world.expect(202, "POST", path, fast).member("id")?.string)
+            #expect(try await world.expect(200, "GET", "\(path)/\(id)").member("rate_per_second") == 20_000)
+            let slow = #"{"rate_per_second": 1}"#
+            #expect(try await world.expect(200, "PATCH", "\(path)/\(id)", slow).member("rate_per_second") == 1)
+            _ = try await world.expect(200, "POST", "\(path)/\(id)/pause")
+            let none = try await world.expect(200, "PATCH", "\(path)/\(id)", #"{"rate_per_second": null}"#)
+            #expect(try none.member("rate_per_second") == nil && none.member("state") == "paused")
+            let pointer = "/rate_per_second"
+            try await world.refuse(.missingMember, "PATCH", "\(path)/\(id)", "{}", pointer: pointer)
+            for value in ["0", "1000001", "1.5"] {
+                let body = #"{"rate_per_second": \#(value)}"#
+                try await world.refuse(.invalidValue, "PATCH", "\(path)/\(id)", body, pointer: pointer)
+            }
+            let more = #"{"rate_per_second": 1, "x": 1}"#
+            try await world.refuse(.unknownMember, "PATCH", "\(path)/\(id)", more, pointer: "/x")
+            _ = try await world.expect(200, "POST", "\(path)/\(id)/cancel")
+            try await world.refuse(.messageOver, "PATCH", "\(path)/\(id)", slow)
+            try await world.refuse(.unknownMessage, "PATCH", path + "/17", slow)
+        }
+    }
+
     @Test("wait for the hour that they name, and repeat their answer when it has passed")
     func hours() async throws {
         try await withGateway { world in

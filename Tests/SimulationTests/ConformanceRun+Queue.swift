@@ -11,6 +11,8 @@ extension ConformanceRun {
 
     mutating func lease() async throws -> String? {
         guard !simulated.routes.isEmpty else { return nil }
+        let paced = simulated.parcels.filter { $0.isPaced && $0.dueAt <= now }
+        if !paced.isEmpty, random.happens(perMille: 500) { return try await leaseShare(random.pick(paced)) }
         let due = simulated.parcels.filter { $0.isReady && $0.dueAt <= now }
         // Mostly for what is there: what nobody gets says little. Whose message was stopped is rare, and tells most.
         let stopped = due.filter { simulated.isStopped($0.message) }
@@ -36,6 +38,27 @@ extension ConformanceRun {
             runs.append(HeldRun(run: run, owner: owner))
         }
         return differ("lease", real, parcel)
+    }
+
+    private mutating func leaseShare(_ wanted: ParcelRow) async throws -> String? {
+        let owner = random.pick(Self.owners)
+        let formats: [Int16] = random.happens(perMille: 200) ? [1] : [1, 2]
+        let service = TopicService(rawValue: wanted.format / 100) ?? .app
+        let passing = random.happens(perMille: 100) ? [wanted.message] : []
+        story.append(
+            "lease a share on route \(wanted.route.value) \(service), formats \(formats), without \(passing.count)")
+        let order = LeaseOrder(
+            route: wanted.route, service: service, owner: owner, leaseFor: Self.leaseFor, knownFormats: formats,
+            scope: .paced)
+        let real = try await stores.parcels.leasePaced(order, passing: passing, now: now)
+        let share = simulated.leasePaced(
+            route: wanted.route, service: service, owner: owner, leaseFor: Self.leaseFor, knownFormats: formats,
+            passing: passing, now: now)
+        if let parcel = share.parcel {
+            let run = ParcelRun(parcel: parcel, leasedAt: mono, policy: RetryPolicy(), isRepeatable: true)
+            runs.append(HeldRun(run: run, owner: owner))
+        }
+        return differ("share", real.parcel, share.parcel) ?? differ("next share", real.again, share.again)
     }
 
     /// Some members get answers; then everything new is settled. A lease that ran out settles in vain.

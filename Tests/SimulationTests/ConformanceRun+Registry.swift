@@ -122,6 +122,7 @@ extension ConformanceRun {
             urgency: random.pick([.bulk, .transactional]), kind: random.pick([.alert, .alert, .voip]),
             badge: random.pick([.none, .increment, .value(4)]), lifetime: .seconds(random.pick([1, 90, 86_400])),
             audience: drawAudience(), dueAt: dueAt, localSending: local)
+        if random.happens(perMille: 300) { message.ratePerSecond = random.pick(Self.rates) }
         message.ignored = random.pick([[], [], [.quietHours], [.dailyCap], [.quietHours, .dailyCap]])
         story.append("accept \(message.audience) \(message.badge) format \(message.format), \(local.debugDescription)")
         messages.append(id)
@@ -129,6 +130,7 @@ extension ConformanceRun {
             id: id, app: message.app, format: message.format, urgency: message.urgency, kind: message.kind,
             badge: message.badge, lifetime: message.lifetime, content: Array("{}".utf8),
             audience: message.audience, dueAt: message.dueAt, localSending: local)
+        new.ratePerSecond = message.ratePerSecond
         new.ignoredLimits = message.ignored
         let real = try await stores.messages.accept(new, now: now)
         simulated.accept(message, now: now)
@@ -163,6 +165,9 @@ extension ConformanceRun {
             let ready = try await stores.parcels.readyRoutes(knownFormats: formats, now: now).routes
             let expected = simulated.readyRoutes(knownFormats: formats, now: now)
             if let difference = differ("ready routes for \(formats)", ready, expected) { return difference }
+            let paced = try await stores.parcels.pacedRoutes(knownFormats: formats, limit: 100, now: now)
+            let waiting = simulated.pacedRoutes(knownFormats: formats, now: now)
+            if let difference = differ("paced routes for \(formats)", paced, waiting) { return difference }
         }
         if let id = messages.last {
             let app = simulated.message(id)?.app ?? apps[0]

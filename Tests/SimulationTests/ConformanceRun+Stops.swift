@@ -1,21 +1,29 @@
 import PushModel
 import Store
 
-// Pauses and cancels.
+// Pauses, cancels and rates.
 extension ConformanceRun {
+    static let rates: [Int32] = [1, 3, 10, 25, 1_000]
+
     mutating func wish() async throws -> String? {
         guard !messages.isEmpty else { return nil }
         // Mostly one that has something to stop.
         let waiting = simulated.parcels.filter(\.isReady)
         let id = waiting.isEmpty || random.happens(perMille: 300) ? random.pick(messages) : random.pick(waiting).message
-        let wish = random.pick([LifeWish.pause, .pause, .resume, .resume, .cancel])
+        let wish = random.pick([
+            LifeWish.pause, .pause, .resume, .resume, .cancel, .rate(random.pick(Self.rates)),
+            .rate(random.pick(Self.rates)), .rate(nil),
+        ])
         story.append("\(wish) \(id.text)")
         let app = simulated.message(id)?.app ?? apps[0]
         let real = try await stores.messages.wish(wish, app: app, id: id, now: now)
         let difference = differ("wish", real, simulated.wish(wish, id, now: now))
         if let difference { return difference }
         let stopped = try await stores.messages.stopped(among: messages)
-        let unlike = differ("stopped", stopped, simulated.stopped(among: messages))
+        let rated = try await stores.messages.rates(among: messages)
+        let unlike =
+            differ("stopped", stopped, simulated.stopped(among: messages))
+            ?? differ("rated", rated, simulated.rates(among: messages))
         // What is among the ready ones until it is carried out is nobody's.
         return unlike == nil && random.happens(perMille: 500) ? try await lease() : unlike
     }

@@ -23,7 +23,7 @@ enum StateText {
                     badge_change, badge_value, horizon, \(micros("accepted_at")), \(micros("expires_at")),
                     \(micros("finished_at")), \(micros("due_at")),
                     \(micros("local_hour AT TIME ZONE 'UTC'")), late_at_once::int,
-                    planned_members, coalesce(audience, -1), members, accepted, rejected,
+                    coalesce(rate_per_second, -1), planned_members, coalesce(audience, -1), members, accepted, rejected,
                     unregistered, expired, suppressed, cancelled, gave_up)
                 FROM messages
                 UNION ALL
@@ -80,6 +80,9 @@ enum StateText {
                 SELECT 15, lpad((day - '1970-01-01')::text, 9, '0') || app_id || who, 0, concat_ws('|', 'day',
                     day - '1970-01-01', app_id, who, array_to_string(messages, ','))
                 FROM user_days
+                UNION ALL
+                SELECT 16, message_id::text, 0, concat_ws('|', 'rate', message_id, \(micros("next_at")))
+                FROM message_rates
             ) AS state ORDER BY section, number, key COLLATE "C"
             """)
 
@@ -112,6 +115,7 @@ enum StateText {
             + store.stops.sorted().map { ["stop", $0.text] }
             + store.schedules.sorted { $0.message < $1.message }.map(\.cells)
             + store.userDays.sorted { ($0.day, $0.app, $0.who) < ($1.day, $1.app, $1.who) }.map(\.cells)
+            + store.rates.sorted { $0.message < $1.message }.map { ["rate", $0.message.text, $0.nextAt.microseconds] }
         return rows.map { row in row.map { "\($0)" }.joined(separator: "|") }
     }
 }
@@ -153,7 +157,7 @@ extension MessageRow {
             "message", id.text, app.value, format, state.rawValue, urgency.rawValue, kind.rawValue, change.0, change.1,
             horizon.value, acceptedAt.microseconds, expiresAt.microseconds, finishedAt.cell, dueAt.cell,
             (localSending?.hour.inUTC).cell, localSending?.sendsPassed == true ? 1 : 0,
-            plannedMembers, audience ?? -1, members,
+            ratePerSecond ?? -1, plannedMembers, audience ?? -1, members,
         ]
         return facts + counts.map { $0 as Any }
     }
@@ -175,7 +179,7 @@ extension ParcelRow {
     fileprivate var cells: [Any] {
         let facts: [Any] = [
             "parcel", id.value, message.text, app.value, route.value, home == nil ? format : format + 1_000,
-            urgency.rawValue, lease != nil ? 2 : isHeld ? 3 : 1,
+            urgency.rawValue, lease != nil ? 2 : isHeld ? 3 : isPaced ? 4 : 1,
             epoch, settles, attempt, lapses, retrySpent.wholeNanoseconds / 1_000, isBadgeMarked ? 1 : 0,
             answerLost ? 1 : 0, dueAt.microseconds, expiresAt.microseconds, lease?.owner.value.text ?? "-",
             (lease?.until).cell, Hexadecimal.text(MemberList.encode(members.map(\.value))),

@@ -86,6 +86,21 @@ struct WorldStoryTests {
         #expect(late > 0 && inTime > 0)
     }
 
+    @Test("messages that have rates are leased and leave no faster, are paused and cancelled, and reach everybody else")
+    func rated() {
+        var (rated, shares) = (0, 0)
+        for seed in UInt64(51)...60 {
+            var plan = WorldPlan.calm(seed: seed, devicesPerApp: 200)
+            (plan.rated, plan.paused, plan.cancelled) = (1_000, 300, seed % 2 == 0 ? 300 : 0)
+            var world = SimulatedWorld(plan: plan)
+            #expect(world.run() == nil)
+            #expect(world.ledger.lapsedLeases == 0)
+            rated += world.incidents.rated
+            shares += world.incidents.shares
+        }
+        #expect(rated > 0 && shares > 500, "\(rated) rates, \(shares) shares")
+    }
+
     @Test("a push that ends every process that sends it is given up, and nobody with it", arguments: UInt64(3)...22)
     func poison(seed: UInt64) {
         var plan = WorldPlan.calm(seed: seed)

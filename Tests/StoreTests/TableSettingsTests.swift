@@ -31,7 +31,7 @@ struct TableSettingsTests {
         "provider_tokens": .small, "master_key_proof": .small, "api_keys": .small,
         "feedback_swept": .small, "schema_migrations": .small,
         "registrations": .registry, "registration_tags": .registry, "registration_pulse": .pulse,
-        "parcels": .queue, "plans": .queue, "stops": .queue, "schedules": .queue, "suspicions": .queue,
+        "parcels": .queue, "message_rates": .queue, "plans": .queue, "stops": .queue, "schedules": .queue, "suspicions": .queue,
         "messages": .account, "message_reasons": .account,
         "message_providers": .account, "message_provider_reasons": .account,
         "message_contents_rest": .swept, "inline_targets": .swept, "feedback": .swept, "idempotency_keys": .swept,

@@ -71,6 +71,7 @@ package enum MessageAnswer {
         }
         writer.time("expires_at", account.expiresAt)
         writer.optionalTime("finished_at", account.finishedAt)
+        if let rate = account.ratePerSecond { writer.member("rate_per_second", Int64(rate)) }
         if let form = account.form { write(form, to: &writer) }
         if isWhole {
             writeReasons(account.reasons, to: &writer)

@@ -142,8 +142,8 @@ extension ErrorPage {
             Explanation(
                 .messageOver,
                 cause: """
-                    a message that is finished or cancelled was to be paused, resumed or cancelled. Cancelling one that \
-                    is cancelled is no error, nor is pausing one that is paused.
+                    a message that is finished or cancelled was to be paused, resumed or cancelled, or to have another \
+                    rate. Cancelling one that is cancelled is no error, nor is pausing one that is paused.
                     """,
                 remedy: "none is needed: nothing of it will be sent. What was cancelled is sent again as a new message."
             ),

@@ -24,6 +24,8 @@ package struct MessageRequest: Equatable, Sendable {
     package let audience: Audience
     /// nil: at once.
     package let sendAt: SendHour?
+    /// Pushes a second; nil: as fast as its providers take them.
+    package let ratePerSecond: Int32?
 
     /// From the bytes of `POST .../messages`. What a provider would refuse of it is found later, when it is compiled.
     package static func read(_ body: [UInt8]) throws(Problem) -> MessageRequest {
@@ -31,7 +33,7 @@ package struct MessageRequest: Equatable, Sendable {
         let audience = try AudienceRequest.read(&reader)
         for provider in ["hms", "webpush"] { try reader.notYet(provider) }
         let (text, localizations) = try readNotification(&reader)
-        let (options, sendAt) = try readOptions(&reader)
+        let (options, sendAt, rate) = try readOptions(&reader)
         var content = MessageContent(
             notification: text, localizations: localizations, badge: try readBadge(&reader),
             sound: try reader.string("sound", bytesMax: MessageLimits.textBytesMax), data: try readMembers(&reader),
@@ -48,7 +50,7 @@ package struct MessageRequest: Equatable, Sendable {
                 return own
             } ?? [content]
         for place in contents.indices { contents[place].isTemplate = contents[place].hasBraces }
-        return MessageRequest(contents: contents, isList: records != nil, audience: audience, sendAt: sendAt)
+        return MessageRequest(contents: contents, isList: records != nil, audience: audience, sendAt: sendAt, ratePerSecond: rate)
     }
 
     /// A provider refuses the tokens of other kinds than the push type's, one by one.
@@ -143,10 +145,10 @@ package struct MessageRequest: Equatable, Sendable {
 
     private static func readOptions(
         _ message: inout EnvelopeReader
-    ) throws(Problem) -> (MessageOptions, sendAt: SendHour?) {
-        guard var reader = try message.object("options") else { return (MessageOptions(), nil) }
+    ) throws(Problem) -> (MessageOptions, sendAt: SendHour?, ratePerSecond: Int32?) {
+        guard var reader = try message.object("options") else { return (MessageOptions(), nil, nil) }
         let sendAt = try reader.sendHour()
-        try reader.notYet("rate_per_second")
+        let rate = try reader.integer("rate_per_second", RateRequest.perSecond)
         let ignored = try reader.ignoredLimits()
         var options = MessageOptions(
             priority: try reader.word("priority", PushPriority.allCases.map(\.name), PushPriority.init(name:)),
@@ -156,7 +158,7 @@ package struct MessageRequest: Equatable, Sendable {
             isDryRun: try reader.bool("dry_run") ?? false)
         options.ignored = ignored
         try reader.end()
-        return (options, sendAt)
+        return (options, sendAt, rate)
     }
 
     /// A list of records in APNs' form; nil where `apns` is none.

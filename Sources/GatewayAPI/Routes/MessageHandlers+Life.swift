@@ -1,13 +1,17 @@
 import PushModel
 import Store
 
-/// Pause, resume and cancel. Each may be repeated: what stands as it was asked for stays so.
+/// Pause, resume, cancel, and another rate. Each may be repeated: what stands as it was asked for stays so.
 extension MessageHandlers {
     func pause(_ call: Call) async throws(Problem) -> Answer { try await change(.pause, call) }
 
     func resume(_ call: Call) async throws(Problem) -> Answer { try await change(.resume, call) }
 
     func cancel(_ call: Call) async throws(Problem) -> Answer { try await change(.cancel, call) }
+
+    func changeRate(_ call: Call) async throws(Problem) -> Answer {
+        try await change(.rate(try RateRequest.read(call.body)), call)
+    }
 
     private func change(_ wish: LifeWish, _ call: Call) async throws(Problem) -> Answer {
         let id = try messageID(call)
@@ -35,6 +39,7 @@ extension LifeWish {
         case .pause: "paused"
         case .resume: "resumed"
         case .cancel: "cancelled"
+        case .rate: "made faster or slower"
         }
     }
 }

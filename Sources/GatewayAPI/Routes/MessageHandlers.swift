@@ -24,7 +24,7 @@ struct MessageHandlers: Sendable {
         do {
             reply = try await desk.accept(
                 request.contents, audience: audience(request.audience, in: app), app: app.id, sendAt: request.sendAt,
-                idempotency: claim, answer: MessageAnswer.accepted)
+                ratePerSecond: request.ratePerSecond, idempotency: claim, answer: MessageAnswer.accepted)
         } catch {
             throw refusal(error, isKeyed: claim != nil)
         }

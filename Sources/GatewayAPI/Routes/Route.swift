@@ -28,6 +28,7 @@ package enum Route: CaseIterable, Sendable {
     case sendMessage
     case listMessages
     case readMessage
+    case changeMessage
     case followMessage
     case listFailures
     case readPush
@@ -58,7 +59,7 @@ extension Route {
             .listGlobalKeys:
             .get
         case .registerDevice, .setBadge: .put
-        case .changeApp, .patchDevice: .patch
+        case .changeApp, .patchDevice, .changeMessage: .patch
         case .deleteApp, .removeDevice, .eraseUser, .deleteCredential, .deleteKey, .deleteGlobalKey: .delete
         case .createApp, .registerToken, .lookUpDevices, .importDevices, .consumeBadge, .changeBadgeOfToken,
             .sendMessage, .pauseMessage, .resumeMessage, .cancelMessage, .undoFeedback, .submitCredential,
@@ -85,7 +86,7 @@ extension Route {
         case .changeBadgeOfToken: "/v1/apps/{app}/badges"
         case .eraseUser: "/v1/apps/{app}/users/{user}"
         case .sendMessage, .listMessages: "/v1/apps/{app}/messages"
-        case .readMessage: "/v1/apps/{app}/messages/{message}"
+        case .readMessage, .changeMessage: "/v1/apps/{app}/messages/{message}"
         case .followMessage: "/v1/apps/{app}/messages/{message}/events"
         case .listFailures: "/v1/apps/{app}/messages/{message}/failures"
         case .readPush: "/v1/apps/{app}/messages/{message}/devices/{installation}"
@@ -111,8 +112,8 @@ extension Route {
         case .health, .readiness, .contract, .errors: true
         case .createApp, .listApps, .readApp, .changeApp, .deleteApp, .listDevices, .registerToken, .registerDevice,
             .readDevice, .patchDevice, .removeDevice, .lookUpDevices, .importDevices, .eraseUser, .readBadge, .setBadge,
-            .consumeBadge, .changeBadgeOfToken, .sendMessage, .listMessages, .readMessage, .followMessage,
-            .listFailures, .readPush,
+            .consumeBadge, .changeBadgeOfToken, .sendMessage, .listMessages, .readMessage, .changeMessage,
+            .followMessage, .listFailures, .readPush,
             .pauseMessage, .resumeMessage, .cancelMessage, .readFeedback, .undoFeedback, .listCredentials,
             .submitCredential, .activateCredential, .retireCredential, .deleteCredential, .listKeys, .createKey,
             .deleteKey, .listGlobalKeys, .createGlobalKey, .deleteGlobalKey:
@@ -124,8 +125,8 @@ extension Route {
     package var takesBody: Bool {
         switch self {
         case .createApp, .changeApp, .registerToken, .registerDevice, .patchDevice, .lookUpDevices, .importDevices,
-            .setBadge, .consumeBadge, .changeBadgeOfToken, .sendMessage, .submitCredential, .createKey,
-            .createGlobalKey:
+            .setBadge, .consumeBadge, .changeBadgeOfToken, .sendMessage, .changeMessage, .submitCredential,
+            .createKey, .createGlobalKey:
             true
         case .health, .readiness, .contract, .errors, .listApps, .readApp, .deleteApp, .listDevices, .readDevice,
             .removeDevice, .eraseUser, .readBadge, .listMessages, .readMessage, .followMessage, .listFailures,
@@ -148,7 +149,8 @@ extension Route {
         case .readDevice, .patchDevice, .readBadge, .setBadge, .consumeBadge: ["kind"]
         case .health, .readiness, .contract, .errors, .createApp, .readApp, .changeApp, .deleteApp, .registerToken,
             .registerDevice, .removeDevice, .lookUpDevices, .importDevices, .eraseUser, .changeBadgeOfToken,
-            .sendMessage, .readMessage, .followMessage, .readPush, .pauseMessage, .resumeMessage, .cancelMessage,
+            .sendMessage, .readMessage, .changeMessage, .followMessage, .readPush, .pauseMessage, .resumeMessage,
+            .cancelMessage,
             .undoFeedback,
             .listCredentials, .submitCredential, .activateCredential, .retireCredential, .deleteCredential, .createKey,
             .deleteKey, .createGlobalKey, .deleteGlobalKey:

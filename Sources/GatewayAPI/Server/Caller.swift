@@ -86,7 +86,8 @@ extension Route {
         case .listDevices, .registerToken, .registerDevice, .readDevice, .patchDevice, .removeDevice, .lookUpDevices,
             .importDevices, .eraseUser, .readBadge, .setBadge, .consumeBadge, .changeBadgeOfToken:
             [.devices]
-        case .sendMessage, .listMessages, .readMessage, .followMessage, .listFailures, .readPush, .pauseMessage,
+        case .sendMessage, .listMessages, .readMessage, .changeMessage, .followMessage, .listFailures,
+            .readPush, .pauseMessage,
             .resumeMessage,
             .cancelMessage:
             [.messages, .broadcast]

@@ -149,6 +149,7 @@ package struct GatewayResponder: HTTPResponder {
         case .sendMessage: try await messages.send(call)
         case .listMessages: try await messages.list(call)
         case .readMessage: try await messages.read(call)
+        case .changeMessage: try await messages.changeRate(call)
         case .listFailures: try await messages.failures(call)
         case .readPush: try await messages.story(call)
         case .pauseMessage: try await messages.pause(call)

@@ -5,10 +5,12 @@ enum LifeSQL {
     /// Nothing of it may be leased: it is paused, or cancelled.
     static func isStopped(_ message: String) -> String { "\(message).state IN (5, 7)" }
 
-    /// The state of a new parcel of `$1`'s message: what is cut or handed back while it is stopped is held at once.
-    static func bornState(of message: String) -> String {
+    /// The state of a new parcel of a message: what is cut or handed back while it is stopped is held at once, and waits
+    /// for its rate where it has one.
+    static func bornState(of message: String, lapses: String = "0", home: String = "NULL") -> String {
         """
-        (SELECT CASE WHEN \(isStopped("stopping")) THEN 3 ELSE 1 END FROM messages stopping WHERE stopping.id = \(message))
+        (SELECT CASE WHEN \(isStopped("its")) THEN 3 WHEN \(RateSQL.isPaced("its", lapses: lapses, home: home)) THEN 4
+            ELSE 1 END FROM messages its WHERE its.id = \(message))
         """
     }
 

@@ -81,9 +81,11 @@ enum ParcelSQL {
     ///
     /// Transactional first, then whoever has been due longest. A parcel that has expired already is leased without its
     /// badges: nothing will be sent.
-    /// A parcel whose message is stopped is not leased but held, whoever left it among the ready ones.
-    private static func claim(_ name: String, where which: String) -> Statement {
-        Statement(
+    /// A parcel whose message is stopped is not leased but held, whoever left it among the ready ones; and one that is to
+    /// wait for its message's rate goes to those that wait.
+    private static func claim(_ name: String, where which: String, unless isPaced: String = "false") -> Statement {
+        let isKept = "(\(isStopped) OR \(isPaced))"
+        return Statement(
             name,
             """
             WITH next AS MATERIALIZED (
@@ -97,25 +99,33 @@ enum ParcelSQL {
                 ) AS due
                 LIMIT 1
             )
-            UPDATE parcels p SET state = CASE WHEN \(isStopped) THEN 3 ELSE 2 END,
-                epoch = CASE WHEN \(isStopped) THEN p.epoch ELSE p.epoch + 1 END,
-                owner = CASE WHEN NOT \(isStopped) THEN $2 END,
-                lease_until = CASE WHEN NOT \(isStopped) THEN coalesce($5, now()) + $3 * interval '1 microsecond' END,
-                badge_marked = p.badge_marked OR p.expires_at > coalesce($5, now()) AND NOT \(isStopped)
+            UPDATE parcels p SET state = CASE WHEN \(isStopped) THEN 3 WHEN \(isPaced) THEN 4 ELSE 2 END,
+                epoch = CASE WHEN \(isKept) THEN p.epoch ELSE p.epoch + 1 END,
+                owner = CASE WHEN NOT \(isKept) THEN $2 END,
+                lease_until = CASE WHEN NOT \(isKept) THEN coalesce($5, now()) + $3 * interval '1 microsecond' END,
+                badge_marked = p.badge_marked OR p.expires_at > coalesce($5, now()) AND NOT \(isKept)
             FROM next, messages m
             WHERE p.id = next.id AND m.id = p.message_id
-            RETURNING p.id, p.message_id, p.app_id, p.epoch, p.settles, p.attempt, p.lapses, p.retry_spent,
-                p.answer_lost, p.expires_at, coalesce($5, now()), p.member_count, p.members, p.settled, m.badge_change,
-                m.badge_value, p.badge_marked AND NOT next.badge_marked, m.reads_locale, m.has_inline,
-                CASE WHEN p.home_route_id IS NULL THEN (\(otherEnvironment)) END,
-                p.home_route_id, p.home_generation, p.home_reason, p.home_until,
-                p.home_as_of, p.state, \(LimitSQL.ofParcel(now: "coalesce($5, now())")), p.uncounted
+            RETURNING \(columns)
             """)
     }
 
-    private static let isStopped = "(\(LifeSQL.isStopped("m")))"
+    // What `ParcelStore` reads of a claimed parcel.
+    private static let columns = """
+        p.id, p.message_id, p.app_id, p.epoch, p.settles, p.attempt, p.lapses, p.retry_spent,
+            p.answer_lost, p.expires_at, coalesce($5, now()), p.member_count, p.members, p.settled, m.badge_change,
+            m.badge_value, p.badge_marked AND NOT next.badge_marked OR p.state = 4 AND NOT next.badge_marked,
+            m.reads_locale, m.has_inline, CASE WHEN p.home_route_id IS NULL THEN (\(otherEnvironment)) END,
+            p.home_route_id, p.home_generation, p.home_reason, p.home_until, p.home_as_of, p.state,
+            \(LimitSQL.ofParcel(now: "coalesce($5, now())")), p.uncounted, m.rate_per_second
+        """
 
-    static let claimOrdinary = claim("parcel_claim", where: isOrdinary)
+    private static let isStopped = "(\(LifeSQL.isStopped("m")))"
+    private static let isPaced =
+        "(\(RateSQL.isPaced("m", lapses: "p.lapses", home: "p.home_route_id")) AND p.expires_at > coalesce($5, now()))"
+
+    static let claimOrdinary = claim("parcel_claim", where: isOrdinary, unless: isPaced)
+    static let claimPaced = RateSQL.claim(returning: columns)
     static let claimLapsed = claim("parcel_claim_lapsed", where: isLapsed)
     /// Away from home a parcel waits no longer than for the other environment's answer.
     static let claimExpired = claim(
@@ -125,7 +135,7 @@ enum ParcelSQL {
     static let putAside = Statement(
         "parcel_put_aside",
         """
-        UPDATE parcels SET due_at = coalesce($2, now()) + $3 * interval '1 microsecond' WHERE id = $1 AND state = 1
+        UPDATE parcels SET due_at = coalesce($2, now()) + $3 * interval '1 microsecond' WHERE id = $1 AND state IN (1, 4)
         """)
 
     /// $1 parcel, $2 epoch, $3 owner, $4 microseconds, $5 now. Never shortens.

@@ -5,9 +5,13 @@ import Postgres
 enum PlanSQL {
     // A parcel `p` of the message before: in the air, or about to be. What stands behind a route that can't send holds no
     // other route up, and on its own it is leased first all the same, since it has been due for longer. What is held waits
-    // for a message that is paused, in whose turn nobody else goes; of one that is cancelled it is gone soon. $2 now.
+    // for a message that is paused, in whose turn nobody else goes; of one that is cancelled it is gone soon. What waits
+    // for a rate is awaited as long as that moves on. $2 now.
     private static let isAwaited = """
-        p.attempt = 0 AND (p.state IN (2, 3) OR (p.due_at > coalesce($2, clock_timestamp()) - interval '10 seconds'
+        p.attempt = 0 AND (p.state IN (2, 3) OR p.state = 4 AND EXISTS (
+            SELECT FROM message_rates b WHERE b.message_id = p.message_id
+                AND b.next_at > coalesce($2, clock_timestamp()) - interval '10 seconds'
+        ) OR p.state = 1 AND (p.due_at > coalesce($2, clock_timestamp()) - interval '10 seconds'
             AND coalesce(p.waits_for, '') NOT IN (
                 '\(WaitCause.unreachable.rawValue)', '\(WaitCause.laneBlocked.rawValue)',
                 '\(WaitCause.credentialRefused.rawValue)', '\(WaitCause.providerTokenExpired.rawValue)',

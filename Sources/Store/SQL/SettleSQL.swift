@@ -25,7 +25,8 @@ enum SettleSQL {
                 rest.is_counted AND mine.badge_marked, rest.answer_lost,
                 coalesce($12, now()) + rest.due_after * interval '1 microsecond', mine.expires_at, rest.members,
                 rest.count, rest.count, rest.waits_for, rest.home_route_id, rest.home_generation, rest.home_reason,
-                rest.home_until, rest.home_as_of, \(LifeSQL.bornState(of: "mine.message_id"))
+                rest.home_until, rest.home_as_of, \(LifeSQL.bornState(
+                    of: "mine.message_id", lapses: "rest.lapses", home: "rest.home_route_id"))
             FROM mine CROSS JOIN unnest($16, $17, $18, $19, $20, $21, $22, $23, $26, $34, $35, $36, $37, $38, $39)
                 AS rest (route_id, due_after, attempt, lapses, retry_spent, answer_lost, members, count, waits_for,
                     home_route_id, home_generation, home_reason, home_until, home_as_of, is_counted)

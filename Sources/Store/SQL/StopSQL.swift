@@ -6,7 +6,11 @@ enum StopSQL {
     // Nobody will send it any more. $2 now.
     private static let isOver = "(m.state = 7 OR m.state = 5 AND m.expires_at <= coalesce($2, clock_timestamp()))"
 
-    /// $1 after which message, $2 now, $3 how many. Messages that are stopped, and those that have held parcels.
+    // Nothing of it waits for a rate any more. $2 now.
+    private static let isUnpaced = "(m.rate_per_second IS NULL OR m.expires_at <= coalesce($2, clock_timestamp()))"
+
+    /// $1 after which message, $2 now, $3 how many. Messages that are stopped, and those that have held parcels, or such
+    /// as wait for a rate in vain.
     static let found = Statement(
         "stop_found",
         """
@@ -16,12 +20,20 @@ enum StopSQL {
             SELECT (SELECT p.message_id FROM parcels p
                 WHERE p.state = 3 AND p.message_id > hop.message_id ORDER BY p.message_id LIMIT 1)
             FROM hop WHERE hop.message_id IS NOT NULL
+        ), paced AS (
+            (SELECT message_id FROM parcels WHERE state = 4 AND message_id > $1 ORDER BY message_id LIMIT 1)
+            UNION ALL
+            SELECT (SELECT p.message_id FROM parcels p
+                WHERE p.state = 4 AND p.message_id > paced.message_id ORDER BY p.message_id LIMIT 1)
+            FROM paced WHERE paced.message_id IS NOT NULL
         ), found AS (
             SELECT message_id FROM hop WHERE message_id IS NOT NULL
             UNION SELECT message_id FROM stops WHERE message_id > $1
+            UNION SELECT m.id FROM paced JOIN messages m ON m.id = paced.message_id WHERE \(isUnpaced)
             ORDER BY message_id LIMIT $3
         )
-        SELECT m.id, \(LifeSQL.isStopped("m")), \(isOver) FROM found JOIN messages m ON m.id = found.message_id ORDER BY m.id
+        SELECT m.id, \(LifeSQL.isStopped("m")), \(isOver), \(isUnpaced)
+        FROM found JOIN messages m ON m.id = found.message_id ORDER BY m.id
         """)
 
     /// $1 message, $2 how many. Out of the way of leases, and of all that looks for ready parcels.
@@ -29,7 +41,8 @@ enum StopSQL {
         "stop_hold",
         """
         UPDATE parcels SET state = 3 WHERE id = ANY (ARRAY(
-            SELECT id FROM parcels WHERE message_id = $1 AND state = 1 ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED))
+            SELECT id FROM parcels WHERE message_id = $1 AND state IN (1, 4)
+            ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED))
             AND EXISTS (SELECT FROM messages m WHERE m.id = $1 AND \(LifeSQL.isStopped("m")))
         """)
 

@@ -36,7 +36,9 @@ enum WaitSQL {
         FROM routes r JOIN apps a ON a.id = r.app_id CROSS JOIN (VALUES \(services)) AS w (suffix, formats)
         \(speaker(now: "$1"))
         WHERE a.deleted_at IS NULL AND (speaker.id IS NULL OR b.credential_id IS NOT NULL)
-            AND EXISTS (SELECT FROM parcels p WHERE p.route_id = r.id AND p.format = ANY (w.formats) AND p.state = 1)
+            AND (EXISTS (SELECT FROM parcels p WHERE p.route_id = r.id AND p.format = ANY (w.formats) AND p.state = 1)
+                OR EXISTS (SELECT FROM message_rates n JOIN parcels p ON p.message_id = n.message_id
+                    WHERE n.app_id = r.app_id AND p.route_id = r.id AND p.format = ANY (w.formats) AND p.state = 4))
         ORDER BY a.slug, r.provider, r.environment, whole_topic LIMIT \(routesMax)
         """)
 }

@@ -1,0 +1,51 @@
+import PushModel
+
+// Messages that have a rate: when a share of one is asked for, and what is taken back where a rate was lowered.
+extension Dispatcher {
+    func mayLeasePaced(_ route: RouteState) -> Bool { route.pacedAt != nil && laneHasRoom(route.lane) }
+
+    /// When time alone allows the next share; nil: only other events do.
+    var nextShare: MonotonicInstant? {
+        guard case .together = company, !isDraining, leasesOutstanding < settings.leasesMax else { return nil }
+        return routes.lazy.filter { !$0.isLeasing && mayLeasePaced($0) }.compactMap(\.pacedAt).min()
+    }
+
+    /// - Parameter again: what the database says; nothing where the call was for other parcels.
+    mutating func notePaced(_ request: LeaseRequest, _ again: Duration?, _ now: MonotonicInstant) {
+        guard request.scope == .paced, let place = placeOfRoute(request.line) else { return }
+        if let again {
+            routes[place].pacedAt = now + max(again, MessagePace.askAgainFloor)
+        } else if routes[place].pacedSeenAt.map({ $0 <= request.startedAt }) ?? true {
+            routes[place].pacedAt = nil
+        }
+    }
+
+    /// Messages of which so much is leased here and unanswered that their lanes are what keeps them.
+    var messagesFull: [MessageID] {
+        var open: [MessageID: Int] = [:]  // lookup only
+        var full: [MessageID] = []
+        for state in runs {
+            guard let rate = state.ratePerSecond else { continue }
+            let message = state.run.parcel.message
+            let before = open[message, default: 0]
+            let after = before + state.run.openCount
+            open[message] = after
+            let limit = Int(rate) * MessagePace.secondsOpenMax
+            if before < limit, after >= limit { full.append(message) }
+        }
+        return full
+    }
+
+    /// Takes back what has no stream yet where it was leased at a higher rate, or at none: it goes on at the one that it
+    /// has now.
+    mutating func noteRated(_ messages: [RatedMessage], _ actions: inout [DispatchAction]) {
+        var rates: [MessageID: Int32] = [:]  // lookup only
+        for rated in messages { rates[rated.message] = rated.perSecond }
+        for place in runs.indices {
+            guard let rate = rates[runs[place].run.parcel.message], runs[place].ratePerSecond != rate else { continue }
+            let isSlower = runs[place].ratePerSecond.map { rate < $0 } ?? true
+            runs[place].ratePerSecond = rate
+            if isSlower, let lane = runs[place].lane { actions.append(.withdraw(runs[place].name, lane)) }
+        }
+    }
+}

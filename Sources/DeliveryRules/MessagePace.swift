@@ -1,0 +1,33 @@
+import PushModel
+
+/// How a message's rate is kept: parcels of it are leased in shares, and each share moves on the instant of the next one,
+/// in the database's clock, by the time that its pushes take at the rate (decision 0025).
+///
+/// So the pushes that all processes together lease within any time are no more than the rate allows for it, and what
+/// `slack` and one share come to.
+package enum MessagePace {
+    /// A share is so much of a second, or one push.
+    package static let sharesPerSecond: Int32 = 10
+    /// What a lease that comes late may catch up with. Longer would be a burst, shorter is lost at a busy moment.
+    package static let slack: Duration = .milliseconds(200)
+    /// A message whose leased and unanswered pushes would last so long is asked for no more, by this process: where a lane
+    /// stood still for a while, no more than that leaves at once.
+    package static let secondsOpenMax = 2
+    /// A rate that is said while the message runs counts from then on: what it owes from before is forgiven beyond this.
+    package static let debtMax: Duration = .seconds(1)
+    /// Another process may have a share in hand at this moment: who asks again at once would ask in a circle.
+    package static let askAgainFloor: Duration = .milliseconds(5)
+
+    /// How many of `pending` pushes one lease may take.
+    package static func share(of pending: Int, perSecond: Int32) -> Int {
+        min(pending, max(1, Int(perSecond / sharesPerSecond)))
+    }
+
+    /// When the share after one of `pushes` may be leased.
+    package static func next(after pushes: Int, from next: WallInstant, perSecond: Int32, now: WallInstant)
+        -> WallInstant
+    {
+        let earliest = WallInstant(microseconds: now.microseconds - slack.wholeNanoseconds / 1_000)
+        return max(next, earliest) + .microseconds(Int64(pushes) * 1_000_000 / Int64(perSecond))
+    }
+}

@@ -1,0 +1,144 @@
+import DeliveryRules
+import PushModel
+
+// Messages that have a rate, and their parcels that wait for it.
+extension SimulatedStore {
+    mutating func setRate(_ perSecond: Int32?, _ place: Int, _ now: WallInstant) {
+        let message = messages[place]
+        guard message.state != .finished, message.state != .cancelled else { return }
+        messages[place].ratePerSecond = perSecond
+        guard perSecond != nil else { return rates.removeAll { $0.message == message.id } }
+        if let known = rates.firstIndex(where: { $0.message == message.id }) {
+            rates[known].nextAt = min(rates[known].nextAt, now + MessagePace.debtMax)
+        } else {
+            rates.append(RateRow(message: message.id, nextAt: now))
+        }
+    }
+
+    package func rates(among ids: [MessageID]) -> [RatedMessage] {
+        ids.sorted().compactMap { id in
+            message(id)?.ratePerSecond.map { RatedMessage(message: id, perSecond: $0) }
+        }
+    }
+
+    /// What one of its parcels, new or come back, waits for; unless it is stopped.
+    func isPaced(_ id: MessageID) -> Bool {
+        message(id).map { $0.ratePerSecond != nil && !$0.isStopped } ?? false
+    }
+
+    func waitsForRate(_ place: Int, _ now: WallInstant) -> Bool {
+        let parcel = parcels[place]
+        return isPaced(parcel.message) && !parcel.travelsAlone && parcel.home == nil && now < parcel.expiresAt
+    }
+
+    mutating func pace(_ id: MessageID, _ now: WallInstant) {
+        for place in parcels.indices where parcels[place].message == id && parcels[place].isReady {
+            if waitsForRate(place, now) { parcels[place].isPaced = true }
+        }
+    }
+
+    mutating func unpace(_ id: MessageID) -> Int {
+        var count = 0
+        for place in parcels.indices where parcels[place].message == id && parcels[place].isPaced {
+            parcels[place].isPaced = false
+            count += 1
+        }
+        return count
+    }
+
+    /// Leased without having waited: it counts all the same.
+    mutating func charge(_ parcel: ParcelRow, _ now: WallInstant) {
+        if now < parcel.expiresAt { take(parcel.pending, parcel.message, now) }
+    }
+
+    private mutating func take(_ pushes: Int, _ id: MessageID, _ now: WallInstant) {
+        guard let rate = message(id)?.ratePerSecond, let place = rates.firstIndex(where: { $0.message == id }) else {
+            return
+        }
+        rates[place].nextAt = MessagePace.next(after: pushes, from: rates[place].nextAt, perSecond: rate, now: now)
+    }
+
+    /// A share of the next parcel of the route and service whose message's turn it is.
+    package mutating func leasePaced(
+        route: RouteID, service: TopicService = .app, owner: ProcessID, leaseFor: Duration, knownFormats: [Int16],
+        passing: [MessageID] = [], now: WallInstant
+    ) -> (parcel: LeasedParcel?, again: Duration?) {
+        let formats = service.formats(ofContents: knownFormats)
+        let inTurn = waiting(route, formats, passing, now).filter { place in
+            rates.contains { $0.message == parcels[place].message && $0.nextAt <= now }
+        }
+        var leased: LeasedParcel?
+        if let place = inTurn.min(by: { isBefore(parcels[$0], parcels[$1]) }) {
+            leased = leaseShare(of: place, service, owner, leaseFor, now)
+        }
+        let left = waiting(route, formats, passing, now).map { parcels[$0].message }
+        let next = rates.filter { left.contains($0.message) }.map(\.nextAt).min()
+        return (leased, next.map { max(.zero, $0 - now) })
+    }
+
+    private func waiting(
+        _ route: RouteID, _ formats: [Int16], _ passing: [MessageID], _ now: WallInstant
+    ) -> [Int] {
+        parcels.indices.filter {
+            let parcel = parcels[$0]
+            return parcel.isPaced && parcel.route == route && parcel.dueAt <= now && formats.contains(parcel.format)
+                && isPaced(parcel.message) && !passing.contains(parcel.message)
+        }
+    }
+
+    private func isBefore(_ one: ParcelRow, _ other: ParcelRow) -> Bool {
+        if one.urgency != other.urgency { return one.urgency.rawValue < other.urgency.rawValue }
+        return one.dueAt == other.dueAt ? one.id < other.id : one.dueAt < other.dueAt
+    }
+
+    private mutating func leaseShare(
+        of place: Int, _ service: TopicService, _ owner: ProcessID, _ leaseFor: Duration, _ now: WallInstant
+    ) -> LeasedParcel {
+        let parcel = parcels[place]
+        let rate = message(parcel.message)?.ratePerSecond ?? 1
+        let isSent = now < parcel.expiresAt
+        let share = isSent ? MessagePace.share(of: parcel.pending, perSecond: rate) : parcel.pending
+        if isSent { take(share, parcel.message, now) }
+        guard share < parcel.pending else {
+            parcels[place].isPaced = false
+            return lease(place, service, owner, leaseFor, now)
+        }
+        return lease(carve(share, from: place), service, owner, leaseFor, now)
+    }
+
+    /// Handed over, as what is left of a settle is.
+    private mutating func carve(_ count: Int, from place: Int) -> Int {
+        let whole = parcels[place]
+        let taken = whole.settled.indices.filter { !whole.settled[$0] }.prefix(count)
+        for index in taken { parcels[place].settled[index] = true }
+        parcels[place].handedOver += count
+        lastParcel += 1
+        parcels.append(
+            ParcelRow(
+                id: ParcelID(lastParcel), message: whole.message, app: whole.app, route: whole.route,
+                format: whole.format, urgency: whole.urgency, attempt: whole.attempt, lapses: whole.lapses,
+                retrySpent: whole.retrySpent, isBadgeMarked: whole.isBadgeMarked, answerLost: whole.answerLost,
+                waitsFor: whole.waitsFor, dueAt: whole.dueAt, expiresAt: whole.expiresAt,
+                members: taken.map { whole.members[$0] }, settled: [Bool](repeating: false, count: count)))
+        return parcels.count - 1
+    }
+
+    /// Routes with a parcel that waits for its message's rate; by rising id, then service.
+    package func pacedRoutes(knownFormats: [Int16], now: WallInstant) -> [ReadyRoute] {
+        routes.flatMap { route in
+            TopicService.allCases.compactMap { service in
+                let waiting = waiting(route.id, service.formats(ofContents: knownFormats), [], now)
+                    .map { parcels[$0].message }
+                guard let next = rates.filter({ waiting.contains($0.message) }).map(\.nextAt).min() else { return nil }
+                var ready = route.ready(service, ordinary: false, lapsed: false)
+                ready.pacedAfter = max(.zero, next - now)
+                return ready
+            }
+        }
+    }
+}
+
+extension MessageRow {
+    /// What waits for a rate waits in vain.
+    func isUnpaced(_ now: WallInstant) -> Bool { ratePerSecond == nil || expiresAt <= now }
+}

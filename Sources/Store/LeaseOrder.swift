@@ -1,0 +1,82 @@
+import DeliveryRules
+import Postgres
+import PushModel
+
+/// What a process asks for when it wants a parcel.
+package struct LeaseOrder: Equatable, Sendable {
+    package let route: RouteID
+    package let service: TopicService
+    package let owner: ProcessID
+    package let leaseFor: Duration
+    /// Of the contents that this process can encode; their parcels away from home are known with them.
+    package let knownFormats: [Int16]
+    package let scope: LeaseScope
+
+    package init(
+        route: RouteID, service: TopicService = .app, owner: ProcessID, leaseFor: Duration, knownFormats: [Int16],
+        scope: LeaseScope = .ordinary
+    ) {
+        self.route = route
+        self.service = service
+        self.owner = owner
+        self.leaseFor = leaseFor
+        self.knownFormats = knownFormats
+        self.scope = scope
+    }
+}
+
+/// What came of asking for a share.
+package struct PacedLease: Equatable, Sendable {
+    package let parcel: LeasedParcel?
+    /// How long it is until the next share of any message that waits on the route may leave; nil: none waits.
+    package let again: Duration?
+    package init(parcel: LeasedParcel?, again: Duration?) {
+        self.parcel = parcel
+        self.again = again
+    }
+}
+
+extension LeaseOrder {
+    func queries(_ passing: [MessageID], now: WallInstant?) -> [Query] {
+        let formats = AwayFormat.leased(by: service.formats(ofContents: knownFormats))
+        let claim = Query(scope.claim) {
+            $0.int64(route.value)
+            $0.uuid(owner.value)
+            $0.int64(leaseFor.wholeMicroseconds)
+            $0.int16Array(formats)
+            $0.instant(now)
+            $0.text(service.suffix)
+            if scope == .paced { $0.uuidArray(passing.map(\.value)) }
+        }
+        guard scope == .paced else { return [Query(PlannerSQL.inKeyOrder), claim] }
+        let next = Query(RateSQL.next) {
+            $0.int64(route.value)
+            $0.instant(now)
+            $0.int16Array(formats)
+            $0.uuidArray(passing.map(\.value))
+        }
+        return [Query(PlannerSQL.inKeyOrder), claim, next]
+    }
+
+    /// What takes the parcels of a message out of the way of leases, where the claim found that they are not to be leased.
+    ///
+    /// - Parameter state: of the claimed one, which is among them already.
+    func keeping(_ message: UniversalID, _ state: Int16, now: WallInstant?) -> Query? {
+        switch state {
+        case ParcelStore.heldState: .holding(message)
+        case ParcelStore.pacedState where scope != .paced: .moving(message, by: RateSQL.wait, now: now)
+        default: nil
+        }
+    }
+}
+
+extension LeaseScope {
+    fileprivate var claim: Statement {
+        switch self {
+        case .ordinary: ParcelSQL.claimOrdinary
+        case .lapsed: ParcelSQL.claimLapsed
+        case .expired: ParcelSQL.claimExpired
+        case .paced: ParcelSQL.claimPaced
+        }
+    }
+}

@@ -1,0 +1,97 @@
+import DeliveryRules
+import PushModel
+import Testing
+
+@Suite("A message that has a rate, in a dispatcher's hand")
+struct DispatcherRateTests {
+    private static let message = ParcelRunSamples.parcel().message
+
+    private func paced(after: Duration, hasOrdinary: Bool = false) -> ReadyRoute {
+        let route = DispatcherBench.route(7)
+        return ReadyRoute(
+            route: route.route, service: route.service, app: route.app, provider: route.provider,
+            environment: route.environment, topic: route.topic, hasOrdinary: hasOrdinary, pacedAfter: after)
+    }
+
+    private func rated(_ perSecond: Int32) -> DispatchEvent {
+        .rated([RatedMessage(message: Self.message, perSecond: perSecond)])
+    }
+
+    @Test("is asked for when a share is due, and not before")
+    func due() {
+        var bench = DispatcherBench()
+        #expect(bench.find([paced(after: .milliseconds(80))]).leaseRequests.isEmpty)
+        #expect(bench.dispatcher.nextWake() <= bench.now + .milliseconds(80))
+        #expect(bench.pass(.milliseconds(79)).leaseRequests.isEmpty)
+        #expect(bench.pass(.milliseconds(1)).leaseRequests.map(\.scope) == [.paced])
+    }
+
+    @Test("is asked for again when the database says, and no more where nothing waits")
+    func again() {
+        var bench = DispatcherBench()
+        let first = bench.find([paced(after: .zero)]).leaseRequests[0]
+        bench.tell(.leased(ParcelRunSamples.parcel(), asked: first, .repeatable, again: .milliseconds(100)))
+        #expect(bench.dispatcher.nextWake() == bench.now + .milliseconds(100))
+        let second = bench.pass(.milliseconds(100)).leaseRequests
+        #expect(second.map(\.scope) == [.paced])
+        #expect(bench.tell(.leasedNothing(second[0], again: .zero)).leaseRequests.isEmpty, "not in a circle")
+        let third = bench.pass(MessagePace.askAgainFloor).leaseRequests
+        #expect(third.map(\.scope) == [.paced])
+        bench.tell(.leasedNothing(third[0]))
+        #expect(bench.pass(.milliseconds(500)).leaseRequests.isEmpty)
+    }
+
+    @Test("takes turns with what waits for nothing")
+    func turns() {
+        var bench = DispatcherBench()
+        let first = bench.find([paced(after: .zero, hasOrdinary: true)]).leaseRequests
+        #expect(first.map(\.scope) == [.paced])
+        let second = bench.tell(.leasedNothing(first[0], again: .zero)).leaseRequests
+        #expect(second.map(\.scope) == [.ordinary])
+        bench.now = bench.now + .milliseconds(10)
+        let third = bench.tell(.leased(ParcelRunSamples.parcel(), asked: second[0], .repeatable)).leaseRequests
+        #expect(third.map(\.scope) == [.paced])
+    }
+
+    @Test("has taken back what has no stream yet where it was leased at a higher rate or at none, once")
+    func slower() {
+        var bench = DispatcherBench()
+        bench.lease()
+        #expect(bench.tell(rated(500)).withdrawn == [DispatcherBench.name])
+        #expect(bench.tell(rated(500)).withdrawn.isEmpty)
+        #expect(bench.tell(rated(900)).withdrawn.isEmpty)
+        #expect(bench.tell(rated(100)).withdrawn == [DispatcherBench.name])
+    }
+
+    @Test("is passed by while two seconds' worth of it is unanswered here")
+    func full() {
+        for (rate, passing): (Int32, [MessageID]) in [(2, []), (1, [Self.message])] {
+            var bench = DispatcherBench()
+            for more in bench.lease().leaseRequests { bench.tell(.leasedNothing(more)) }
+            bench.tell(rated(rate))
+            #expect(bench.find([paced(after: .zero)]).leaseRequests.map(\.passing) == [passing])
+        }
+    }
+}
+
+@Suite("The pace of a message")
+struct MessagePaceTests {
+    private static let now = WallInstant(secondsSince1970: 1_800_000_000)
+
+    @Test(
+        "leases shares of a tenth of a second, or of one push",
+        arguments: [(1, 1), (9, 1), (10, 1), (55, 5), (20_000, 2_000)])
+    func share(perSecond: Int32, expected: Int) {
+        #expect(MessagePace.share(of: 100_000, perSecond: perSecond) == expected)
+        #expect(MessagePace.share(of: 1, perSecond: perSecond) == 1)
+    }
+
+    @Test("moves on by the time that the pushes take, and catches up with little")
+    func next() {
+        let soon = Self.now + .milliseconds(30)
+        #expect(MessagePace.next(after: 5, from: soon, perSecond: 50, now: Self.now) == soon + .milliseconds(100))
+        let longAgo = Self.now + .seconds(-60)
+        #expect(
+            MessagePace.next(after: 5, from: longAgo, perSecond: 50, now: Self.now) == Self.now + .milliseconds(-100))
+    }
+}

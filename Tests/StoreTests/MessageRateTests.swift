@@ -1,0 +1,261 @@
+import DeliveryRules
+import Postgres
+import PushModel
+import Store
+import Testing
+
+private let dawn = StoreWorld.dawn
+
+extension StoreWorld {
+    fileprivate func rated(_ perSecond: Int32?, _ number: UInt64 = 1, badge: BadgeChange = .none) -> NewMessage {
+        var message = newMessage(number, badge: badge)
+        message.ratePerSecond = perSecond
+        return message
+    }
+
+    fileprivate func share(
+        owner: ProcessID = ann, passing: [MessageID] = [], at now: WallInstant = dawn
+    ) async throws -> PacedLease {
+        let order = LeaseOrder(
+            route: try await route(), owner: owner, leaseFor: .seconds(60), knownFormats: [1], scope: .paced)
+        return try await stores.parcels.leasePaced(order, passing: passing, now: now)
+    }
+
+    fileprivate func rate(_ perSecond: Int32?, at now: WallInstant = dawn) async throws -> LifeReply {
+        try await stores.messages.wish(.rate(perSecond), app: app, id: StoreWorld.message(1), now: now)
+    }
+
+    /// Everything that two processes get, each asking as soon as the other was told to: when, and how many pushes.
+    fileprivate func drain(from start: WallInstant, for time: Duration) async throws -> [(at: WallInstant, pushes: Int)]
+    {
+        var shares: [(at: WallInstant, pushes: Int)] = []
+        var now = start
+        while now < start + time {
+            let owner = shares.count % 2 == 0 ? StoreWorld.ann : StoreWorld.bob
+            let lease = try await share(owner: owner, at: now)
+            if let parcel = lease.parcel {
+                shares.append((now, parcel.members.count))
+                #expect(try await stores.parcels.settle(parcel.settlingAll(), now: now) == .settled)
+            }
+            guard let again = lease.again else { break }
+            now = now + max(again, .milliseconds(1))
+        }
+        return shares
+    }
+}
+
+@Suite("A message that has a rate")
+struct MessageRateTests {
+    @Test("is leased to two processes in shares of a tenth of a second, as much as its rate allows")
+    func shares() async throws {
+        try await withStores { world in
+            try await world.register(1...100)
+            try await world.send(world.rated(50))
+            let shares = try await world.drain(from: dawn, for: .seconds(10))
+            #expect(shares.allSatisfy { $0.pushes == 5 })
+            #expect(shares.count == 20)
+            // Nothing was saved up before it began, and two tenths of a second at most.
+            for (place, share) in shares.enumerated() { #expect(share.at == dawn + .milliseconds(100 * place)) }
+            let account = try await world.account()
+            #expect(account.state == .finished && account.count(.accepted) == 100 && account.ratePerSecond == 50)
+        }
+    }
+
+    @Test("that nobody asked for in time is caught up with by two tenths of a second")
+    func slack() async throws {
+        try await withStores { world in
+            try await world.register(1...100)
+            try await world.send(world.rated(50))
+            let shares = try await world.drain(from: dawn + .seconds(60), for: .milliseconds(50))
+            #expect(shares.map(\.pushes) == [5, 5, 5])
+        }
+    }
+
+    @Test("of less than a share a push is sent one by one")
+    func slow() async throws {
+        try await withStores { world in
+            try await world.register(1...4)
+            try await world.send(world.rated(2))
+            let shares = try await world.drain(from: dawn, for: .seconds(5))
+            #expect(shares.map(\.pushes) == [1, 1, 1, 1])
+            #expect(shares.last?.at == dawn + .milliseconds(1_500))
+        }
+    }
+
+    @Test("stands in nobody's way, and nobody in its")
+    func neighbours() async throws {
+        try await withStores { world in
+            try await world.register(1...20)
+            try await world.send(world.rated(10))
+            try await world.send(world.newMessage(2))
+            #expect(try await world.lease()?.message == StoreWorld.message(2))
+            #expect(try await world.lease() == nil)
+            #expect(try await world.stores.parcels.readyRoutes(knownFormats: [1], now: dawn).routes.isEmpty)
+            let routes = try await world.stores.parcels.pacedRoutes(knownFormats: [1], limit: 9, now: dawn)
+            #expect(routes.map(\.pacedAfter) == [.zero])
+            let first = try await world.share()
+            #expect(first.parcel?.message == StoreWorld.message(1) && first.again == .milliseconds(100))
+            let none = try await world.share(owner: StoreWorld.bob)
+            #expect(none.parcel == nil && none.again == .milliseconds(100))
+            #expect(
+                try await world.share(passing: [StoreWorld.message(1)], at: dawn + .seconds(1)) == PacedLease.nothing)
+        }
+    }
+
+    @Test("raises each badge once, and adds up, however it is cut")
+    func badges() async throws {
+        try await withStores { world in
+            try await world.register(1...23)
+            try await world.send(world.rated(50, badge: .increment), parcelMembersMax: 9)
+            let first = try #require(try await world.share().parcel)
+            #expect(first.members.map(\.badge) == [1, 1, 1, 1, 1] && first.memberCount == 5 && first.epoch == 1)
+            #expect(try await world.number("SELECT sum(badge) FROM registration_pulse") == 5)
+            // What comes back waits for the rate again, with its mark.
+            let back = Remainder(
+                route: first.route, dueAfter: .zero, attempt: 0, lapses: 0, retrySpent: .zero, answerLost: false,
+                cause: .handedBack, members: first.members.map(\.registration))
+            #expect(
+                try await world.stores.parcels.settle(first.settling([], remainders: [back]), now: dawn) == .settled)
+            #expect(try await world.number("SELECT count(*) FROM parcels WHERE state = 4") == 4)
+            _ = try await world.drain(from: dawn + .seconds(1), for: .seconds(9))
+            #expect(try await world.number("SELECT sum(badge) FROM registration_pulse") == 23)
+            #expect(try await world.account().count(.accepted) == 23)
+        }
+    }
+
+    @Test("counts what is sent again, and what was leased without having waited")
+    func charged() async throws {
+        try await withStores { world in
+            try await world.register(1...50)
+            try await world.send(world.rated(100))
+            let first = try #require(try await world.share().parcel)
+            // It ended two processes: it travels alone, and at once.
+            try await world.pool.script("UPDATE parcels SET lapses = 2 WHERE id = \(first.id.value)")
+            let later = dawn + .seconds(61)
+            #expect(try await world.stores.parcels.rescue(now: later) == 1)
+            let alone = try #require(try await world.lease(scope: .lapsed, at: later))
+            #expect(alone.members.count == 10)
+            // Of the three shares that there would be now, one is spent.
+            #expect(try await world.share(at: later).parcel?.members.count == 10)
+            #expect(try await world.share(at: later).parcel?.members.count == 10)
+            #expect(try await world.share(at: later) == PacedLease(parcel: nil, again: .milliseconds(100)))
+        }
+    }
+}
+
+@Suite("The rate of a message")
+struct RateChangeTests {
+    @Test("that is raised counts from the next share on")
+    func raised() async throws {
+        try await withStores { world in
+            try await world.register(1...100)
+            try await world.send(world.rated(1))
+            #expect(try await world.share().parcel?.members.count == 1)
+            #expect(try await world.rate(500) == .stands)
+            let shares = try await world.drain(from: dawn + .seconds(1), for: .milliseconds(150))
+            #expect(shares.map(\.pushes) == [50, 49])
+        }
+    }
+
+    @Test("that is lowered is told to whoever is sending, and cuts the next share")
+    func lowered() async throws {
+        try await withStores { world in
+            try await world.register(1...100)
+            let id = try await world.send(world.rated(100))
+            #expect(try await world.share().parcel?.ratePerSecond == 100)
+            #expect(try await world.rate(20) == .stands)
+            #expect(try await world.stores.messages.rates(among: [id]) == [RatedMessage(message: id, perSecond: 20)])
+            let share = try await world.share(at: dawn + .milliseconds(100))
+            #expect(share.parcel?.members.count == 2 && share.again == .milliseconds(100))
+        }
+    }
+
+    @Test("is set where there was none: what is ready waits for it")
+    func set() async throws {
+        try await withStores { world in
+            try await world.register(1...100)
+            try await world.send(world.newMessage(), parcelMembersMax: 30)
+            #expect(try await world.lease()?.ratePerSecond == nil)
+            #expect(try await world.rate(50) == .stands)
+            #expect(try await world.lease() == nil)
+            #expect(try await world.number("SELECT count(*) FROM parcels WHERE state = 4 AND epoch = 0") == 3)
+            #expect(try await world.share().parcel?.members.count == 5)
+        }
+    }
+
+    @Test("is taken away: what waits is ready, and no row is left")
+    func removed() async throws {
+        try await withStores { world in
+            try await world.register(1...100)
+            try await world.send(world.rated(1), parcelMembersMax: 40)
+            #expect(try await world.rate(nil) == .stands)
+            #expect(try await world.stores.stops.carryOut(now: dawn) == 3)
+            #expect(try await world.lease()?.members.count == 40)
+            #expect(try await world.number("SELECT count(*) FROM message_rates") == 0)
+            #expect(try await world.account().ratePerSecond == nil)
+        }
+    }
+
+    @Test("forgives what is owed beyond a second")
+    func debt() async throws {
+        try await withStores { world in
+            try await world.register(1...10)
+            try await world.send(world.rated(1))
+            try await world.pool.script("UPDATE message_rates SET next_at = next_at + interval '1 hour'")
+            _ = try await world.rate(10)
+            #expect(try await world.share(at: dawn).again == .seconds(1))
+        }
+    }
+
+    @Test("is kept through a pause, and goes with what is over")
+    func life() async throws {
+        try await withStores { world in
+            try await world.register(1...10)
+            try await world.send(world.rated(10))
+            let messages = world.stores.messages
+            let id = StoreWorld.message(1)
+            #expect(try await messages.wish(.pause, app: world.app, id: id, now: dawn) == .stands)
+            #expect(try await world.share() == PacedLease.nothing)
+            try await world.stores.stops.carryOut(now: dawn)
+            #expect(try await world.number("SELECT count(*) FROM parcels WHERE state = 3") == 1)
+            #expect(try await world.rate(20) == .stands)
+            #expect(try await messages.wish(.resume, app: world.app, id: id, now: dawn) == .stands)
+            try await world.stores.stops.carryOut(now: dawn)
+            #expect(try await world.lease() == nil)
+            #expect(try await world.share().parcel?.members.count == 2)
+            #expect(try await messages.wish(.cancel, app: world.app, id: id, now: dawn) == .stands)
+            #expect(try await world.rate(5) == .over(.cancelled))
+            try await world.stores.parcels.rescue(now: dawn + .seconds(61))
+            _ = try await world.lease(at: dawn + .seconds(61))
+            try await world.stores.stops.carryOut(now: dawn + .seconds(61))
+            #expect(try await world.account().pending == 0)
+            #expect(try await world.number("SELECT count(*) FROM message_rates") == 0)
+        }
+    }
+
+    @Test("is none for what has expired: it ends at once")
+    func expired() async throws {
+        try await withStores { world in
+            try await world.register(1...10)
+            try await world.send(world.rated(1))
+            let later = dawn + .seconds(3_601)
+            try await world.stores.stops.carryOut(now: later)
+            let parcel = try #require(try await world.lease(scope: .expired, at: later))
+            #expect(parcel.members.count == 10)
+        }
+    }
+
+    @Test("goes with its message")
+    func deleted() async throws {
+        try await withStores { world in
+            try await world.register(1...10)
+            try await world.send(world.rated(1))
+            try await world.pool.script("DELETE FROM messages")
+            #expect(try await world.number("SELECT count(*) FROM message_rates") == 0)
+        }
+    }
+}
+
+extension PacedLease {
+    fileprivate static let nothing = PacedLease(parcel: nil, again: nil)
+}
