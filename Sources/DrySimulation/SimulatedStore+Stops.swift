@@ -20,8 +20,9 @@ extension SimulatedStore {
         case .rate(let perSecond): setRate(perSecond, place, now)
         }
         let message = messages[place]
-        if message.isStopped, wish == .pause || wish == .cancel {
-            if message.audience != message.members, !stops.contains(id) { stops.append(id) }
+        if message.isStopped {
+            let isNews = wish == .pause || wish == .cancel
+            if isNews, message.audience != message.members, !stops.contains(id) { stops.append(id) }
         } else if wish == .resume {
             stops.removeAll { $0 == id }
         }
