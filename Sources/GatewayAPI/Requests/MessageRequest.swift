@@ -50,7 +50,8 @@ package struct MessageRequest: Equatable, Sendable {
                 return own
             } ?? [content]
         for place in contents.indices { contents[place].isTemplate = contents[place].hasBraces }
-        return MessageRequest(contents: contents, isList: records != nil, audience: audience, sendAt: sendAt, ratePerSecond: rate)
+        return MessageRequest(
+            contents: contents, isList: records != nil, audience: audience, sendAt: sendAt, ratePerSecond: rate)
     }
 
     /// A provider refuses the tokens of other kinds than the push type's, one by one.

@@ -75,8 +75,10 @@ enum MessageSQL {
             """)
     }
 
-    // The last five columns of each.
-    static let formColumns = "m.push_type, m.is_dry_run, m.asked, m.local_hour AT TIME ZONE 'UTC', m.due_at, " + "m.rate_per_second"
+    // The last six columns of each.
+    static let formColumns = """
+        m.push_type, m.is_dry_run, m.asked, m.local_hour AT TIME ZONE 'UTC', m.due_at, m.rate_per_second
+        """
 
     /// In the order of `AccountReader`.
     private static let accountColumns = """
