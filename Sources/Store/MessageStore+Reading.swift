@@ -83,6 +83,7 @@ extension MessageStore {
             guard let state = MessageState(rawValue: try rows.int16(row, 1)) else {
                 throw .unexpectedShape(statement: "message_account", column: 1)
             }
+            let first = rows.columnCount - MessageSQL.formColumnCount
             var outcomes: [Int64] = []
             for column in 7...13 { outcomes.append(try rows.int64(row, column)) }
             return MessageAccount(
@@ -91,15 +92,15 @@ extension MessageStore {
                 audience: try rows.int64OrNil(row, 5), outcomes: outcomes, pending: try rows.int64(row, 6),
                 reasons: isWhole ? try reasons(in: rows, row: row) : [],
                 providers: isWhole ? try providers(in: rows, row: row) : [], form: try form(in: rows, row: row),
-                sendAt: try rows.instantOrNil(row, rows.columnCount - 2),
-                localHour: try rows.instantOrNil(row, rows.columnCount - 3).map { LocalHour(inUTC: $0) },
-                ratePerSecond: try rows.int32OrNil(row, rows.columnCount - 1))
+                sendAt: try rows.instantOrNil(row, first + 4),
+                localHour: try rows.instantOrNil(row, first + 3).map { LocalHour(inUTC: $0) },
+                ratePerSecond: try rows.int32OrNil(row, first + 5))
         } catch { throw StoreFault(error) }
     }
 
     /// Nothing where a newer program's push type stands.
     private static func form(in rows: ResultSet, row: Int) throws(PostgresError) -> MessageForm? {
-        let first = rows.columnCount - 5
+        let first = rows.columnCount - MessageSQL.formColumnCount
         guard let pushType = try rows.int16OrNil(row, first).flatMap(PushType.init),
             let asked = try rows.textBytesOrNil(row, first + 2)
         else { return nil }

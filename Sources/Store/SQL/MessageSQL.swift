@@ -75,7 +75,8 @@ enum MessageSQL {
             """)
     }
 
-    // The last six columns of each.
+    // The last columns of each.
+    static let formColumnCount = 6
     static let formColumns = """
         m.push_type, m.is_dry_run, m.asked, m.local_hour AT TIME ZONE 'UTC', m.due_at, m.rate_per_second
         """
