@@ -225,7 +225,7 @@ struct RateChangeTests {
             #expect(try await world.share().parcel?.members.count == 2)
             #expect(try await messages.wish(.cancel, app: world.app, id: id, now: dawn) == .stands)
             #expect(try await world.rate(5) == .over(.cancelled))
-            try await world.stores.parcels.rescue(now: dawn + .seconds(61))
+            _ = try await world.stores.parcels.rescue(now: dawn + .seconds(61))
             _ = try await world.lease(at: dawn + .seconds(61))
             try await world.stores.stops.carryOut(now: dawn + .seconds(61))
             #expect(try await world.account().pending == 0)
