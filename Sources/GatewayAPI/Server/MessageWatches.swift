@@ -67,14 +67,15 @@ final class MessageWatches: Sendable {
         deinit { watches.leave(subject, number) }
     }
 
-    func follow(_ subject: Subject) throws(Refusal) -> Seat {
+    /// - Parameter first: what the follower has seen of it: only what differs is news.
+    func follow(_ subject: Subject, after first: MessageProgress) throws(Refusal) -> Seat {
         let (sights, continuation) = AsyncStream.makeStream(of: Sight.self, bufferingPolicy: .bufferingNewest(1))
         let reply: Result<Int, Refusal> = book.withLock { book in
             guard book.taken.values.reduce(0, +) < limits.streamsMax else { return .failure(.full) }
             guard book.taken[subject.app, default: 0] < limits.streamsPerAppMax else { return .failure(.shareUsedUp) }
             book.taken[subject.app, default: 0] += 1
             book.issued += 1
-            book.watches[subject, default: Watch(looking: Task { await self.look(at: subject) })]
+            book.watches[subject, default: Watch(looking: Task { await self.look(at: subject, after: first) })]
                 .followers[book.issued] = continuation
             return .success(book.issued)
         }
@@ -111,8 +112,8 @@ final class MessageWatches: Sendable {
     }
 
     /// Until nobody follows it, or it is over.
-    private func look(at subject: Subject) async {
-        var last: MessageProgress?
+    private func look(at subject: Subject, after first: MessageProgress) async {
+        var last = first
         var sight = Sight()
         var quiet: Duration = .zero
         let clock = ContinuousClock()
@@ -131,7 +132,7 @@ final class MessageWatches: Sendable {
             case .failure: break
             case .success(nil):
                 return end(Sight(event: sight.event, isLast: true, problem: .unknownMessage), of: subject)
-            case .success(let progress?) where last.map(progress.tellsTheSame) ?? false: break
+            case .success(let progress?) where progress.tellsTheSame(as: last): break
             case .success(let progress?):
                 last = progress
                 quiet = .zero
