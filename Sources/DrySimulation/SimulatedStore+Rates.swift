@@ -112,12 +112,14 @@ extension SimulatedStore {
         let taken = whole.settled.indices.filter { !whole.settled[$0] }.prefix(count)
         for index in taken { parcels[place].settled[index] = true }
         parcels[place].handedOver += count
+        let uncounted = whole.uncounted.map { bits in taken.map { bits[$0] } }
         lastParcel += 1
         parcels.append(
             ParcelRow(
                 id: ParcelID(lastParcel), message: whole.message, app: whole.app, route: whole.route,
                 format: whole.format, urgency: whole.urgency, attempt: whole.attempt, lapses: whole.lapses,
-                retrySpent: whole.retrySpent, isBadgeMarked: whole.isBadgeMarked, answerLost: whole.answerLost,
+                retrySpent: whole.retrySpent, isBadgeMarked: whole.isBadgeMarked,
+                uncounted: uncounted?.contains(true) == true ? uncounted : nil, answerLost: whole.answerLost,
                 waitsFor: whole.waitsFor, dueAt: whole.dueAt, expiresAt: whole.expiresAt,
                 members: taken.map { whole.members[$0] }, settled: [Bool](repeating: false, count: count)))
         return parcels.count - 1
