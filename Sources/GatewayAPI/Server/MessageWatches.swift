@@ -3,7 +3,8 @@ import PushModel
 import Store
 import Synchronization
 
-/// Who follows which message on this process: one look at the database a second for each message, however many follow it.
+/// Who follows which message on this process: one look at the database a second for each message, however many follow it;
+/// the first ones come sooner.
 ///
 /// Every follower has a seat, of which there are so many, and so many for each app. Whoever reads slowly misses what was
 /// true in between: only the latest is held, once for all (P8).
@@ -117,7 +118,8 @@ final class MessageWatches: Sendable {
         var sight = Sight()
         var quiet: Duration = .zero
         let clock = ContinuousClock()
-        var pause = limits.eventPause
+        var least = min(Self.firstPause, limits.eventPause)
+        var pause = least
         while (try? await Task.sleep(for: pause)) != nil {
             quiet += pause
             let start = clock.now
@@ -126,7 +128,8 @@ final class MessageWatches: Sendable {
                 seen = .failure(error)
             }
             // A look that takes long is taken seldom.
-            pause = max(limits.eventPause, (clock.now - start) * Self.rest)
+            least = min(least * 2, limits.eventPause)
+            pause = max(least, (clock.now - start) * Self.rest)
             switch seen {
             // The database is waited for; followers hear that somebody is there.
             case .failure: break
@@ -147,6 +150,8 @@ final class MessageWatches: Sendable {
         }
     }
 
+    /// A push to one device is over by then; each pause is twice as long as the one before, up to a second.
+    private static let firstPause: Duration = .milliseconds(100)
     /// As many times what a look takes is rested after it.
     private static let rest = 20
 }
