@@ -191,7 +191,10 @@ let package = Package(
         suite("TransportTests", ["CAllocationCounter", "HTTP2", "PushModel", "Reactor", "TLS", "Transport"]),
         suite(
             "StoreTests",
-            ["DeliveryRules", "Encodings", "FilterExpressions", "Postgres", "PushModel", "Reactor", "Store"]),
+            [
+                "Calendar", "DeliveryRules", "Encodings", "FilterExpressions", "Postgres", "PushModel", "Reactor",
+                "Store",
+            ]),
         suite(
             "SimulationTests",
             [

@@ -92,7 +92,7 @@ package struct Pace: Equatable, Sendable {
     package var perSecond: Double { Double(answered) / Self.seconds(time) }
 
     /// nil: never, at this pace.
-    package func time(for pushes: Int64) -> Duration? {
+    package func lasting(for pushes: Int64) -> Duration? {
         guard pushes > 0 else { return .zero }
         guard answered > 0 else { return nil }
         let seconds = Double(pushes) / perSecond
@@ -168,7 +168,7 @@ extension MessageProgress {
         for part in providers {
             let pushes = part.sending + part.ready + part.waiting
             guard pushes > part.waiting else { continue }
-            guard let time = part.pace?.time(for: pushes) else { return nil }
+            guard let time = part.pace?.lasting(for: pushes) else { return nil }
             end = max(end, at + time)
         }
         guard let lastDue else { return end }

@@ -47,7 +47,7 @@ extension BadInput {
 
     static let planned = reading(
         [
-            "/metrics", "/v1/audit", "/v1/apps/tower/webhooks", "/v1/apps/tower/messages/1/events",
+            "/metrics", "/v1/audit", "/v1/apps/tower/webhooks",
         ], .routeNotSupported)
 
     private static let unserved: [(String, String)] = [

@@ -60,8 +60,8 @@ struct MessageProgressTests {
     @Test("says nothing of half a second, nor of a thousand years")
     func bounds() {
         #expect(Pace(answered: 5, in: .milliseconds(500)) == nil)
-        #expect(Pace(answered: 1, in: .seconds(100))?.time(for: .max) == nil)
-        #expect(Pace(answered: 0, in: .seconds(100))?.time(for: 0) == .zero)
+        #expect(Pace(answered: 1, in: .seconds(100))?.lasting(for: .max) == nil)
+        #expect(Pace(answered: 0, in: .seconds(100))?.lasting(for: 0) == .zero)
     }
 
     @Test("is no news, and a count is")

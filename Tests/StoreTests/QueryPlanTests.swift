@@ -242,7 +242,7 @@ struct QueryPlanTests {
         ("plan_tag_counts", "Index Only Scan using registration_tags_by_tag"),
         ("plan_tagged", "Index Only Scan using registration_tags_by_tag"),
         ("plan_tagged", "Index Only Scan using registration_tags_pkey"),
-        ("message_progress", "using parcels_of_message on parcels"),
+        ("message_progress", "on parcels_of_message"),
         ("message_progress", "using message_provider_reasons_pkey on message_provider_reasons"),
         ("message_progress", "using route_minutes_pkey on route_minutes"),
         ("message_list", "using messages_of_app on messages"),

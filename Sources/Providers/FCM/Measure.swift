@@ -5,7 +5,7 @@ struct FCMMeasure: Equatable, Sendable {
     /// Of each platform, with the widest badge and nothing in the holes.
     private var fixedBytes = [0, 0, 0]
     /// How often what is filled in counts, by platform.
-    private var occurrences: [[HoledText.Place: Int]] = [[:], [:], [:]]
+    private var occurrences: [[HoledText.Place: Int]] = [[:], [:], [:]]  // lookup only
 
     /// - Parameters:
     ///   - message: with a stand-in for each badge.

@@ -68,9 +68,8 @@ enum RateSQL {
             """)
     }
 
-    /// $1 parcel, $2 its bitmap without the share, $3 how many, $4 who, $5 owner, $6 lease in microseconds, $7 now, $8 whom
-    /// of these the badge
-    /// mark does not speak of.
+    /// $1 parcel, $2 its bitmap without the share, $3 how many, $4 who, $5 owner, $6 lease in microseconds, $7 now,
+    /// $8 whom of these the badge mark does not speak of.
     ///
     /// The share becomes a parcel of its own, leased from the start: handed over, as a settle hands over what is left.
     static let carve = Statement(
