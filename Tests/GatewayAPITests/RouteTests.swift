@@ -63,7 +63,8 @@ struct RouteTests {
             ("POST", "/v1/apps/a/devices/i", "DELETE, GET, HEAD, PATCH, PUT"),
             ("OPTIONS", "/v1/apps/a/devices/import", "DELETE, GET, HEAD, PATCH, POST, PUT"),
             ("GET", "/v1/apps/a/credentials/1/activate", "POST"),
-            ("PROPFIND", "/v1/apps/a", "DELETE, GET, HEAD, PATCH"), ("DELETE", "/v1/apps/a/messages/1", "GET, HEAD, PATCH"),
+            ("PROPFIND", "/v1/apps/a", "DELETE, GET, HEAD, PATCH"),
+            ("DELETE", "/v1/apps/a/messages/1", "GET, HEAD, PATCH"),
             ("get", "/v1/apps/a", "DELETE, GET, HEAD, PATCH"),
         ])
     func wrongMethod(method: String, path: String, allow: String) {

@@ -49,6 +49,9 @@ struct QueryPlanTests {
         FROM routes, generate_series(1, 3000) AS n;
         INSERT INTO user_days SELECT date '2026-01-01' + n % 3, 1, 'device:' || n, '{}'
         FROM generate_series(1, 5000) AS n;
+        INSERT INTO message_provider_reasons (message_id, provider, state, reason, count)
+        SELECT m.id, 1, 2, 'r' || n, 1 FROM (SELECT id FROM messages ORDER BY id DESC LIMIT 50) AS m,
+            generate_series(1, 100) AS n;
         ANALYZE
         """
 
@@ -56,7 +59,7 @@ struct QueryPlanTests {
     private static let large = [
         "registrations", "registration_pulse", "messages", "message_contents_rest", "plans", "parcels", "suspicions",
         "feedback", "idempotency_keys", "registration_tags", "push_history_rest", "inline_targets",
-        "route_minutes", "user_days",
+        "route_minutes", "user_days", "message_provider_reasons",
     ]
 
     /// One of everything that a gateway does all day.
