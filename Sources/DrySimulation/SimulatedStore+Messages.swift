@@ -181,7 +181,7 @@ extension SimulatedStore {
                 id: ParcelID(lastParcel), message: message.id, app: message.app, route: route, format: message.format,
                 urgency: message.urgency, attempt: 0, lapses: 0, retrySpent: .zero, isBadgeMarked: false,
                 answerLost: false, dueAt: max(instant ?? now, now), expiresAt: expiresAt, isHeld: isStopped(message.id),
-                members: ids, settled: [Bool](repeating: false, count: ids.count)))
+                isPaced: isPaced(message.id), members: ids, settled: [Bool](repeating: false, count: ids.count)))
     }
 
     /// Counts that no parcel holds, or that its parcel hands in as it goes; with their reasons.

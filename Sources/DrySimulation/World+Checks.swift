@@ -20,7 +20,8 @@ extension SimulatedWorld {
             guard member.standing != .deleted, message.badge != .none else { continue }
             let pair = PushPair(message: parcel.message, registration: member.registration)
             if !parcel.holds.isEmpty, parcel.holds[place] != .none {
-                // Nobody's badge yet, unless it was raised before.
+                // Nobody's badge yet, unless it was raised before; of who is no registration, nobody's ever.
+                if store.inlineTarget(member.registration) != nil { continue }
             } else if parcel.leasedAt < parcel.expiresAt {
                 ledger.raiseBadge(pair, message.badge)
             } else if store.inlineTarget(member.registration) != nil {
