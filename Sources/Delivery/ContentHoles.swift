@@ -8,12 +8,16 @@ struct ContentHoles {
     private(set) var holes: [TemplateHole] = []
     /// What they ask of a device, each once.
     private(set) var fields: [DeviceField] = []
+    /// Of all texts, each as often as it stands there.
+    private var count = 0
 
     /// The content with marks in it.
     mutating func marked(_ content: MessageContent) throws(ContentFault) -> MessageContent {
         var content = content
-        if let wish = content.options.collapseID, TemplateText.isOne(wish) {
-            throw .template(.root / "options" / "collapse_id", TemplateFault(position: 1, reason: .notHere))
+        if let wish = content.options.collapseID {
+            let place = JSONPointer.root / "options" / "collapse_id"
+            if TemplateText.isOne(wish) { throw .template(place, TemplateFault(position: 1, reason: .notHere)) }
+            try checkMarks(wish, at: place)
         }
         let text = JSONPointer.root / "notification"
         content.notification = try content.notification.map { (own) throws(ContentFault) in try marked(own, at: text) }
@@ -71,10 +75,7 @@ struct ContentHoles {
     }
 
     private mutating func marked(_ text: String, at place: JSONPointer) throws(ContentFault) -> String {
-        if let position = text.unicodeScalars.firstIndex(where: HoleMark.isPart) {
-            let before = text.unicodeScalars[..<position].count
-            throw .template(place, TemplateFault(position: before + 1, reason: .reservedCharacter))
-        }
+        try checkMarks(text, at: place)
         guard TemplateText.isOne(text) else { return text }
         let template: TemplateText
         do throws(TemplateFault) { template = try TemplateText(parsing: text) } catch { throw .template(place, error) }
@@ -84,6 +85,10 @@ struct ContentHoles {
             case .literal(let literal): marked += literal
             case .hole(let hole):
                 if Self.isHeader(place) { throw .template(place, TemplateFault(position: 1, reason: .notHere)) }
+                count += 1
+                guard count <= TemplateLimits.holesPerMessageMax else {
+                    throw .template(place, TemplateFault(position: 1, reason: .tooManyHolesInAll))
+                }
                 guard let number = number(of: hole) else {
                     throw .template(place, TemplateFault(position: 1, reason: .tooManyDifferentHoles))
                 }
@@ -103,6 +108,13 @@ struct ContentHoles {
         holes.append(hole)
         if !fields.contains(hole.field) { fields.append(hole.field) }
         return holes.count - 1
+    }
+
+    /// What a text says for itself must not be taken for a mark.
+    private func checkMarks(_ text: String, at place: JSONPointer) throws(ContentFault) {
+        guard let position = text.unicodeScalars.firstIndex(where: HoleMark.isPart) else { return }
+        let before = text.unicodeScalars[..<position].count
+        throw .template(place, TemplateFault(position: before + 1, reason: .reservedCharacter))
     }
 
     private func checkName(_ name: String, at place: JSONPointer) throws(ContentFault) {

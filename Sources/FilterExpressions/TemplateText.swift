@@ -83,6 +83,7 @@ package struct TemplateFault: Error, Equatable, Sendable {
         /// In one message.
         case tooManyFields
         case tooManyDifferentHoles
+        case tooManyHolesInAll
         /// Filled in here, it would be no text of the message's: a name, a header, a collapse id.
         case notHere
         /// A noncharacter of Unicode's, in a message with holes.
@@ -111,4 +112,6 @@ package enum TemplateLimits {
     package static let fieldsMax = 16
     /// Different holes, by field and default, over all languages of one message.
     package static let holesMax = 256
+    /// In all texts and languages of one message: whoever sends walks by each.
+    package static let holesPerMessageMax = 1_024
 }

@@ -253,6 +253,8 @@ struct TemplateMessageTests {
         }
         #expect(fault { _ in } == nil)
         #expect(fault { $0.options.collapseID = "a{{user}}" } == "/options/collapse_id notHere")
+        let taken = HoleMark.text(HoleMark.holesMax - 1)
+        #expect(fault { $0.options.collapseID = "a" + taken } == "/options/collapse_id reservedCharacter")
         #expect(fault { $0.data = [DataMember(name: "{{user}}", json: JSONText(1))] } == "/data/{{user}} notHere")
         #expect(fault { $0.apns = JSONText(["a": ["{{b}}": 1]]) } == "/apns/a/{{b}} notHere")
         #expect(
@@ -274,6 +276,11 @@ struct TemplateMessageTests {
             Localization(locale: "l\($0)", text: NotificationText(body: "{{user|default:'\($0)'}}"))
         }
         #expect(fault { $0.localizations = different }?.hasSuffix("tooManyDifferentHoles") == true)
+        let full = String(repeating: "{{user}}", count: TemplateLimits.holesPerTextMax)
+        let texts = TemplateLimits.holesPerMessageMax / TemplateLimits.holesPerTextMax
+        let data = (0...texts).map { DataMember(name: "m\($0)", json: JSONText(.string(full))) }
+        #expect(fault { $0.data = data } == "/data/m\(texts) tooManyHolesInAll")
+        #expect(fault { $0.data = Array(data.dropLast()) }?.hasSuffix("tooManyHolesInAll") != true)
     }
 
     @Test("keeps the shapes that providers check around its holes")

@@ -12,11 +12,16 @@ extension Problem {
                 "The message asks more than \(TemplateLimits.fieldsMax) different fields of each device. Use fewer."
             case .tooManyDifferentHoles:
                 "The message has more than \(TemplateLimits.holesMax) holes that differ in field or default. Use fewer."
+            case .tooManyHolesInAll:
+                "The message has more than \(TemplateLimits.holesPerMessageMax) holes in all its texts. Use fewer."
             case .notClosed, .textNotClosed, .unknownEscape, .controlCharacter, .unknownField, .expected, .tooManyNames,
                 .tooManyHoles, .reservedCharacter:
                 "At character \(fault.position) of the text: \(fault.reason.words)."
             }
-        let isAboutCharacter = ![.notHere, .tooManyFields, .tooManyDifferentHoles].contains(fault.reason)
+        let areAboutMore: [TemplateFault.Reason] = [
+            .notHere, .tooManyFields, .tooManyDifferentHoles, .tooManyHolesInAll,
+        ]
+        let isAboutCharacter = !areAboutMore.contains(fault.reason)
         self.init(.invalidTemplate, detail, at: pointer, position: isAboutCharacter ? fault.position : nil)
     }
 }
@@ -34,7 +39,7 @@ extension TemplateFault.Reason {
         case .tooManyHoles: "this is one hole more than the \(TemplateLimits.holesPerTextMax) that a text may have"
         case .reservedCharacter:
             "this is a noncharacter of Unicode's (U+FDD0 to U+FDEF, U+FFFE), which messages with {{ can't have"
-        case .notHere, .tooManyFields, .tooManyDifferentHoles: "this can't be filled in"
+        case .notHere, .tooManyFields, .tooManyDifferentHoles, .tooManyHolesInAll: "this can't be filled in"
         }
     }
 
