@@ -162,7 +162,7 @@ extension Dispatcher {
             .lease(
                 LeaseRequest(
                     line: routes[place].ready.line, lane: lane, startedAt: now, scope: scope,
-                    passing: scope == .paced ? messagesFull : [])))
+                    passing: scope == .paced ? messagesFull(on: lane) : [])))
     }
 
     func mayLeaseLapsed(_ route: RouteState) -> Bool {

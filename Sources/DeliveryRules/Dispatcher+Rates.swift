@@ -10,21 +10,32 @@ extension Dispatcher {
         return routes.lazy.filter { !$0.isLeasing && mayLeasePaced($0) }.compactMap(\.pacedAt).min()
     }
 
-    /// - Parameter again: what the database says; nothing where the call was for other parcels.
-    mutating func notePaced(_ request: LeaseRequest, _ again: Duration?, _ now: MonotonicInstant) {
+    /// - Parameters:
+    ///   - again: what the database says; nothing where the call was for other parcels.
+    ///   - floor: where nothing came, another process has the share in its hand.
+    mutating func notePaced(
+        _ request: LeaseRequest, _ again: Duration?, atLeast floor: Duration, _ now: MonotonicInstant
+    ) {
         guard request.scope == .paced, let place = placeOfRoute(request.line) else { return }
         if let again {
-            routes[place].pacedAt = now + max(again, MessagePace.askAgainFloor)
+            routes[place].pacedAt = now + max(again, floor)
         } else if routes[place].pacedSeenAt.map({ $0 <= request.startedAt }) ?? true {
             routes[place].pacedAt = nil
         }
     }
 
-    /// Messages of which so much is leased here and unanswered that their lanes are what keeps them.
-    var messagesFull: [MessageID] {
+    /// The database is asked again after a pause, however long its share is due.
+    mutating func notePacedFailed(_ request: LeaseRequest, _ now: MonotonicInstant) {
+        guard request.scope == .paced, let place = placeOfRoute(request.line) else { return }
+        routes[place].pacedAt = now + settings.storePause
+    }
+
+    /// Messages of which so much is leased here for a lane and unanswered that the lane is what keeps them. What another
+    /// lane owes is no reason for this one to wait (P7).
+    func messagesFull(on lane: LaneKey?) -> [MessageID] {
         var open: [MessageID: Int] = [:]  // lookup only
         var full: [MessageID] = []
-        for state in runs {
+        for state in runs where state.lane == lane {
             guard let rate = state.ratePerSecond else { continue }
             let message = state.run.parcel.message
             let before = open[message, default: 0]

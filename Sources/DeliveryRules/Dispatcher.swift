@@ -48,14 +48,15 @@ package struct Dispatcher: Sendable {
         case .rated(let messages):
             noteRated(messages, &actions)
         case .leased(let parcel, let request, let reading, let again):
-            notePaced(request, again, now)
+            notePaced(request, again, atLeast: .zero, now)
             noteLeased(parcel, request, reading, now, &actions)
         case .leasedNothing(let request, let again):
-            notePaced(request, again, now)
+            notePaced(request, again, atLeast: MessagePace.askAgainFloor, now)
             noteLeaseEnded(request, hasWork: false)
         case .leaseFailed(let request):
             // The poll looks again, after its pause.
             noteLeaseEnded(request, hasWork: false)
+            notePacedFailed(request, now)
             pollAt = min(pollAt, now + settings.storePause)
         case .answers(let name, let accepted, let others):
             noteAnswers(name, accepted, others, now)

@@ -41,6 +41,15 @@ struct DispatcherRateTests {
         #expect(bench.pass(.milliseconds(500)).leaseRequests.isEmpty)
     }
 
+    @Test("is asked for again after a moment where the call failed")
+    func fails() {
+        var bench = DispatcherBench()
+        let first = bench.find([paced(after: .zero)]).leaseRequests[0]
+        #expect(bench.tell(.leaseFailed(first)).leaseRequests.isEmpty, "not in a circle")
+        #expect(bench.pass(.milliseconds(499)).leaseRequests.isEmpty)
+        #expect(bench.pass(.milliseconds(1)).leaseRequests.map(\.scope) == [.paced])
+    }
+
     @Test("takes turns with what waits for nothing")
     func turns() {
         var bench = DispatcherBench()
