@@ -155,7 +155,8 @@ extension MessageProgress {
     package var pushesPerSecond: Double? {
         guard account.state == .sending || account.state == .planning else { return nil }
         let paces = providers.compactMap(\.pace)
-        return paces.isEmpty ? nil : paces.reduce(0) { $0 + $1.perSecond }
+        guard !paces.isEmpty else { return nil }
+        return min(paces.reduce(0) { $0 + $1.perSecond }, account.ratePerSecond.map(Double.init) ?? .infinity)
     }
 
     /// When its last push may have ended, where each provider goes on as it answers now; nil where something has to
@@ -170,6 +171,10 @@ extension MessageProgress {
             guard pushes > part.waiting else { continue }
             guard let time = part.pace?.lasting(for: pushes) else { return nil }
             end = max(end, at + time)
+        }
+        if let rate = account.ratePerSecond {
+            let pushes = providers.reduce(0) { $0 + $1.sending + $1.ready }
+            end = max(end, at + .milliseconds(pushes * 1_000 / Int64(rate)))
         }
         guard let lastDue else { return end }
         return lastDue - at <= Self.foresight ? max(end, lastDue) : nil

@@ -61,14 +61,17 @@ private struct ProgressReader {
             let why = reasons.filter { $0.provider == part.provider }
             let told = why.map { EndingTotal(ending: $0.ending, count: $0.count) }
             let ended = part.members - part.pending
+            let sending = Self.sum(mine) { $0.cause == Self.sending }
+            let ready = Self.sum(mine) { $0.cause == Self.ready }
             return ProviderProgress(
-                provider: part.provider, sending: Self.sum(mine) { $0.cause == Self.sending },
-                ready: Self.sum(mine) { $0.cause == Self.ready }, waiting: Self.sum(mine) { $0.wait != nil },
+                provider: part.provider, sending: sending, ready: ready, waiting: Self.sum(mine) { $0.wait != nil },
                 reasons: told, otherReasons: (why.first?.whole ?? 0) - told.reduce(0) { $0 + $1.count },
-                // Others send on the routes as well: no more than ended can have been this one's.
-                pace: heard.first { $0.provider == part.provider }.flatMap {
-                    Pace(answered: min($0.answered, ended), in: now - begun)
-                })
+                // Others send on the routes as well: no more than ended can have been this one's, and none where all wait.
+                pace: sending + ready == 0
+                    ? nil
+                    : heard.first { $0.provider == part.provider }.flatMap {
+                        Pace(answered: min($0.answered, ended), in: now - begun)
+                    })
         }
         let later = groups.filter { $0.wait?.cause == .later }.map(\.lastDue)
         return MessageProgress(

@@ -7,11 +7,12 @@ struct MessageProgressTests {
 
     private func progress(
         _ state: MessageState = .sending, audience: Int64? = 1_000, parts: [ProviderProgress], waits: [PushWait] = [],
-        lastDue: WallInstant? = nil
+        lastDue: WallInstant? = nil, rate: Int32? = nil
     ) -> MessageProgress {
         let account = MessageAccount(
             id: MessageID(UniversalID(high: 1, low: 1)), state: state, acceptedAt: Self.noon, expiresAt: Self.noon,
-            finishedAt: nil, audience: audience, outcomes: [], pending: 0, reasons: [])
+            finishedAt: nil, audience: audience, outcomes: [], pending: 0, reasons: [],
+            ratePerSecond: rate)
         return MessageProgress(account: account, at: Self.noon, providers: parts, waits: waits, lastDue: lastDue)
     }
 
@@ -46,6 +47,14 @@ struct MessageProgressTests {
         }
         #expect(progress(parts: [part(ready: 100, answered: 0)]).estimatedEnd == nil)
         #expect(progress(parts: [part(ready: 100, answered: nil)]).estimatedEnd == nil)
+    }
+
+    @Test("is no sooner than its rate allows, whatever its providers take")
+    func rated() {
+        let parts = [part(sending: 50, ready: 450, answered: 10_000), part(.fcm, ready: 500, answered: 10_000)]
+        let slow = progress(parts: parts, rate: 10)
+        #expect(slow.estimatedEnd == Self.noon + .seconds(100))
+        #expect(slow.pushesPerSecond == 10)
     }
 
     @Test("comes after what is due later, and is unknown where that is far away")

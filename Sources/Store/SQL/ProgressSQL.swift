@@ -22,7 +22,7 @@ enum ProgressSQL {
     // unless another process sends to the route all the same.
     private static let cause = """
         CASE WHEN w.state = 2 THEN 1
-            WHEN w.state = 3 OR \(LifeSQL.isStopped("m")) THEN 3
+            WHEN \(LifeSQL.isStopped("m")) THEN 3
             WHEN w.suffix IS NULL THEN CASE WHEN w.is_later THEN 4 ELSE 2 END
             WHEN speaker.id IS NULL THEN 5
             WHEN b.credential_id IS NOT NULL THEN 6
