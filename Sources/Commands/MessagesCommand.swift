@@ -181,12 +181,12 @@ struct StandstillWords {
         let ended = ProgressText(message).ended
         if ended != lastEnded { (lastEnded, since) = (ended, now) }
         var lines = WaitText.lines(of: message, app: app)
-        if lines.isEmpty, now - since > Self.patience { lines = Self.hint }
+        if lines.isEmpty, message.shown("state") != "scheduled", now - since > Self.patience { lines = Self.hint }
         return lines
     }
 
-    /// Those of them that were not told before.
+    /// Those of them that were not told before, with whatever numbers.
     mutating func news(_ message: JSONValue, app: String, now: ContinuousClock.Instant) -> [String] {
-        lines(message, app: app, now: now).filter { told.insert($0).inserted }
+        lines(message, app: app, now: now).filter { told.insert($0.filter { !$0.isNumber }).inserted }
     }
 }

@@ -185,7 +185,7 @@ extension ProblemCode {
         case .messageOver: "The message is over"
         case .idempotencyMismatch: "The Idempotency-Key came with another request before"
         case .backlogFull: "Too many messages of this app are unfinished"
-        case .shareUsedUp: "The app has too many bodies under way"
+        case .shareUsedUp: "The app has too much under way"
         case .payloadTooLarge: "The payload is larger than the provider takes"
         case .invalidCollapseID: "The collapse id can't be used"
         case .priorityNotAllowed: "The push type does not allow this priority"

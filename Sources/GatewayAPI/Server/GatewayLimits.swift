@@ -38,7 +38,7 @@ package struct GatewayLimits: Sendable {
     /// After so long without anything new a follower hears a line without a meaning. Less than proxies wait for.
     package var eventBeat: Duration = .seconds(15)
     /// How old the knowledge may be that a follower's key opens its message.
-    package var eventKeyCheck: Duration = .seconds(10)
+    package var eventKeyCheck: Duration = .zero
 
     package init() {}
 }

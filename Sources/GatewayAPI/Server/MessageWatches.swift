@@ -127,12 +127,14 @@ final class MessageWatches: Sendable {
             do { seen = .success(try await desk.progress(subject.message, app: subject.app)) } catch {
                 seen = .failure(error)
             }
-            // A look that takes long is taken seldom.
+            // A look that takes long is taken seldom, and still often enough for what is said while nothing happens.
+            let spent = clock.now - start
+            quiet += spent
             least = min(least * 2, limits.eventPause)
-            pause = max(least, (clock.now - start) * Self.rest)
+            pause = min(max(least, spent * Self.rest), max(least, limits.eventBeat))
             switch seen {
             // The database is waited for; followers hear that somebody is there.
-            case .failure: break
+            case .failure: pause = least
             case .success(nil):
                 return end(Sight(event: sight.event, isLast: true, problem: .unknownMessage), of: subject)
             case .success(let progress?) where progress.tellsTheSame(as: last): break
