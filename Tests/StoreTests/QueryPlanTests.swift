@@ -246,7 +246,7 @@ struct QueryPlanTests {
         ("plan_tagged", "Index Only Scan using registration_tags_by_tag"),
         ("plan_tagged", "Index Only Scan using registration_tags_pkey"),
         ("message_progress", "on parcels_of_message"),
-        ("message_progress", "using message_provider_reasons_pkey on message_provider_reasons"),
+        ("message_progress", "on message_provider_reasons_pkey"),
         ("message_progress", "using route_minutes_pkey on route_minutes"),
         ("message_list", "using messages_of_app on messages"),
         ("message_list_finished", "using messages_of_app on messages"),
