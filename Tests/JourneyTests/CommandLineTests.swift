@@ -37,7 +37,7 @@ extension Journeys {
                 #expect(asked.said.contains("--yes"))
                 let sent = try await run(
                     "send", "--all", "--title", "Noon", "--body", "Twelve o'clock", "--badge", "increment", "--yes")
-                #expect(sent.printed.contains("3  accepted") && sent.printed.contains("1 Unregistered"))
+                #expect(sent.printed.contains("3  accepted") && sent.printed.contains("1 unregistered: Unregistered"))
                 #expect(try await world.production.receipts(of: live) == .onceEach(3))
 
                 let listed = try await run("messages", "list", "--json")
