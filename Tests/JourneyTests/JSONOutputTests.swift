@@ -29,6 +29,7 @@ extension Journeys {
             [
                 .list("settings"), Line("migrate"), .list("doctor"),
                 Line("apps", "create", "garden"), .list("apps", "list"),
+                Line("apps", "settings", "garden", "--time-zone", "Europe/Paris"),
                 Line("credentials", "add", "--p8", key, "--team-id", "TEAMID1234", "--topic", "com.example.garden"),
                 Line("credentials", "activate", "1"), .list("credentials", "list"),
                 Line("keys", "create", "backend", "--scopes", "devices"), .list("keys", "list"),
@@ -44,6 +45,7 @@ extension Journeys {
                 .list("messages", "list"), Line("messages", "show", "ID"), Line("messages", "watch", "ID"),
                 .list("messages", "failures", "ID"), Line("messages", "push", "ID", live),
                 Line("send", "--installation", live, "--body", "Noon", "--at", hour(in: 86_400)),
+                Line("messages", "rate", "ID", "--per-second", "500"),
                 Line("messages", "pause", "ID"), Line("messages", "resume", "ID"),
                 Line("messages", "cancel", "ID", "--yes"),
                 Line("devices", "remove", "tablet"), Line("devices", "erase-user", "frida", "--yes"),
