@@ -58,7 +58,7 @@ struct FilterLexer {
 
     private mutating func take(_ first: UInt8) throws(FilterFault) -> FilterToken.Kind {
         switch first {
-        case UInt8(ascii: "\""), UInt8(ascii: "'"): return .text(try takeText(closedBy: first))
+        case _ where QuotedText.isMark(first): return .text(try takeText())
         case UInt8(ascii: "0")...UInt8(ascii: "9"): return takeNumber()
         case _ where Self.isLetter(first): return .word(take { Self.isLetter($0) || Self.isDigit($0) })
         default:
@@ -81,28 +81,14 @@ struct FilterLexer {
         return unit.isEmpty ? .number(whole) : .quantity(whole, unit: unit)
     }
 
-    private mutating func takeText(closedBy mark: UInt8) throws(FilterFault) -> String {
-        let start = index
-        index += 1
-        var content: [UInt8] = []
-        while index < bytes.count {
-            let byte = bytes[index]
-            guard byte >= 0x20, byte != 0x7f else { throw fault(.controlCharacter, at: index) }
-            index += 1
-            if byte == mark { return String(decoding: content, as: UTF8.self) }
-            guard byte == UInt8(ascii: "\\") else {
-                content.append(byte)
-                continue
+    private mutating func takeText() throws(FilterFault) -> String {
+        do throws(QuotedText.Fault) { return try QuotedText.read(bytes, at: &index) } catch {
+            switch error.reason {
+            case .controlCharacter: throw fault(.controlCharacter, at: error.offset)
+            case .unknownEscape: throw fault(.unknownEscape, at: error.offset)
+            case .notClosed: throw fault(.textNotClosed, at: error.offset)
             }
-            guard index < bytes.count else { break }
-            let escaped = bytes[index]
-            guard [UInt8(ascii: "\""), UInt8(ascii: "'"), UInt8(ascii: "\\")].contains(escaped) else {
-                throw fault(.unknownEscape, at: index - 1)
-            }
-            content.append(escaped)
-            index += 1
         }
-        throw fault(.textNotClosed, at: start)
     }
 
     private mutating func take(_ isTaken: (UInt8) -> Bool) -> String {

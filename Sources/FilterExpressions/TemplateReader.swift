@@ -114,27 +114,14 @@ extension TemplateReader {
 
     /// nil where no quotation mark stands.
     private mutating func takeText() throws(TemplateFault) -> String? {
-        guard index < bytes.count, [UInt8(ascii: "\""), UInt8(ascii: "'")].contains(bytes[index]) else { return nil }
-        let (start, mark) = (index, bytes[index])
-        index += 1
-        var content: [UInt8] = []
-        while index < bytes.count {
-            let byte = bytes[index]
-            guard byte >= 0x20, byte != 0x7f else { throw fault(.controlCharacter, at: index) }
-            index += 1
-            if byte == mark { return String(decoding: content, as: UTF8.self) }
-            guard byte == UInt8(ascii: "\\") else {
-                content.append(byte)
-                continue
+        guard index < bytes.count, QuotedText.isMark(bytes[index]) else { return nil }
+        do throws(QuotedText.Fault) { return try QuotedText.read(bytes, at: &index) } catch {
+            switch error.reason {
+            case .controlCharacter: throw fault(.controlCharacter, at: error.offset)
+            case .unknownEscape: throw fault(.unknownEscape, at: error.offset)
+            case .notClosed: throw fault(.textNotClosed, at: error.offset)
             }
-            guard index < bytes.count else { break }
-            guard [UInt8(ascii: "\""), UInt8(ascii: "'"), UInt8(ascii: "\\")].contains(bytes[index]) else {
-                throw fault(.unknownEscape, at: index - 1)
-            }
-            content.append(bytes[index])
-            index += 1
         }
-        throw fault(.textNotClosed, at: start)
     }
 
     /// Where the text ends, what is wrong is that it does.

@@ -1,0 +1,42 @@
+/// A text between quotation marks, as filters and templates write it: a backslash stands before a quotation mark or
+/// another backslash alone.
+enum QuotedText {
+    static func isMark(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "'") }
+
+    struct Fault: Error, Equatable {
+        enum Reason: Equatable {
+            case controlCharacter
+            case unknownEscape
+            /// Begins there, and never ends.
+            case notClosed
+        }
+
+        let reason: Reason
+        /// In bytes.
+        let offset: Int
+    }
+
+    /// - Parameter index: at the opening mark; afterwards behind the closing one.
+    static func read(_ bytes: [UInt8], at index: inout Int) throws(Fault) -> String {
+        let (start, mark) = (index, bytes[index])
+        index += 1
+        var content: [UInt8] = []
+        while index < bytes.count {
+            let byte = bytes[index]
+            guard byte >= 0x20, byte != 0x7f else { throw Fault(reason: .controlCharacter, offset: index) }
+            index += 1
+            if byte == mark { return String(decoding: content, as: UTF8.self) }
+            guard byte == UInt8(ascii: "\\") else {
+                content.append(byte)
+                continue
+            }
+            guard index < bytes.count else { break }
+            guard isMark(bytes[index]) || bytes[index] == UInt8(ascii: "\\") else {
+                throw Fault(reason: .unknownEscape, offset: index - 1)
+            }
+            content.append(bytes[index])
+            index += 1
+        }
+        throw Fault(reason: .notClosed, offset: start)
+    }
+}
