@@ -37,6 +37,7 @@ package struct LeasedParcel: Equatable, Sendable {
     package let members: [LeasedMember]
     /// What keeps each of them from its push, by position. Empty: nothing keeps anybody.
     package var holds: [MemberHold] = []
+    package var heldCount: Int { holds.count { $0 != .none } }
     package let tokens: [UInt8]
     /// The members' locales as they registered them, likewise in one array. Empty where the message has no words that
     /// depend on them.

@@ -45,8 +45,9 @@ extension SimulatedStore {
             next = nextDue(route, formats, scope, now)
         }
         guard let next else { return nil }
-        if scope != .expired { charge(parcels[next], now) }
-        return lease(next, service, owner, leaseFor, now)
+        let leased = lease(next, service, owner, leaseFor, now)
+        if scope != .expired { charge(leased, now) }
+        return leased
     }
 
     /// Also of what was carved from another parcel just now.

@@ -46,15 +46,15 @@ extension SimulatedStore {
         return count
     }
 
-    /// Leased without having waited: it counts all the same.
-    mutating func charge(_ parcel: ParcelRow, _ now: WallInstant) {
-        if now < parcel.expiresAt { take(parcel.pending, parcel.message, now) }
+    /// Leased without having waited: it counts all the same, but for whom is held back.
+    mutating func charge(_ parcel: LeasedParcel, _ now: WallInstant) {
+        if now < parcel.expiresAt { take(parcel.members.count - parcel.heldCount, parcel.message, now) }
     }
 
     private mutating func take(_ pushes: Int, _ id: MessageID, _ now: WallInstant) {
-        guard let rate = message(id)?.ratePerSecond, let place = rates.firstIndex(where: { $0.message == id }) else {
-            return
-        }
+        guard pushes != 0, let rate = message(id)?.ratePerSecond,
+            let place = rates.firstIndex(where: { $0.message == id })
+        else { return }
         rates[place].nextAt = MessagePace.next(after: pushes, from: rates[place].nextAt, perSecond: rate, now: now)
     }
 
@@ -73,6 +73,8 @@ extension SimulatedStore {
         }
         let left = waiting(route, formats, passing, now).map { parcels[$0].message }
         let next = rates.filter { left.contains($0.message) }.map(\.nextAt).min()
+        // Who is held back is known when it was said already.
+        if let leased { take(-leased.heldCount, leased.message, now) }
         return (leased, next.map { max(.zero, $0 - now) })
     }
 

@@ -23,7 +23,7 @@ extension SimulatedWorld {
             return fail("P7", "a share is leased of a message without its rate")
         }
         let wall = wall
-        let excess = rateMeters[parcel.message]?.lease(parcel.members.count, at: wall)
+        let excess = rateMeters[parcel.message]?.lease(parcel.members.count - parcel.heldCount, at: wall)
         guard let excess, excess > 0, plan.clockStepEvery == nil else { return }
         fail("P7", "\(excess) pushes more are leased than \(parcel.ratePerSecond ?? 0) a second allow")
     }

@@ -175,16 +175,17 @@ private struct ClaimedParcel: Sendable {
         }
     }
 
-    /// What it sends without having waited for its message's rate counts all the same.
+    /// What it sends without having waited for its message's rate counts all the same; whoever is held back does not.
     func charges(_ scope: LeaseScope, now: WallInstant?) throws(PostgresError) -> [Query] {
-        guard scope == .ordinary || scope == .lapsed, !row.isNull(0, 28),
-            try row.instant(0, 9) > row.instant(0, 10)
-        else { return [] }
+        guard scope != .expired, !row.isNull(0, 28), try row.instant(0, 9) > row.instant(0, 10) else { return [] }
+        let held = judged?.heldCount ?? 0
+        let pushes = scope == .paced ? -held : ids.count - held
+        guard pushes != 0 else { return [] }
         let message = try row.uuid(0, 1)
         return [
             Query(RateSQL.charge) {
                 $0.uuid(message)
-                $0.int64(Int64(ids.count))
+                $0.int64(Int64(pushes))
                 $0.instant(now)
             }
         ]

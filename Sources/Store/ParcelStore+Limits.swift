@@ -11,6 +11,8 @@ struct LimitedMembers: Sendable {
     fileprivate(set) var raised: [Int64] = []
     /// Over all members of the parcel; nil: the mark speaks of all.
     fileprivate(set) var uncounted: MemberBitmap?
+
+    var heldCount: Int { holds.count { $0 != .none } }
 }
 
 /// A claimed parcel whose members have to be looked at one by one: its app set limits, or had when it was leased before.

@@ -106,6 +106,28 @@ struct QuietHourTests {
         }
     }
 
+    @Test("take nothing of a message's rate from those who are awake")
+    func rate() async throws {
+        try await withStores { world in
+            try await world.register(zones: [nil, nil] + [String?](repeating: "Europe/Paris", count: 4))
+            try await world.spare(quiet: (11, 13))
+            var message = world.newMessage(lifetime: hour * 48)
+            message.ratePerSecond = 20
+            try await world.send(message)
+            let order = LeaseOrder(
+                route: try await world.route(), owner: StoreWorld.ann, leaseFor: .seconds(60), knownFormats: [1],
+                scope: .paced)
+            for sent in [[], [RegistrationID(3), RegistrationID(4)]] {
+                let share = try #require(try await world.stores.parcels.leasePaced(order, now: dawn).parcel)
+                #expect(share.members.count == 2 && share.heldCount == 2 - sent.count)
+                #expect(try await world.deliver(share) == sent)
+            }
+            #expect(try await world.stores.parcels.leasePaced(order, now: dawn).parcel == nil)
+            let soon = dawn + .milliseconds(100)
+            #expect(try await world.stores.parcels.leasePaced(order, now: soon).parcel?.members.count == 2)
+        }
+    }
+
     /// 25 October 2026: at three in the night, Paris, it is two again. 28 March 2027: at two it is three.
     @Test(
         "are over when the clock on the wall says so, also in the nights in which it is changed",

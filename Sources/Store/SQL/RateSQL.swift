@@ -130,7 +130,7 @@ enum RateSQL {
         FROM due JOIN routes r ON r.id = due.route_id ORDER BY r.id, due.service LIMIT $3
         """)
 
-    /// $1 message, $2 pushes, $3 now. Leased without having waited.
+    /// $1 message, $2 pushes, $3 now. Leased without having waited; below nought: of a share, and held back.
     static let charge = Statement(
         "message_rates_charge",
         """
