@@ -20,8 +20,9 @@ struct RegistryDatabase: Sendable {
             throw CommandFault(.failed, "the gateway's PostgreSQL has ended")
         }
         let loop = try ReactorLoop(name: "bench")
-        let pool = PostgresPool(
-            PostgresSettings(socketFolder: socketFolder, user: "carillon", database: "carillon"), loop: loop)
+        var settings = PostgresSettings(socketFolder: socketFolder, user: "carillon", database: "carillon")
+        settings.statementTimeout = deadline
+        let pool = PostgresPool(settings, loop: loop)
         let outcome: Result<Answer, any Error>
         do { outcome = .success(try await body(RegistryDatabase(pool: pool))) } catch let error as PostgresError {
             outcome = .failure(CommandFault(.failed, "the gateway's PostgreSQL can't be asked: \(error)"))

@@ -165,7 +165,7 @@ extension ErrorPage {
                 .shareUsedUp,
                 cause: """
                     requests of this app whose bodies are still being read, and its imports that run (each counts as \
-                    512 KiB), hold as much of the memory for bodies as one app may: at most as much as is left free \
+                    1 MiB), hold as much of the memory for bodies as one app may: at most as much as is left free \
                     for all others, which is half while nobody else sends. Requests that are about no app, or name one that \
                     there is not, hold one such share together. Or the app follows messages (`.../events`) 128 times at \
                     once.

@@ -6,8 +6,8 @@ import Store
 
 /// Many registrations in one request: NDJSON in, NDJSON out while it goes.
 ///
-/// Holds one chunk of the body and its registrations at a time: memory does not grow with the import, and is counted as
-/// `GatewayLimits.importBytes`.
+/// Holds a chunk of the body, the batch in hand and the one after it: memory does not grow with the import, and is counted
+/// as `GatewayLimits.importBytes`.
 struct DeviceImport: Sendable {
     let registry: RegistryKeeper
     let app: AppRecord
@@ -23,33 +23,57 @@ struct DeviceImport: Sendable {
     /// - Parameter write: takes what is answered, in order; suspends while the client does not read.
     /// - Returns: whether the body was read to its end.
     func run(_ body: RequestBody, _ write: ([UInt8]) async throws -> Void) async throws -> Bool {
+        let lines = ImportLines(linesMax: limits.batchLinesMax, bytesMax: limits.batchBytesMax)
+        return try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { await lines.finish(read(body, into: lines)) }
+            let outcome: Result<Bool, any Error>
+            do { outcome = .success(try await commit(lines, write)) } catch { outcome = .failure(error) }
+            // Who is waiting for more of a body that nobody will take.
+            await lines.giveUp()
+            group.cancelAll()
+            return try outcome.get()
+        }
+    }
+
+    /// While one batch is committed the next one is read.
+    private func read(_ body: RequestBody, into lines: ImportLines) async -> ImportLines.End {
         var splitter = LineSplitter(lineBytesMax: limits.lineBytesMax)
-        var answer = ImportAnswer()
         var chunks = body.makeAsyncIterator()
+        do {
+            while let chunk = try await BodyReader.next(&chunks, limits) {
+                guard await lines.put(splitter.take(Array(chunk.readableBytesView)).map { read($0) }) else { break }
+            }
+        } catch let problem as Problem {
+            return .interrupted(problem)
+        } catch {
+            return .broken(error)
+        }
+        if let last = splitter.finish() { _ = await lines.put([read(last)]) }
+        return .whole(lines: splitter.lines)
+    }
+
+    private func commit(_ lines: ImportLines, _ write: ([UInt8]) async throws -> Void) async throws -> Bool {
+        var answer = ImportAnswer()
         while true {
-            let chunk: ByteBuffer?
-            do { chunk = try await BodyReader.next(&chunks, limits) } catch let problem as Problem {
-                // Its head is answered already: this is what can still be said.
-                try await write(answer.interrupt(problem))
-                return false
-            }
-            guard let chunk else { break }
-            let lines = splitter.take(Array(chunk.readableBytesView))
-            for start in stride(from: 0, to: lines.count, by: limits.batchLinesMax) {
-                let batch = lines[start..<min(start + limits.batchLinesMax, lines.count)]
-                guard try await take(batch, &answer, write) else { return false }
-            }
+            let batch = await lines.take()
+            guard !batch.isEmpty else { break }
+            guard try await take(batch, &answer, write) else { return false }
         }
-        if let last = splitter.finish() {
-            guard try await take([last], &answer, write) else { return true }
+        switch await lines.ending {
+        case .whole(let lines):
+            try await write(answer.end(lines: lines))
+            return true
+        case .interrupted(let problem):
+            // Its head is answered already: this is what can still be said.
+            try await write(answer.interrupt(problem))
+            return false
+        case .broken(let error): throw error
         }
-        try await write(answer.end(lines: splitter.lines))
-        return true
     }
 
     /// One commit, as far as the registry can. False: the import can't go on, and the client was told.
     private func take(
-        _ batch: ArraySlice<LineSplitter.Line>, _ answer: inout ImportAnswer, _ write: ([UInt8]) async throws -> Void
+        _ batch: [ImportLines.Reading], _ answer: inout ImportAnswer, _ write: ([UInt8]) async throws -> Void
     ) async throws -> Bool {
         guard let first = batch.first, let last = batch.last else { return true }
         // An import may last for hours: a key that is revoked meanwhile opens no further batch.
@@ -57,12 +81,11 @@ struct DeviceImport: Sendable {
             try await write(answer.progress(through: first.number - 1) + answer.interrupt(problem))
             return false
         }
-        let readings = batch.map { read($0) }
-        let results = await register(readings.compactMap { try? $0.get() })
+        let results = await register(batch.compactMap { try? $0.said.get() })
         var output: [UInt8] = []
         var next = results.makeIterator()
-        for (line, reading) in zip(batch, readings) {
-            switch reading {
+        for line in batch {
+            switch line.said {
             case .failure(let problem): output += answer.refuse(line.number, problem)
             case .success:
                 switch next.next() {
@@ -99,11 +122,14 @@ struct DeviceImport: Sendable {
         return nil
     }
 
-    private func read(_ line: LineSplitter.Line) -> Result<DeviceRegistration, Problem> {
+    private func read(_ line: LineSplitter.Line) -> ImportLines.Reading {
         guard let bytes = line.bytes else {
-            return .failure(Problem(.lineTooLong, "A line has at most \(limits.lineBytesMax) bytes."))
+            let problem = Problem(.lineTooLong, "A line has at most \(limits.lineBytesMax) bytes.")
+            return ImportLines.Reading(number: line.number, bytes: 0, said: .failure(problem))
         }
-        do { return .success(try RegistrationRequest.readLine(bytes, now: clock())) } catch { return .failure(error) }
+        let said: Result<DeviceRegistration, Problem>
+        do { said = .success(try RegistrationRequest.readLine(bytes, now: clock())) } catch { said = .failure(error) }
+        return ImportLines.Reading(number: line.number, bytes: bytes.count, said: said)
     }
 
     /// In order. Where one may pass later, it and all behind it are tried again: a later line about the same

@@ -5,15 +5,17 @@ package struct GatewayLimits: Sendable {
     /// Of all bodies that are held at once, imports included: an answer in time beats memory without end. Each app may
     /// hold as much of it as it leaves free.
     package var bodiesInFlightBytesMax = 64 << 20
-    /// What one import is counted as, however long it is: the chunks that wait for it, the line that one ended in, and
-    /// the registrations and answers of the one in hand.
-    package var importBytes = 1 << 19
+    /// What one import is counted as, however long it is: the chunks that wait for it, the line that one ended in, the
+    /// registrations and answers of the batch in hand, and those that are read meanwhile.
+    package var importBytes = 1 << 20
     /// Of the bodies in flight, what imports may hold: they last, and must leave room for other requests (P7).
     package var importsInFlightBytesMax = 32 << 20
     /// Of one line of an import.
     package var lineBytesMax = 64 << 10
     /// Registrations that an import hands over at once.
-    package var batchLinesMax = 1_000
+    package var batchLinesMax = 500
+    /// The same, as bytes of their lines.
+    package var batchBytesMax = 128 << 10
     /// Of a request's header fields together.
     package var headerBytesMax = 32 << 10
     package var headerFieldsMax = 100
