@@ -15,12 +15,15 @@ struct BroadcastBench: AsyncParsableCommand {
             With --answer-ms each round sends a second message, to a sink whose answers all come so late: what a lane \
             makes of a provider that is far away.
 
+            With --values each push says something of its own device, as templates do.
+
             With --rate, --pause-seconds or --cancel one broadcast is sent by two gateways, limited, or paused or cancelled \
             in its middle, and the sink's count is held against the account.
             """,
             examples: [
                 "carillon bench broadcast", "carillon bench broadcast --devices 1000000 --rounds 5 --json",
-                "carillon bench broadcast --answer-ms 50", "carillon bench broadcast --devices 1000000 --rate 20000",
+                "carillon bench broadcast --answer-ms 50", "carillon bench broadcast --devices 10000000 --values",
+                "carillon bench broadcast --devices 1000000 --rate 20000",
                 "carillon bench broadcast --devices 1000000 --pause-seconds 60",
             ]))
 
@@ -31,6 +34,7 @@ struct BroadcastBench: AsyncParsableCommand {
         help: ArgumentHelp(
             "Measures also with answers that come so many milliseconds late.", valueName: "milliseconds"))
     var answerMs: Int?
+    @Flag(help: "Puts a value of each device's own into its push.") var values = false
     @Option(help: ArgumentHelp("Measures instead how well so many pushes a second are kept.", valueName: "pushes"))
     var rate: Int?
     @Option(help: ArgumentHelp("Pauses instead one in its middle, for so long.", valueName: "seconds"))
@@ -59,7 +63,7 @@ struct BroadcastBench: AsyncParsableCommand {
     func run() async throws {
         try await options.run(standIns: ["--sink", "--open-streams"], data: "broadcast-\(devices)") { world in
             guard let wish else { return try await measure(world) }
-            let garden = BroadcastGarden(world: world, devices: devices)
+            let garden = BroadcastGarden(world: world, devices: devices, hasValues: values)
             try await garden.furnish()
             _ = try await world.addGateway()
             // Opens connections and prepares statements.
@@ -71,7 +75,7 @@ struct BroadcastBench: AsyncParsableCommand {
 
     private func measure(_ world: BenchWorld) async throws {
         let reference = try ReferenceSender(world.folder, sink: world.standIns.production, requests: devices)
-        let garden = BroadcastGarden(world: world, devices: devices)
+        let garden = BroadcastGarden(world: world, devices: devices, hasValues: values)
         try await garden.furnish()
         // Opens connections, prepares statements, and makes room on the badges' pages.
         _ = try await garden.broadcast()
@@ -140,6 +144,8 @@ struct BroadcastFigures {
     private var lateProcessor: Double { perMillion { $0.late?.used.program ?? .zero } }
     private var hasLate: Bool { rounds.contains { $0.late != nil } }
     private var processorRatio: Double { median { $0.ours.used.program / $0.reference.processor } }
+    /// The slowest of all rounds.
+    private var firstMs: Double { rounds.map { $0.ours.first / .milliseconds(1) }.max() ?? 0 }
     /// How much of one core the sink used while we sent: near 1 it is the sink that is measured.
     private var sinkLoad: Double { median { $0.ours.used.sink / $0.ours.time } }
 
@@ -162,6 +168,7 @@ struct BroadcastFigures {
         Console.say(
             "ratios: rate \(seconds(rateRatio)), processor \(seconds(processorRatio)); the sink used "
                 + "\(seconds(sinkLoad)) of a core; the gateway's memory was at most \(memoryBytesMax >> 20) MiB")
+        Console.say("the first push of a round came after \(String(format: "%.0f", firstMs)) ms at the latest")
     }
 
     var json: JSONValue {
@@ -176,6 +183,7 @@ struct BroadcastFigures {
             "gateway_cpu_s_per_million": number(perMillion { $0.ours.used.gateway }),
             "database_cpu_s_per_million": number(perMillion { $0.ours.used.database }),
             "reference_cpu_s_per_million": number(perMillion { $0.reference.processor }),
+            "first_push_ms_max": number(firstMs),
             "sink_cpu_share": number(sinkLoad), "memory_bytes_max": .number(.whole(memoryBytesMax)),
         ]
     }

@@ -6,11 +6,15 @@ struct BroadcastGarden {
     /// From the answer to its request until the last push was settled.
     struct Broadcast {
         let time: Duration
+        /// Until the sink had its first push, or a little longer.
+        let first: Duration
         let used: BenchUsage
     }
 
     let world: BenchWorld
     let devices: Int
+    /// Whether each push says something of its device.
+    var hasValues = false
     private static let look: Duration = .milliseconds(10)
     private static let patience: Duration = .seconds(600)
 
@@ -32,19 +36,29 @@ struct BroadcastGarden {
         _ = try await importing.run()
     }
 
-    func broadcast() async throws -> Broadcast {
-        let before = try world.used()
-        let message: JSONValue = [
+    private var message: JSONValue {
+        let title =
+            hasValues ? "{{installation}}, {{attributes.first_name | default: 'dear reader'}}" : "Carillon"
+        return [
             "audience": ["all": true], "badge": "increment", "sound": "default",
             "notification": [
-                "title": "Carillon", "body": "Twelve o'clock in the garden, and the roses are in bloom",
+                "title": .string(title), "body": "Twelve o'clock in the garden, and the roses are in bloom",
             ],
             "data": ["article": "42", "section": "weather and tides", "number": "4711"],
         ]
+    }
+
+    func broadcast() async throws -> Broadcast {
+        let before = try world.used()
+        let sunk = try await world.standIns.requests()
         let accepted = try await world.client.send("POST", BenchWorld.app + "/messages", message, as: .message)
         let clock = ContinuousClock()
         let start = clock.now
         let path = BenchWorld.app + "/messages/" + accepted.shown("id")
+        while try await world.standIns.requests() == sunk, clock.now - start < Self.patience {
+            try await Task.sleep(for: Self.look)
+        }
+        let first = clock.now - start
         while true {
             let account = try await world.client.get(path, as: .message)
             if account.shown("state") == "finished" {
@@ -53,7 +67,7 @@ struct BroadcastGarden {
                     throw CommandFault(
                         .failed, "not every push was accepted: \(String(decoding: account.bytes, as: UTF8.self))")
                 }
-                return Broadcast(time: took, used: try world.used() - before)
+                return Broadcast(time: took, first: first, used: try world.used() - before)
             }
             guard clock.now - start < Self.patience else {
                 throw CommandFault(.failed, "the broadcast has not finished in ten minutes")
