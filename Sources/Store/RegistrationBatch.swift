@@ -118,11 +118,21 @@ struct RegistrationBatch: Sendable {
 
 /// Names compare by their bytes, as in the database: Swift's strings take different spellings of a letter for equal.
 struct InstallationKey: Hashable, Sendable {
-    private let installation: [UInt8]
+    private let installation: String
     private let kind: TokenKind
     init(_ installation: String, _ kind: TokenKind) {
-        self.installation = Array(installation.utf8)
+        self.installation = installation
         self.kind = kind
+    }
+
+    static func == (one: InstallationKey, other: InstallationKey) -> Bool {
+        one.kind == other.kind && one.installation.utf8.elementsEqual(other.installation.utf8)
+    }
+
+    /// Of one number for all spellings, which are seldom two.
+    func hash(into hasher: inout Hasher) {
+        hasher.combine(installation)
+        hasher.combine(kind)
     }
 }
 

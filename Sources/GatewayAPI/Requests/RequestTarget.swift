@@ -9,23 +9,25 @@ package struct RequestTarget: Equatable {
     package let query: String
 
     package init(_ target: String) throws(Problem) {
-        let bytes = target.utf8
+        let bytes = Array(target.utf8)
         guard bytes.first == UInt8(ascii: "/"), !bytes.contains(UInt8(ascii: "#")) else {
             throw Problem(.malformedPath, "A path begins with a slash and has no fragment.")
         }
-        let mark = bytes.firstIndex(of: UInt8(ascii: "?"))
-        let rawPath = target[..<(mark ?? target.endIndex)]
-        path = String(rawPath)
-        query = mark.map { String(target[bytes.index(after: $0)...]) } ?? ""
+        let end = bytes.firstIndex(of: UInt8(ascii: "?")) ?? bytes.count
+        path = end == bytes.count ? target : String(decoding: bytes[..<end], as: UTF8.self)
+        query = String(decoding: bytes[end...].dropFirst(), as: UTF8.self)
+        // As nearly all are.
+        let isPlain = !bytes[..<end].contains { $0 == UInt8(ascii: "%") || $0 == 0 }
         var segments: [String] = []
-        for part in rawPath.utf8.dropFirst().split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false) {
-            segments.append(try Self.decode(Substring(part)))
+        for part in bytes[1..<end].split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false) {
+            let segment = String(decoding: part, as: UTF8.self)
+            segments.append(try Self.checked(isPlain ? segment : PercentDecoding.decode(segment)))
         }
         self.segments = segments
     }
 
-    private static func decode(_ part: Substring) throws(Problem) -> String {
-        guard let segment = PercentDecoding.decode(part) else {
+    private static func checked(_ decoded: String?) throws(Problem) -> String {
+        guard let segment = decoded else {
             throw Problem(
                 .malformedPath,
                 "A path segment has a percent sign without two digits, a NUL, or bytes that are not UTF-8. Encode names "
