@@ -6,22 +6,28 @@ package struct GroupCommitSettings: Equatable, Sendable {
     package var batchMax: Int
     /// Registrations that wait, over all apps; beyond them the database is the bottleneck, and the caller is told.
     package var waitingMax: Int
-    /// Registrations of one app that wait. Its share, so that one whose rows are locked, or that sends more than its one
-    /// transaction at a time carries, leaves room for the others (P7).
+    /// Registrations of one app that wait. Its share, so that one whose rows are locked, or that sends more than its
+    /// transactions carry, leaves room for the others (P7).
     package var appWaitingMax: Int
+    /// Transactions of one app that are on their way at a time. While one waits for the disk, or for its next statement,
+    /// another one is worked on; more would only be smaller.
+    package var appCommitsMax: Int
 
-    package init(batchMax: Int = 1_000, waitingMax: Int = 20_000, appWaitingMax: Int = 5_000) {
-        precondition(batchMax > 0 && appWaitingMax >= batchMax && waitingMax >= appWaitingMax)
+    package init(
+        batchMax: Int = 1_000, waitingMax: Int = 20_000, appWaitingMax: Int = 5_000, appCommitsMax: Int = 2
+    ) {
+        precondition(batchMax > 0 && appWaitingMax >= batchMax && waitingMax >= appWaitingMax && appCommitsMax > 0)
         self.batchMax = batchMax
         self.waitingMax = waitingMax
         self.appWaitingMax = appWaitingMax
+        self.appCommitsMax = appCommitsMax
     }
 }
 
 /// Gathers the registrations of one process into few transactions: what lifts 5,000 a second to many times that.
 ///
-/// One transaction of an app is on its way at a time, and gathers what comes meanwhile into the next: an idle registry
-/// answers at once, a busy one in batches. Apps never wait for each other.
+/// A transaction of an app takes what has come while those before it are on their way: an idle registry answers at once, a
+/// busy one in batches. Apps never wait for each other.
 package actor GroupCommitter {
     private let registry: RegistryStore
     private let settings: GroupCommitSettings
@@ -53,70 +59,126 @@ package actor GroupCommitter {
         return await withCheckedContinuation { continuation in
             let caller = Caller(count: registrations.count, continuation)
             // Where it lies: taken out and put back, all that waits would be copied for each that comes.
-            let isFirst = queues[app, default: AppQueue()].add(registrations, of: caller)
-            if isFirst { Task { await commit(app) } }
+            queues[app, default: AppQueue()].add(registrations, of: caller)
+            startCommitting(app)
         }
     }
 
-    /// One batch after the other, until nothing waits.
+    private func startCommitting(_ app: AppID) {
+        guard queues[app]?.startsCommit(besideAtMost: settings.appCommitsMax) == true else { return }
+        Task { await commit(app) }
+    }
+
+    /// One batch after the other, until nothing waits that others don't have in hand.
     private func commit(_ app: AppID) async {
         while let batch = queues[app]?.takeBatch(atMost: settings.batchMax), !batch.isEmpty {
+            startCommitting(app)
             let answers = await registry.register(batch.map(\.registration), app: app)
             waiting -= batch.count
-            queues[app]?.waiting -= batch.count
+            queues[app]?.finish(batch)
             for (entry, answer) in zip(batch, answers) { entry.caller.answer(answer, at: entry.place) }
         }
-        queues[app] = nil
+        queues[app]?.commits -= 1
+        if queues[app]?.commits == 0 { queues[app] = nil }
     }
 }
 
 /// What one app's registrations wait in.
 private struct AppQueue {
-    var entries: [Entry] = []
+    private var entries: [Entry] = []
     /// Entries, and those that are on their way.
-    var waiting = 0
-    var isCommitting = false
+    private(set) var waiting = 0
+    /// Tasks that take batches; each has at most one on its way.
+    var commits = 0
+    private var underWay = UnderWay()
 
-    /// True where nobody commits yet: the caller has to see to it.
-    mutating func add(_ registrations: [DeviceRegistration], of caller: Caller) -> Bool {
+    mutating func add(_ registrations: [DeviceRegistration], of caller: Caller) {
         waiting += registrations.count
         for (place, registration) in registrations.enumerated() {
-            entries.append(Entry(registration: registration, caller: caller, place: place))
+            entries.append(Entry(registration, caller: caller, place: place))
         }
-        defer { isCommitting = true }
-        return !isCommitting
     }
 
-    /// The first ones that don't meet each other: at most one an installation and kind, and one a token. Whoever has a
-    /// twin before it, taken or left, waits for the next batch, so that twins keep their order.
+    /// Whether another task is to take what waits, which the caller has to see to. Beside others only where it is as
+    /// much as they carry each: what a transaction costs, whatever is in it, would outweigh what it gains.
+    mutating func startsCommit(besideAtMost commitsMax: Int) -> Bool {
+        guard !entries.isEmpty, commits < commitsMax, entries.count * commits >= underWay.count else {
+            return false
+        }
+        commits += 1
+        return true
+    }
+
+    /// The first ones that don't meet each other, nor what is on its way: at most one an installation and kind, and one a
+    /// token. Whoever has a twin before it, taken or left, waits for the next batch, so that twins keep their order.
     ///
     /// What has a time is decided against the times of rows that others of its call may change, a token's holder among
-    /// them: it passes none of its call that is left, and none passes it. Those without a time may pass each other.
+    /// them: it passes none of its call that is left, and none passes it. Those without a time may pass each other. Of a
+    /// call that is on its way nothing is taken.
     mutating func takeBatch(atMost limit: Int) -> [Entry] {
         var taken: [Entry] = []
         var left: [Entry] = []
-        var installations: Set<InstallationKey> = []
-        var tokens: Set<TokenKey> = []
+        var seen = UnderWay()
         /// The calls of those left, and whether one of these has a time.
         var leftOfCalls: [ObjectIdentifier: Bool] = [:]
         var place = 0
         // A queue of nothing but twins is not searched to its end for each.
         while place < entries.count, taken.count < limit, left.count < limit {
-            let said = entries[place].registration
-            let isNewInstallation = installations.insert(InstallationKey(said.installation, said.kind)).inserted
-            let isNewToken = tokens.insert(TokenKey(said.provider, said.token)).inserted
-            let call = ObjectIdentifier(entries[place].caller)
-            let mayPass = leftOfCalls[call].map { isTimed in !isTimed && said.asOf == nil } ?? true
-            if isNewInstallation && isNewToken && mayPass {
-                taken.append(entries[place])
+            let entry = entries[place]
+            let isTimed = entry.registration.asOf != nil
+            let isFirst = seen.insert(entry)
+            let mayPass = leftOfCalls[entry.call].map { othersAre in !othersAre && !isTimed } ?? true
+            if isFirst && mayPass && !underWay.meets(entry) {
+                taken.append(entry)
             } else {
-                left.append(entries[place])
-                leftOfCalls[call] = said.asOf != nil || leftOfCalls[call] ?? false
+                left.append(entry)
+                leftOfCalls[entry.call] = isTimed || leftOfCalls[entry.call] ?? false
             }
             place += 1
         }
         entries.replaceSubrange(0..<place, with: left)
+        for entry in taken { underWay.add(entry) }
         return taken
+    }
+
+    mutating func finish(_ batch: [Entry]) {
+        waiting -= batch.count
+        for entry in batch { underWay.remove(entry) }
+    }
+}
+
+/// Which installations, tokens and calls some entries are about.
+private struct UnderWay {
+    private(set) var count = 0
+    private var installations: Set<InstallationKey> = []
+    private var tokens: Set<TokenKey> = []
+    private var calls: [ObjectIdentifier: Int] = [:]
+
+    /// Notes what it is about, its call apart. False: another one is about its installation, or its token.
+    mutating func insert(_ entry: Entry) -> Bool {
+        let isNewInstallation = installations.insert(entry.installation).inserted
+        let isNewToken = tokens.insert(entry.token).inserted
+        return isNewInstallation && isNewToken
+    }
+
+    /// - Precondition: none is about its installation, or its token.
+    mutating func add(_ entry: Entry) {
+        _ = insert(entry)
+        count += 1
+        calls[entry.call, default: 0] += 1
+    }
+
+    mutating func remove(_ entry: Entry) {
+        installations.remove(entry.installation)
+        tokens.remove(entry.token)
+        count -= 1
+        let others = (calls[entry.call] ?? 0) - 1
+        calls[entry.call] = others > 0 ? others : nil
+    }
+
+    func meets(_ entry: Entry) -> Bool {
+        guard count > 0 else { return false }
+        return calls[entry.call] != nil || installations.contains(entry.installation) || tokens.contains(entry.token)
     }
 }
 
@@ -124,6 +186,18 @@ private struct Entry {
     let registration: DeviceRegistration
     let caller: Caller
     let place: Int
+    let installation: InstallationKey
+    let token: TokenKey
+
+    init(_ registration: DeviceRegistration, caller: Caller, place: Int) {
+        self.registration = registration
+        self.caller = caller
+        self.place = place
+        installation = InstallationKey(registration.installation, registration.kind)
+        token = TokenKey(registration.provider, registration.token)
+    }
+
+    var call: ObjectIdentifier { ObjectIdentifier(caller) }
 }
 
 /// Who waits for one or many answers. Touched by the committer alone.

@@ -35,8 +35,8 @@ extension RegistryStore {
         _ batch: [DeviceRegistration], app: AppID, now: WallInstant? = nil
     ) async -> [Result<RegisteredDevice, StoreFault>] {
         if batch.isEmpty { return [] }
-        precondition(Set(batch.map { InstallationKey($0.installation, $0.kind) }).count == batch.count)
-        precondition(Set(batch.map { TokenKey($0.provider, $0.token) }).count == batch.count)
+        assert(Set(batch.map { InstallationKey($0.installation, $0.kind) }).count == batch.count)
+        assert(Set(batch.map { TokenKey($0.provider, $0.token) }).count == batch.count)
         var answers: [Result<RegisteredDevice, StoreFault>] = []
         answers.reserveCapacity(batch.count)
         do throws(StoreFault) {
