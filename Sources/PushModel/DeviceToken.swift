@@ -6,17 +6,6 @@ package struct DeviceToken: Hashable, Sendable, CustomStringConvertible {
     package let bytes: [UInt8]
     package init(bytes: [UInt8]) { self.bytes = bytes }
 
-    /// Eight bytes at a time: one by one, tokens would be most of what a batch of registrations hashes.
-    package func hash(into hasher: inout Hasher) {
-        var word: UInt64 = 0
-        for (place, byte) in bytes.enumerated() {
-            word = word << 8 | UInt64(byte)
-            if place & 7 == 7 { hasher.combine(word) }
-        }
-        hasher.combine(word)
-        hasher.combine(bytes.count)
-    }
-
     package var description: String {
         // FNV-1a, folded to 24 bits: enough to correlate two log lines, useless to find the token.
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
