@@ -188,7 +188,11 @@ let package = Package(
         suite("PostgresTests", ["Postgres", "PushModel", "Reactor"]),
         // Counts what tests allocate. Of no product: it stands in for malloc where it is linked.
         .target(name: "CAllocationCounter", path: "Tests/AllocationCounter"),
-        suite("TransportTests", ["CAllocationCounter", "HTTP2", "PushModel", "Reactor", "TLS", "Transport"]),
+        // And what instructions a thread of theirs takes.
+        .target(name: "CInstructionCounter", path: "Tests/InstructionCounter"),
+        suite(
+            "TransportTests",
+            ["CAllocationCounter", "CInstructionCounter", "HTTP2", "PushModel", "Reactor", "TLS", "Transport"]),
         suite(
             "StoreTests",
             [
@@ -204,8 +208,8 @@ let package = Package(
         suite(
             "DeliveryTests",
             [
-                "APNs", "CAllocationCounter", "Delivery", "DeliveryRules", "Encodings", "FCM", "FilterExpressions",
-                "HTTP2", "JSON", "PushModel", "Reactor", "Store", "TLS", "Transport",
+                "APNs", "CAllocationCounter", "CInstructionCounter", "Delivery", "DeliveryRules", "Encodings", "FCM",
+                "FilterExpressions", "HTTP2", "JSON", "PushModel", "Reactor", "Store", "TLS", "Transport",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         suite(

@@ -1,27 +1,29 @@
 import CAllocationCounter
+import CInstructionCounter
 import Delivery
 import JSON
 import PushModel
 import Reactor
 import Testing
 
-/// What it costs to make pushes ready, in allocations: they are counted, so that the bound holds on every machine.
-@Suite("Encoding a parcel's pushes")
+/// What it costs to make pushes ready, in allocations and in instructions: they are counted, so that the bounds hold on
+/// every machine.
+@Suite("Encoding a parcel's pushes", .timeLimit(.minutes(5)))
 struct EncodingCostTests {
-    private static let few = 500
-    private static let many = 4_500
-
-    /// Allocations for each push beyond the first few hundred: what a batch costs once is not counted.
-    private static func perPush(_ content: MessageContent, _ target: PushTarget) async throws -> Double {
+    /// What each push costs beyond the first few: what a batch costs once is not counted.
+    private static func perPush(
+        _ content: MessageContent, _ target: PushTarget, few: Int, many: Int,
+        _ count: (EncodingThread, ParcelEncoder, Int) async -> Int
+    ) async throws -> Double {
         let message = try CompiledMessage.compile(content, message: TemplateWorld.id)
         let thread = try EncodingThread()
         defer { thread.loop.stop() }
-        func cost(_ count: Int) async throws -> Int {
-            let devices = (0..<count).map { place in message.holes.fields.map { _ in "name \"\(place)\"" } }
-            let locales = (0..<count).map { $0 % 2 == 0 ? "fr-CA" : "en" }
+        func cost(_ pushes: Int) async throws -> Int {
+            let devices = (0..<pushes).map { place in message.holes.fields.map { _ in "name \"\(place)\"" } }
+            let locales = (0..<pushes).map { $0 % 2 == 0 ? "fr-CA" : "en" }
             let world = TemplateWorld(message, devices, locales: locales)
             let encoder = try #require(ParcelEncoder(world.parcel, message, world.values, target))
-            return await thread.allocations(of: encoder, count: count)
+            return await count(thread, encoder, pushes)
         }
         _ = try await cost(few)
         return Double(try await cost(many) - cost(few)) / Double(many - few)
@@ -44,17 +46,36 @@ struct EncodingCostTests {
         "allocates nothing for a push of its own", arguments: [false, true],
         [TemplateWorld.topic, TemplateWorld.project])
     func allocations(isTemplate: Bool, target: PushTarget) async throws {
-        let perPush = try await Self.perPush(isTemplate ? Self.template : Self.plain, target)
-        #expect(perPush < Self.perPushMax, "\(perPush) allocations for each push")
+        let perPush = try await Self.perPush(isTemplate ? Self.template : Self.plain, target, few: 500, many: 4_500) {
+            thread, encoder, pushes in await thread.allocations(of: encoder, count: pushes)
+        }
+        #expect(perPush < Self.allocationsMax, "\(perPush) allocations for each push")
+    }
+
+    @Test(
+        "takes a small part of what the wire may take, with a badge and values of the device's own",
+        .enabled(if: EncodingCostTests.areInstructionsCounted, Comment(rawValue: EncodingCostTests.whyNot)))
+    func instructions() async throws {
+        let perPush = try await Self.perPush(Self.template, TemplateWorld.topic, few: 20, many: 120) {
+            thread, encoder, pushes in await thread.instructions(of: encoder, count: pushes)
+        }
+        print("making a push ready takes \(Int(perPush)) instructions")
+        #expect(perPush < Self.instructionsMax)
     }
 
     #if DEBUG
         /// Without the optimiser each call that hands a copy on makes one.
-        private static let perPushMax = 20.0
+        private static let allocationsMax = 20.0
+        static let areInstructionsCounted = false
+        static let whyNot = "without the optimiser a push takes many times as many instructions"
     #else
         /// Arrays that double in size are left: a handful in thousands of pushes.
-        private static let perPushMax = 0.02
+        private static let allocationsMax = 0.02
+        static let areInstructionsCounted = instructions_can_be_counted()
+        static let whyNot = "no thread is stopped behind each instruction here (the trap flag of x86-64)"
     #endif
+    /// What it is, and a fourth of it for other versions of Swift.
+    private static let instructionsMax = 5_000.0
 }
 
 /// A thread of its own, so that what is counted is counted on one.
@@ -71,5 +92,16 @@ private actor EncodingThread: PinnedActor {
         let after = allocations_of_this_thread()
         #expect(pushes.batch.requests.count == count)
         return after - before
+    }
+
+    func instructions(of encoder: ParcelEncoder, count: Int) async -> Int {
+        let positions = (0..<count).map(Int32.init)
+        let before = instructions_of_this_thread()
+        begin_counting_instructions()
+        let pushes = await encoder.batch(
+            of: positions, now: TemplateWorld.now, noStreamAfter: MonotonicInstant(nanoseconds: .max))
+        end_counting_instructions()
+        #expect(pushes.batch.requests.count == count)
+        return instructions_of_this_thread() - before
     }
 }

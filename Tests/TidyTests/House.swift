@@ -35,6 +35,7 @@ enum House {
         Room("CShims", .cLibraries, []),
         // Of tests alone.
         Room("CAllocationCounter", .cLibraries, [], folder: "Tests/AllocationCounter"),
+        Room("CInstructionCounter", .cLibraries, [], folder: "Tests/InstructionCounter"),
 
         Room("Reactor", .basement, ["CShims", "PushModel", "Glibc", "Synchronization"]),
         Room("TLS", .basement, ["COpenSSL", "CShims", "PushModel", "Glibc", "Synchronization"]),

@@ -6,7 +6,8 @@ import TLS
 
 /// What a peer does about a request, or when a connection opens.
 enum PeerAct: Sendable {
-    case respond(status: Int, body: [UInt8] = [], retryAfter: String? = nil)
+    /// - Parameter id: of `apns-id`.
+    case respond(status: Int, body: [UInt8] = [], retryAfter: String? = nil, id: String? = nil)
     case respondWithHeader(bytes: Int)
     case reset(HTTP2ErrorCode)
     /// Names the last stream that it will answer; nil: all that came.
@@ -32,6 +33,7 @@ struct PeerRequest: Sendable {
     /// Streams open on the connection, this one included.
     let openStreams: Int
     let authorization: String
+    let id: String
     let body: [UInt8]
 }
 

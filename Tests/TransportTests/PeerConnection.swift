@@ -80,7 +80,7 @@ final class PeerConnection: ReadinessHandler {
                 let seen = PeerRequest(
                     connection: number, number: requests, streamID: request.streamID, path: text(":path"),
                     openStreams: session.openStreams, authorization: text("authorization"),
-                    body: session.bytes(request.body))
+                    id: text("apns-id"), body: session.bytes(request.body))
                 log.received(seen)
                 for act in script.onRequest(seen) { try perform(act, streamID: request.streamID) }
             case .goAway: log.saidGoodbye()
@@ -92,10 +92,11 @@ final class PeerConnection: ReadinessHandler {
     private func perform(_ act: PeerAct, streamID: Int32) throws {
         guard let session, !isClosed else { return }
         switch act {
-        case .respond(let status, let body, let retryAfter):
+        case .respond(let status, let body, let retryAfter, let id):
             var headers = HeaderList()
             headers.append(":status", String(status))
             if let retryAfter { headers.append("retry-after", retryAfter) }
+            if let id { headers.append("apns-id", Array(id.utf8), isIndexed: false) }
             try session.submitResponse(streamID, headers, body: body.span)
         case .respondWithHeader(let bytes):
             var headers = HeaderList()
