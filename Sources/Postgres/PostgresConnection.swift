@@ -106,6 +106,10 @@ extension PostgresConnection {
             ("client_min_messages", "warning"),
             // Compiling a plan costs more than any of our statements take.
             ("jit", "off"),
+            // As we notice it of the server (`PostgresSettings`): left alone it would keep the session, and its locks, of
+            // whom a broken network took away for two hours in silence, and for a quarter of one while it sends.
+            ("tcp_keepalives_idle", "10"), ("tcp_keepalives_interval", "5"), ("tcp_keepalives_count", "3"),
+            ("tcp_user_timeout", "25000"),
         ]
         // A statement whose caller went away ends instead of working on. Known since PostgreSQL 14.
         if let handle, handle.serverVersion >= 140_000 { settings.append(("client_connection_check_interval", "2s")) }

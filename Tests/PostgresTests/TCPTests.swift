@@ -31,6 +31,19 @@ private func outcome(_ url: String) async throws -> PostgresError? {
     return error
 }
 
+/// Both ends of a connection that a cable has cut find out by themselves, in seconds.
+private func expectVigilance(_ url: String) async throws {
+    try await withPool(try PostgresSettings(parsing: url)) { pool in
+        let told = try await pool.run(
+            query(
+                """
+                SELECT concat_ws(' ', current_setting('tcp_keepalives_idle'), current_setting('tcp_keepalives_interval'),
+                    current_setting('tcp_keepalives_count'), current_setting('tcp_user_timeout'))
+                """))
+        #expect(try told.text(0, 0) == "10 5 3 25000")
+    }
+}
+
 @Suite("A server over TCP")
 struct TCPTests {
     @Test("is found by name, asked with a password, and says why it turns somebody away", .timeLimit(.minutes(2)))
@@ -59,6 +72,7 @@ struct TCPTests {
             #expect(
                 try await outcome("postgres://bert:hunter2@\(place)/carillon")
                     == .unavailable(.turnedAway(.invalidAuthorization)))
+            try await expectVigilance("postgres://anna:hunter2@\(place)/carillon")
         }
     }
 }
