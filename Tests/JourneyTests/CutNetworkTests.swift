@@ -26,7 +26,7 @@ extension Journeys {
             try await NetworkNamespace.within { network in
                 try await World.within(
                     settings: Self.settings,
-                    production: .init(streamLimit: UInt32(Self.streamLimit), address: network.outside)
+                    production: .init(streamLimit: UInt32(Self.streamLimit), address: network.cable.outside)
                 ) { world in
                     let near = try await world.gateway()
                     let far = try await world.gateway(in: network)
@@ -35,7 +35,7 @@ extension Journeys {
                     let message = try await near.broadcast(.garden)
                     try await Self.bothSend(world)
                     try await world.production.accepted(atLeast: 3_000)
-                    try network.cut()
+                    try network.cable.cut()
 
                     let account = try await near.finished(message, of: .garden)
                     #expect(account.addsUp)
@@ -48,7 +48,7 @@ extension Journeys {
                     try await eventually("the gateway to see that it is alone") {
                         far.program.logged.contains("its provider can't be reached")
                     }
-                    try network.mend()
+                    try network.cable.mend()
                     try await eventually("the gateway to be back") {
                         far.program.logged.contains("A lane can send again")
                     }

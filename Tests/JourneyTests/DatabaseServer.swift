@@ -13,6 +13,7 @@ final class DatabaseServer: Sendable {
     private let loop: ReactorLoop
     private let administration: PostgresPool
     private let log: URL
+    private let cable: NetworkCable?
 
     /// As much as docs/operations.md allows an operator to log.
     private static let operatorsSettings = [
@@ -20,10 +21,11 @@ final class DatabaseServer: Sendable {
         "log_statement = 'all'", "log_parameter_max_length = 0", "log_parameter_max_length_on_error = 0",
     ]
 
-    private init(folder: URL) async throws {
+    private init(folder: URL, _ cable: NetworkCable?) async throws {
         loop = try ReactorLoop(name: "journeys")
         server = PrivateServer(dataFolder: folder.path(percentEncoded: false))
-        settings = try await server.start()
+        settings = try await Self.start(server, in: folder, cable, loop)
+        self.cable = cable
         socketFolder = try PostmasterFile.socketFolder(in: folder)
         administration = PostgresPool(settings, loop: loop)
         log = folder.appending(path: "postgres.log")
@@ -31,9 +33,28 @@ final class DatabaseServer: Sendable {
         try await administration.script("SELECT pg_reload_conf()")
     }
 
-    static func within(_ body: (DatabaseServer) async throws -> Void) async throws {
+    private static func start(
+        _ server: PrivateServer, in folder: URL, _ cable: NetworkCable?, _ loop: ReactorLoop
+    ) async throws -> PostgresSettings {
+        let settings = try await server.start()
+        guard let cable else { return settings }
+        try await settings.pooled(on: loop) { pool in
+            try await pool.script("ALTER SYSTEM SET listen_addresses = '\(cable.outside)'")
+        }
+        await server.stop()
+        let rules = try FileHandle(forWritingTo: folder.appending(path: "postgres/pg_hba.conf"))
+        try rules.seekToEnd()
+        try rules.write(contentsOf: Data("host all all \(cable.inside)/32 trust\n".utf8))
+        try rules.close()
+        return try await server.start()
+    }
+
+    /// - Parameter cable: at whose outside the server listens besides, for who is inside.
+    static func within(
+        at cable: NetworkCable? = nil, _ body: (DatabaseServer) async throws -> Void
+    ) async throws {
         try await TestFolder.within { folder in
-            let server = try await DatabaseServer(folder: folder)
+            let server = try await DatabaseServer(folder: folder, cable)
             let outcome: Result<Void, any Error>
             do { outcome = .success(try await body(server)) } catch { outcome = .failure(error) }
             server.checkLog()
@@ -53,6 +74,11 @@ final class DatabaseServer: Sendable {
     func url(_ database: String) -> String {
         let host = socketFolder.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? socketFolder
         return "postgresql://carillon@/\(database)?host=\(host)"
+    }
+
+    /// The same for who is at the other end of the cable.
+    func farURL(_ database: String) -> String {
+        cable.map { "postgresql://carillon@\($0.outside)/\(database)" } ?? url(database)
     }
 
     func within<Answer>(_ database: String, _ body: (PostgresPool) async throws -> Answer) async throws -> Answer {

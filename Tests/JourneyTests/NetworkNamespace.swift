@@ -1,14 +1,12 @@
 import Foundation
 
-/// A network of its own for a process, and a cable from it to this machine's, which can be pulled: what is sent from then
-/// on is lost without a word to either end. PostgreSQL's socket is a file, and stays within reach.
+/// A network of its own for a process, and two cables from it to this machine's.
 struct NetworkNamespace: Sendable {
     let name: String
-    /// This machine's end of the cable.
-    let outside: String
-    /// The other one.
-    let inside: String
-    private let cable: String
+    /// Where providers and databases are, until it is cut.
+    let cable: NetworkCable
+    /// Where the process listens, and where whatever shall stay within its reach is.
+    let door: NetworkCable
 
     /// The kernel asks for an administrator, and some containers have none.
     static let isPossible = (try? NetworkNamespace())?.remove() != nil
@@ -24,61 +22,32 @@ struct NetworkNamespace: Sendable {
 
     private init() throws {
         let mark = UUID().uuidString.prefix(6).lowercased()
+        let name = "carillon-\(mark)"
         // Of the addresses that are kept for tests of networks (RFC 2544), so that no neighbour is hidden.
-        let net = "198.18.\(UInt8.random(in: 0...255))"
-        name = "carillon-\(mark)"
-        cable = "crl-\(mark)"
-        outside = net + ".1"
-        inside = net + ".2"
-        try Self.ip("netns", "add", name)
+        let third = UInt8.random(in: 0...255)
+        try NetworkCable.ip("netns", "add", name)
         do {
-            let farEnd = cable + "-in"
-            try Self.ip("link", "add", cable, "type", "veth", "peer", "name", farEnd, "netns", name)
-            try Self.ip("addr", "add", outside + "/30", "dev", cable)
-            try Self.ip("link", "set", cable, "up")
-            try Self.ip("-n", name, "addr", "add", inside + "/30", "dev", farEnd)
-            try Self.ip("-n", name, "link", "set", farEnd, "up")
-            try Self.ip("-n", name, "link", "set", "lo", "up")
+            self.name = name
+            cable = try NetworkCable(into: name, "crl-\(mark)", net: "198.18.\(third)")
+            door = try NetworkCable(into: name, "crd-\(mark)", net: "198.19.\(third)")
+            try NetworkCable.ip("-n", name, "link", "set", "lo", "up")
         } catch {
-            remove()
+            Self.remove(name)
             throw error
         }
     }
 
-    func cut() throws { try Self.ip("link", "set", cable, "down") }
-
-    func mend() throws { try Self.ip("link", "set", cable, "up") }
-
     /// Has a process begin its life in here. It keeps its id: `ip` becomes it.
     func enter(_ process: Process) throws {
-        guard let program = process.executableURL else { throw Refused(description: "no program to start") }
+        guard let program = process.executableURL else {
+            throw NetworkCable.Refused(description: "no program to start")
+        }
         process.arguments = ["netns", "exec", name, program.path(percentEncoded: false)] + (process.arguments ?? [])
-        process.executableURL = try Self.tool()
+        process.executableURL = try NetworkCable.tool()
     }
 
-    /// The cable goes with it.
-    private func remove() { try? Self.ip("netns", "del", name) }
+    private func remove() { Self.remove(name) }
 
-    private struct Refused: Error, CustomStringConvertible { let description: String }
-
-    private static func tool() throws -> URL {
-        let places = ["/usr/sbin/ip", "/sbin/ip", "/usr/bin/ip", "/bin/ip"]
-        guard let place = places.first(where: FileManager.default.isExecutableFile) else {
-            throw Refused(description: "there is no ip (iproute2)")
-        }
-        return URL(filePath: place)
-    }
-
-    private static func ip(_ arguments: String...) throws {
-        let process = Process()
-        process.executableURL = try tool()
-        process.arguments = arguments
-        process.standardOutput = FileHandle.nullDevice
-        process.standardError = FileHandle.nullDevice
-        try process.run()
-        process.waitUntilExit()
-        guard process.terminationStatus == 0 else {
-            throw Refused(description: "ip \(arguments.joined(separator: " ")) ended with \(process.terminationStatus)")
-        }
-    }
+    /// The cables go with it.
+    private static func remove(_ name: String) { try? NetworkCable.ip("netns", "del", name) }
 }

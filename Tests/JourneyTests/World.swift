@@ -145,11 +145,14 @@ final class World: Sendable {
 
     /// Starts a gateway, and waits until it says that it is ready.
     ///
-    /// - Parameter network: where it lives; nil: in this machine's own.
+    /// - Parameter network: where it lives; nil: in this machine's own. From there it reaches the database over TCP, where
+    ///   the server listens, else over its socket, which no cable cuts.
     func gateway(_ release: Program.Release = .this, in network: NetworkNamespace? = nil) async throws -> Gateway {
         let program =
             try network.map { network in
-                let settings = settings.merging(["LISTEN": network.inside + ":0"]) { _, new in new }
+                var own = ["LISTEN": network.door.inside + ":0"]
+                if case .on(let server, let name) = database { own["DATABASE_URL"] = server.farURL(name) }
+                let settings = settings.merging(own) { _, new in new }
                 return try Program(["serve"], of: release, in: network, settings: settings, logs: folder)
             } ?? start(release)
         let line = try await program.line(beginningWith: "carillon is ready on ")

@@ -1,0 +1,165 @@
+import Postgres
+import PushModel
+import Simulator
+import Testing
+
+extension Journeys {
+    @Suite(
+        "A gateway that is cut off from PostgreSQL in the middle of a broadcast",
+        .enabled(if: NetworkNamespace.isPossible, Comment(rawValue: NetworkNamespace.whyNot)))
+    struct CutDatabaseTests {
+        private static let live = [Device](.live, 29_400)
+        private static let dead = [Device](.gone, 600)
+        private static let settings = [
+            "LEASE_SECONDS": "12", "REQUEST_DEADLINE_SECONDS": "5", "CONNECTIONS_PER_LANE": "8",
+        ]
+
+        @Test(
+            "has its pushes finished by the other gateway, settles none twice, and works again when it is mended",
+            arguments: Cut.all)
+        func cut(_ cut: Cut) async throws {
+            try await NetworkNamespace.within { network in
+                try await DatabaseServer.within(at: network.cable) { server in
+                    let provider = cut.takesTheProvider ? network.cable : network.door
+                    try await World.within(
+                        settings: Self.settings, server: server,
+                        production: .init(streamLimit: 50, address: provider.outside)
+                    ) { world in try await Self.go(through: cut, network, world) }
+                }
+            }
+        }
+
+        private static func go(through cut: Cut, _ network: NetworkNamespace, _ world: World) async throws {
+            let near = try await world.gateway()
+            let far = try await world.gateway(in: network)
+            try await world.furnish(.garden, live + dead, through: near)
+            try await world.noteLeases()
+            await world.production.simulator.follow(APNsScript(answerDelay: .milliseconds(100)))
+            let message = try await near.broadcast(.garden)
+            try await bothSend(world)
+            try await world.production.accepted(atLeast: 3_000)
+            try network.cable.cut(cut.how)
+            let held = try await world.heldByFar()
+
+            try await expectComplaint(far)
+            let account = try await near.finished(message, of: .garden)
+            try await expectAll(account, allowing: held.pending, world)
+            #expect(try await world.leasedByNear(among: held.parcels) > 0, "the cut came too late")
+            if cut.outlastsTheSessions {
+                try await eventually("PostgreSQL to let go of who is cut off") { try await world.farSessions() == 0 }
+            }
+            #expect(far.program.isAlive)
+            try network.cable.mend(cut.how)
+            try await eventually("the gateway to be ready again") { try await far.isReady() }
+
+            // Alone, so that what it sends is its own. What it still waits for over the old connections has its deadline.
+            try await near.stopGently()
+            let next = try await far.broadcast(.garden)
+            #expect(try await far.finished(next, of: .garden).endings == ["accepted": live.count])
+            try await far.stopGently()
+            // Over both: what waited in the kernel for the cable may arrive late, as a repeat of its own.
+            let repeated = await world.production.simulator.summary().accepted - 2 * live.count
+            #expect(repeated <= held.pending)
+            let other = try await world.gateway()
+            #expect(try await other.account(message, of: .garden) == account, "nothing was settled twice")
+            #expect(try await other.feedback(.garden).count == dead.count)
+            print("\(cut): \(held.pending) were leased and not settled, \(repeated) repeated")
+            try await other.stopGently()
+        }
+
+        private static func bothSend(_ world: World) async throws {
+            try await eventually("both gateways to own parcels") {
+                try await world.database { pool in
+                    try await pool.number("SELECT count(DISTINCT owner) FROM parcels WHERE state = 2") == 2
+                }
+            }
+        }
+
+        /// In words, where an operator looks: at its health, and in its log.
+        private static func expectComplaint(_ far: Gateway) async throws {
+            let reply = try await foundEventually("the gateway to say that it is not ready") {
+                let reply = try await far.api.call("GET", "/readyz")
+                return reply.status == 200 ? nil : reply
+            }
+            #expect(reply.status == 503 && reply.text.contains("The database can't be reached."), "\(reply.text)")
+            #expect(reply.retryAfter.flatMap { Int($0) } != nil)
+            try await far.api.expect(200, "GET", "/healthz")
+            try await eventually("the gateway to log what waits") {
+                far.program.logged.contains("waits for the database")
+            }
+        }
+
+        private static func expectAll(_ account: Account, allowing repeats: Int, _ world: World) async throws {
+            #expect(account.addsUp)
+            #expect(account.endings == ["accepted": live.count, "unregistered": dead.count])
+            let receipts = try await world.production.receipts(of: live)
+            #expect(receipts.withoutRepeats == .onceEach(live.count))
+            #expect(receipts.repeats <= repeats)
+        }
+    }
+}
+
+/// What is cut, and how.
+struct Cut: Sendable, CustomStringConvertible {
+    var how = NetworkCable.Break.pulled
+    /// Otherwise the gateway goes on sending what it holds, and can tell nobody.
+    var takesTheProvider = false
+    /// Otherwise it ends before either side has given its sessions up, and what was sent into it arrives after all.
+    var outlastsTheSessions = false
+
+    static let all = [
+        Cut(), Cut(how: .wayOutLost), Cut(how: .wayInLost), Cut(takesTheProvider: true, outlastsTheSessions: true),
+    ]
+
+    var description: String {
+        let what = takesTheProvider ? "PostgreSQL and the provider" : "PostgreSQL"
+        return "\(what), \(how)" + (outlastsTheSessions ? ", for long" : "")
+    }
+}
+
+// Who is at the far end of the cable, as PostgreSQL knows it: by its address. The near ones come over the socket.
+extension World {
+    /// To be called before the first push.
+    fileprivate func noteLeases() async throws {
+        try await database { pool in
+            try await pool.script(
+                """
+                CREATE TABLE told_leases (parcel bigint, owner uuid, address inet);
+                CREATE FUNCTION note_lease() RETURNS trigger LANGUAGE plpgsql AS $$
+                BEGIN
+                    INSERT INTO told_leases VALUES (NEW.id, NEW.owner, inet_client_addr());
+                    RETURN NULL;
+                END $$;
+                CREATE TRIGGER note_lease AFTER UPDATE ON parcels
+                    FOR EACH ROW WHEN (NEW.state = 2 AND NEW.epoch > OLD.epoch) EXECUTE FUNCTION note_lease();
+                """)
+        }
+    }
+
+    /// What may be repeated, at most: the pushes that are leased to who is cut off, and that no row knows an end of.
+    fileprivate func heldByFar() async throws -> (parcels: [Int64], pending: Int) {
+        let statement = Statement(
+            unprepared: """
+                SELECT id, pending FROM parcels WHERE state = 2
+                    AND owner IN (SELECT owner FROM told_leases WHERE address IS NOT NULL)
+                """)
+        return try await database { pool in
+            let rows = try await pool.read(Query(statement))
+            let pending = try (0..<rows.rowCount).reduce(0) { $0 + Int(try rows.int32($1, 1)) }
+            return (try (0..<rows.rowCount).map { try rows.int64($0, 0) }, pending)
+        }
+    }
+
+    fileprivate func leasedByNear(among parcels: [Int64]) async throws -> Int {
+        let list = (parcels.map(String.init) + ["0"]).joined(separator: ", ")
+        return try await database { pool in
+            try await pool.number("SELECT count(*) FROM told_leases WHERE address IS NULL AND parcel IN (\(list))")
+        }
+    }
+
+    fileprivate func farSessions() async throws -> Int {
+        try await database { pool in
+            try await pool.number("SELECT count(*) FROM pg_stat_activity WHERE client_addr IS NOT NULL")
+        }
+    }
+}

@@ -1,0 +1,88 @@
+import Foundation
+
+/// A cable between a network namespace and this machine, which can be pulled: what is sent from then on is lost without a
+/// word to either end.
+struct NetworkCable: Sendable {
+    /// This machine's end.
+    let outside: String
+    /// The namespace's.
+    let inside: String
+    private let namespace: String
+    private let name: String
+    private var farEnd: String { name + "-in" }
+
+    /// How it is broken.
+    enum Break: Sendable, CaseIterable, CustomStringConvertible {
+        case pulled
+        /// What comes out of the namespace gets lost, what goes in arrives.
+        case wayOutLost
+        /// What goes into the namespace gets lost, what comes out arrives.
+        case wayInLost
+
+        var description: String {
+            switch self {
+            case .pulled: "the cable is pulled"
+            case .wayOutLost: "what leaves is lost"
+            case .wayInLost: "what should come in is lost"
+            }
+        }
+    }
+
+    /// Nobody's: the other end drops what is addressed to it.
+    private static let nobody = "02:00:00:00:00:01"
+
+    /// - Parameter net: the first three numbers of both addresses.
+    init(into namespace: String, _ name: String, net: String) throws {
+        self.namespace = namespace
+        self.name = name
+        outside = net + ".1"
+        inside = net + ".2"
+        try Self.ip("link", "add", name, "type", "veth", "peer", "name", farEnd, "netns", namespace)
+        try Self.ip("addr", "add", outside + "/30", "dev", name)
+        try Self.ip("link", "set", name, "up")
+        try Self.ip("-n", namespace, "addr", "add", inside + "/30", "dev", farEnd)
+        try Self.ip("-n", namespace, "link", "set", farEnd, "up")
+    }
+
+    func cut(_ how: Break = .pulled) throws {
+        switch how {
+        case .pulled: try Self.ip("link", "set", name, "down")
+        case .wayOutLost:
+            try Self.ip(
+                "-n", namespace, "neigh", "replace", outside, "lladdr", Self.nobody, "nud", "permanent", "dev", farEnd)
+        case .wayInLost:
+            try Self.ip("neigh", "replace", inside, "lladdr", Self.nobody, "nud", "permanent", "dev", name)
+        }
+    }
+
+    func mend(_ how: Break = .pulled) throws {
+        switch how {
+        case .pulled: try Self.ip("link", "set", name, "up")
+        case .wayOutLost: try Self.ip("-n", namespace, "neigh", "del", outside, "dev", farEnd)
+        case .wayInLost: try Self.ip("neigh", "del", inside, "dev", name)
+        }
+    }
+
+    struct Refused: Error, CustomStringConvertible { let description: String }
+
+    static func tool() throws -> URL {
+        let places = ["/usr/sbin/ip", "/sbin/ip", "/usr/bin/ip", "/bin/ip"]
+        guard let place = places.first(where: FileManager.default.isExecutableFile) else {
+            throw Refused(description: "there is no ip (iproute2)")
+        }
+        return URL(filePath: place)
+    }
+
+    static func ip(_ arguments: String...) throws {
+        let process = Process()
+        process.executableURL = try tool()
+        process.arguments = arguments
+        process.standardOutput = FileHandle.nullDevice
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+        process.waitUntilExit()
+        guard process.terminationStatus == 0 else {
+            throw Refused(description: "ip \(arguments.joined(separator: " ")) ended with \(process.terminationStatus)")
+        }
+    }
+}
