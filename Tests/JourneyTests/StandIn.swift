@@ -39,7 +39,8 @@ struct StandIn: Sendable {
         url = "https://\(traits.address ?? "localhost"):\(try await simulator.start())"
     }
 
-    private static func freePort() throws -> UInt16 {
+    /// One that nobody listens at, a moment ago.
+    static func freePort() throws -> UInt16 {
         let socket = try ListeningSocket(binding: SocketAddress(loopbackPort: 0))
         defer { socket.close() }
         return socket.localPort
