@@ -60,7 +60,8 @@ struct EncodingCostTests {
             thread, encoder, pushes in await thread.instructions(of: encoder, count: pushes)
         }
         print("making a push ready takes \(Int(perPush)) instructions")
-        #expect(perPush < Self.instructionsMax)
+        #expect(perPush <= Self.instructionsMax, "\(perPush) instructions for each push")
+        #expect(perPush > 0, "nothing was counted")
     }
 
     #if DEBUG
@@ -74,8 +75,8 @@ struct EncodingCostTests {
         static let areInstructionsCounted = instructions_can_be_counted()
         static let whyNot = "no thread is stopped behind each instruction here (the trap flag of x86-64)"
     #endif
-    /// What it is, and a fourth of it for other versions of Swift.
-    private static let instructionsMax = 5_000.0
+    /// A fifth of what the wire may take.
+    private static let instructionsMax = 5_400.0
 }
 
 /// A thread of its own, so that what is counted is counted on one.

@@ -1,5 +1,5 @@
-// Counts instructions without the processor's counters, which virtual machines and containers seldom show: the trap flag
-// makes the processor raise a debug exception behind each instruction, and the kernel a SIGTRAP on the same thread.
+// Counts instructions without the processor's counters, which virtual machines and containers seldom show: with the
+// trap flag the processor raises a debug exception behind each instruction, and the kernel a SIGTRAP on the thread.
 #define _GNU_SOURCE
 #include "CInstructionCounter.h"
 

@@ -1,19 +1,18 @@
 import CInstructionCounter
+import HTTP2
 import PushModel
 import Reactor
 import Synchronization
 import Testing
 import Transport
 
-/// What a push costs on its lane's thread, from its batch to its answer, in instructions outside of the kernel: they are
-/// counted one by one, so that the bound holds on every machine that can.
+/// What a push costs on its lane's thread, from its batch to its answer, in instructions outside of the kernel: they
+/// are counted one by one, so that the bound holds wherever they can be.
 @Suite(
     "A lane that sends, step by step", .enabled(if: Steps.areCounted, Comment(rawValue: Steps.whyNot)),
     .timeLimit(.minutes(5)))
 struct LaneInstructionTests {
     /// What is promised, with nghttp2, OpenSSL and Swift's runtime.
-    private static let promise = 27_000.0
-    /// What it is, and a fifth of it for other versions of the libraries and other processors.
     private static let perPushMax = 27_000.0
     /// Behind so many answers whatever a lane keeps is as large as it gets.
     private static let warmUp = 5_000
@@ -43,8 +42,8 @@ struct LaneInstructionTests {
         let other = await Self.instructions(Self.many, bench, BatchTicket(3))
         let perPush = Double(other - one) / Double(Self.many - Self.few)
         print("a push over the wire takes \(Int(perPush)) instructions on its lane's thread")
-        #expect(perPush < Self.promise, "promised to those who send")
-        #expect(perPush < Self.perPushMax, "more than it was: was that meant?")
+        #expect(perPush <= Self.perPushMax, "\(perPush) instructions for each push")
+        #expect(perPush > 0, "nothing was counted")
         await bench.finish()
         peer.stop()
     }
