@@ -194,6 +194,7 @@ private struct PlanTurn: Sendable {
                     $0.int64Array(routed.map { Int64($0.members.count) })
                     $0.int64Array(routed.map(\.route))
                     $0.int16Array(routed.map(\.ending.state.rawValue))
+                    $0.textArray(routed.map(\.ending.reason))
                 })
         }
         let members = found.early.map { $0.members.sorted() }

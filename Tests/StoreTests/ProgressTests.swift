@@ -94,6 +94,18 @@ struct ProgressTests {
         }
     }
 
+    @Test("has the reasons of those that ended when it was planned, too")
+    func planned() async throws {
+        try await withStores { world in
+            try await world.register(1...2)
+            // Takes the token of the first, which is retired by it.
+            try await world.register(StoreWorld.registration("i3", token: 1))
+            try await world.send(world.newMessage(audience: .installations(["i1", "i2"])))
+            let retired = EndingTotal(ending: Ending(.unregistered, EndingReason.retired), count: 1)
+            #expect(try await world.checkedProgress().providers.map(\.reasons) == [[retired]])
+        }
+    }
+
     @Test("names at most twenty reasons of a provider, and counts the others")
     func manyReasons() async throws {
         try await withStores { world in

@@ -110,17 +110,25 @@ enum PlanSQL {
         RETURNING state
         """)
 
-    /// $1 message, $2 how many ended, $3 on which routes, $4 in which state: unregistered or suppressed. Who was registered
-    /// once counts for its provider too.
+    /// $1 message, $2 how many ended, $3 on which routes, $4 in which state: unregistered or suppressed, $5 why. Who was
+    /// registered once counts for its provider too.
     static let providers = Statement(
         "plan_providers",
         """
+        WITH ended AS (
+            SELECT routes.provider, said.state, said.reason, sum(said.count)::bigint AS count
+            FROM unnest($2, $3, $4, $5) AS said (count, route_id, state, reason)
+            JOIN routes ON routes.id = said.route_id GROUP BY routes.provider, said.state, said.reason
+        ), reasons AS (
+            INSERT INTO message_provider_reasons AS known (message_id, provider, state, reason, count)
+            SELECT $1, provider, state, reason, count FROM ended ORDER BY provider, state, reason
+            ON CONFLICT (message_id, provider, state, reason) DO UPDATE SET count = known.count + excluded.count
+        )
         INSERT INTO message_providers AS known (message_id, provider, accepted, rejected, unregistered, expired,
             suppressed, cancelled, gave_up)
-        SELECT $1, routes.provider, 0, 0, coalesce(sum(ended.count) FILTER (WHERE ended.state = 3), 0), 0,
-            coalesce(sum(ended.count) FILTER (WHERE ended.state = 5), 0), 0, 0
-        FROM unnest($2, $3, $4) AS ended (count, route_id, state) JOIN routes ON routes.id = ended.route_id
-        GROUP BY routes.provider ORDER BY routes.provider
+        SELECT $1, provider, 0, 0, coalesce(sum(count) FILTER (WHERE state = 3), 0), 0,
+            coalesce(sum(count) FILTER (WHERE state = 5), 0), 0, 0
+        FROM ended GROUP BY provider ORDER BY provider
         ON CONFLICT (message_id, provider) DO UPDATE SET unregistered = known.unregistered + excluded.unregistered,
             suppressed = known.suppressed + excluded.suppressed
         """)
