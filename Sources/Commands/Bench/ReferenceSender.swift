@@ -15,8 +15,10 @@ struct ReferenceSender {
     private let arguments: [String]
     private static let streams = 1_000
     private static let connections = 1
+    /// h2load keeps the whole header of each address, and begins anew behind the last.
+    private static let addressesMax = 200_000
 
-    /// - Parameter requests: how many different tokens there are in `folder` for it afterwards.
+    /// - Parameter requests: how many different tokens there are in `folder` for it afterwards, up to a bound.
     init(_ folder: OwnFolder, sink: String, requests: Int) throws(CommandFault) {
         let places = (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin").split(separator: ":")
         let found = places.map { $0 + "/h2load" }.first { FileManager.default.isExecutableFile(atPath: $0) }
@@ -27,7 +29,9 @@ struct ReferenceSender {
         program = found
         let (addresses, payload) = (folder.file("reference-uris"), folder.file("reference-payload"))
         var lines = ""
-        for number in 1...requests { lines += "\(sink)/3/device/\(BroadcastGarden.token(number))\n" }
+        for number in 1...min(requests, Self.addressesMax) {
+            lines += "\(sink)/3/device/\(BroadcastGarden.token(number))\n"
+        }
         do {
             try Data(lines.utf8).write(to: URL(filePath: addresses))
             try Data(Self.payload.utf8).write(to: URL(filePath: payload))
