@@ -12,13 +12,14 @@ import Transport
     "A lane that sends, step by step", .enabled(if: Steps.areCounted, Comment(rawValue: Steps.whyNot)),
     .timeLimit(.minutes(5)))
 struct LaneInstructionTests {
-    /// What is promised, with nghttp2, OpenSSL and Swift's runtime.
-    private static let perPushMax = 27_000.0
+    /// With nghttp2, OpenSSL and Swift's runtime. It takes 16,000, and 27,000 are promised: between them, for other versions
+    /// of the libraries and other processors.
+    private static let perPushMax = 20_000.0
     /// Behind so many answers whatever a lane keeps is as large as it gets.
     private static let warmUp = 5_000
     /// What a batch costs by itself is in both, and so in neither.
     private static let few = 10
-    private static let many = 60
+    private static let many = 40
 
     @Test("is counted to the instruction, repeated and kernel's ones too", arguments: [1, 2, 50])
     func exact(rounds: Int) { #expect(instructions_of_loop(rounds) == 7 * rounds) }
