@@ -38,6 +38,9 @@ package struct LeasedParcel: Equatable, Sendable {
     /// What keeps each of them from its push, by position. Empty: nothing keeps anybody.
     package var holds: [MemberHold] = []
     package var heldCount: Int { holds.count { $0 != .none } }
+    /// By position: no lease before this one was free to send to the member, whatever became of its owner. Said only where
+    /// an earlier owner or answer was lost; empty: of nobody.
+    package var neverSent: [Bool] = []
     package let tokens: [UInt8]
     /// The members' locales as they registered them, likewise in one array. Empty where the message has no words that
     /// depend on them.

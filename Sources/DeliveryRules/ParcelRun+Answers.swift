@@ -107,11 +107,11 @@ extension ParcelRun {
         let pause = RetryPolicy.wholeSeconds(pause)
         if wall(at: now) + pause >= parcel.expiresAt { return endExpired(position) }
         if let home = parcel.home, wall(at: now) + pause >= home.until {
-            return giveUpElsewhere(home, position, isTried: false, isLost: mayHaveBeenShown)
+            return giveUpElsewhere(home, position, isTried: false, isLost: mayHaveBeenShown(position))
         }
         goOn(
-            position, route: parcel.route, dueAfter: pause, attempt: parcel.attempt, lapses: parcel.lapses,
-            spent: parcel.retrySpent, answerLost: mayHaveBeenShown, cause: cause, home: parcel.home)
+            position, route: parcel.route, dueAfter: pause, attempt: parcel.attempt, lapses: lapses(of: position),
+            spent: parcel.retrySpent, answerLost: mayHaveBeenShown(position), cause: cause, home: parcel.home)
     }
 
     var entropy: UInt64 {
@@ -123,7 +123,7 @@ extension ParcelRun {
         _ position: Int, for pause: Duration, _ cause: WaitCause, costsBudget: Bool, countsAsAttempt: Bool,
         _ now: MonotonicInstant
     ) {
-        let isLost = cause == .answerLost || mayHaveBeenShown
+        let isLost = cause == .answerLost || mayHaveBeenShown(position)
         let pause = RetryPolicy.wholeSeconds(pause)
         if wall(at: now) + pause >= parcel.expiresAt {
             let ending =
@@ -149,9 +149,12 @@ extension ParcelRun {
 
     mutating func handOver(_ position: Int, to route: RouteID) {
         goOn(
-            position, route: route, dueAfter: .zero, attempt: parcel.attempt, lapses: parcel.lapses,
-            spent: parcel.retrySpent, answerLost: mayHaveBeenShown, cause: .moved, home: nil)
+            position, route: route, dueAfter: .zero, attempt: parcel.attempt, lapses: lapses(of: position),
+            spent: parcel.retrySpent, answerLost: mayHaveBeenShown(position), cause: .moved, home: nil)
     }
+
+    /// Of its parcel, unless it had no part in them.
+    private func lapses(of position: Int) -> Int16 { wasNeverSent(position) ? 0 : parcel.lapses }
 
     var nextAttempt: Int16 { min(parcel.attempt, Int16.max - 1) + 1 }
 
@@ -172,7 +175,8 @@ extension ParcelRun {
 
     mutating func endExpired(_ position: Int) {
         let ending =
-            mayHaveBeenShown ? Ending(.gaveUp, EndingReason.answerLost) : Ending(.expired, EndingReason.expired)
+            mayHaveBeenShown(position)
+            ? Ending(.gaveUp, EndingReason.answerLost) : Ending(.expired, EndingReason.expired)
         end(position, ending)
     }
 

@@ -31,7 +31,7 @@ extension ParcelRun {
             asOf: parcel.leasedAt, until: EnvironmentRule.patienceEnds(from: wall(at: now)))
         goOn(
             position, route: other, dueAfter: .zero, attempt: nextAttempt, lapses: 0, spent: parcel.retrySpent,
-            answerLost: mayHaveBeenShown, cause: .otherEnvironment, home: refusal)
+            answerLost: mayHaveBeenShown(position), cause: .otherEnvironment, home: refusal)
         return true
     }
 

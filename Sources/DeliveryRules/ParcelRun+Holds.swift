@@ -28,7 +28,7 @@ extension ParcelRun {
         case .quietHours(let until, let isCounted):
             // Until the second after it, at most: parcels of one hour gather.
             let pause = RetryPolicy.wholeSeconds(until - parcel.leasedAt)
-            let isLost = isCounted && mayHaveBeenShown
+            let isLost = isCounted && mayHaveBeenShown(position)
             if parcel.leasedAt + pause >= parcel.expiresAt {
                 let ending = Ending(.suppressed, EndingReason.quietHours)
                 end(position, isLost ? Ending(.gaveUp, EndingReason.answerLost) : ending)

@@ -74,8 +74,14 @@ package struct ParcelRun: Equatable, Sendable {
         return MonotonicInstant(nanoseconds: overflow ? .max : sum)
     }
 
-    /// An earlier attempt may have reached the device: its answer was lost, or its owner died.
-    var mayHaveBeenShown: Bool { parcel.answerLost || parcel.lapses > 0 }
+    /// An earlier attempt may have reached the device: its answer was lost, or an owner died that was free to send it.
+    func mayHaveBeenShown(_ position: Int) -> Bool {
+        (parcel.answerLost || parcel.lapses > 0) && !wasNeverSent(position)
+    }
+
+    func wasNeverSent(_ position: Int) -> Bool {
+        parcel.neverSent.indices.contains(position) && parcel.neverSent[position]
+    }
 
     // What each member starts with.
     mutating func sortByStanding() {
@@ -97,7 +103,7 @@ package struct ParcelRun: Equatable, Sendable {
                     endExpired(position)
                 } else if holdBack(position, goingOn: parcel.home?.route ?? parcel.route) {
                     continue
-                } else if mayHaveBeenShown && !isRepeatable {
+                } else if mayHaveBeenShown(position) && !isRepeatable {
                     end(position, Ending(.gaveUp, EndingReason.answerLost))
                 } else {
                     present.append(Int32(position))

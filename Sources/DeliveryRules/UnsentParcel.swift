@@ -10,16 +10,18 @@ package struct UnsentParcel: Equatable, Sendable {
     package let epoch: Int32
     package let settles: Int32
     package let attempt: Int16
-    /// An earlier attempt may have reached the device: its answer was lost, or its owner died.
+    /// An earlier attempt may have reached the device: its answer was lost, or an owner died that was free to send.
     package let mayHaveBeenShown: Bool
     /// All frozen members, settled ones included.
     package let members: [RegistrationID]
     /// Bit `index` is set where the member is settled or handed over. Empty: none.
     package let settledBits: [UInt8]
+    /// Bit `index` is set where the member was held back by each lease that there was. Empty: of nobody.
+    package let heldBits: [UInt8]
 
     package init(
         id: ParcelID, message: MessageID, epoch: Int32, settles: Int32, attempt: Int16, mayHaveBeenShown: Bool,
-        members: [RegistrationID], settledBits: [UInt8]
+        members: [RegistrationID], settledBits: [UInt8], heldBits: [UInt8] = []
     ) {
         self.id = id
         self.message = message
@@ -29,23 +31,37 @@ package struct UnsentParcel: Equatable, Sendable {
         self.mayHaveBeenShown = mayHaveBeenShown
         self.members = members
         self.settledBits = settledBits
+        self.heldBits = heldBits
     }
 
     /// - Parameter isCancelled: else it has expired.
     package func settlement(isCancelled: Bool) -> Settlement {
-        let ending = Ending.unsent(isCancelled: isCancelled, mayHaveBeenShown: mayHaveBeenShown)
         var bits = settledBits
         let bytes = (members.count + 7) / 8
         if bits.count < bytes { bits += [UInt8](repeating: 0, count: bytes - bits.count) }
-        var owed: [RegistrationID] = []
-        for index in members.indices where bits[index >> 3] & (1 << UInt8(index & 7)) == 0 {
-            owed.append(members[index])
+        var unsent: [RegistrationID] = []
+        var perhapsShown: [RegistrationID] = []
+        for index in members.indices where !bits.hasBit(index) {
+            if mayHaveBeenShown && !heldBits.hasBit(index) {
+                perhapsShown.append(members[index])
+            } else {
+                unsent.append(members[index])
+            }
             bits[index >> 3] |= 1 << UInt8(index & 7)
         }
+        let groups = [(false, unsent), (true, perhapsShown)].filter { !$0.1.isEmpty }
+            .map { (ending: Ending.unsent(isCancelled: isCancelled, mayHaveBeenShown: $0), members: $1) }
         return Settlement(
             parcel: id, message: message, epoch: epoch, settles: settles,
-            endings: [EndingCount(ending: ending, count: owed.count)], settledBits: bits, remainders: [],
-            pendingAfter: 0, history: [HistoryEntry(.ended(ending), attempts: attempt, members: owed)])
+            endings: groups.map { EndingCount(ending: $0.ending, count: $0.members.count) }, settledBits: bits,
+            remainders: [], pendingAfter: 0,
+            history: groups.map { HistoryEntry(.ended($0.ending), attempts: attempt, members: $0.members) })
+    }
+}
+
+extension [UInt8] {
+    fileprivate func hasBit(_ index: Int) -> Bool {
+        index >> 3 < count && self[index >> 3] & (1 << UInt8(index & 7)) != 0
     }
 }
 

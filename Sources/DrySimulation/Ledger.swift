@@ -31,6 +31,8 @@ package struct Ledger: Sendable {
     /// Who was sent what on which day, and which pairs that was decided for.
     private var days: [PersonDay: Set<MessageID>] = [:]
     private var spent: Set<PushPair> = []
+    /// Looked up, never walked.
+    private var freed: Set<PushPair> = []
 
     /// Notes that a lease is free to send it; the first time counts.
     ///
@@ -39,6 +41,11 @@ package struct Ledger: Sendable {
         if spent.insert(pair).inserted { days[day, default: []].insert(pair.message) }
         return days[day]?.count ?? 0
     }
+
+    /// A lease is free to send it.
+    mutating func free(_ pair: PushPair) { freed.insert(pair) }
+
+    func wasFree(_ pair: PushPair) -> Bool { freed.contains(pair) }
 
     func messages(_ day: PersonDay) -> Set<MessageID> { days[day] ?? [] }
 

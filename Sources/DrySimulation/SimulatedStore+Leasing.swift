@@ -54,12 +54,14 @@ extension SimulatedStore {
     mutating func lease(
         _ place: Int, _ service: TopicService, _ owner: ProcessID, _ leaseFor: Duration, _ now: WallInstant
     ) -> LeasedParcel {
+        let neverSent = parcels[place].neverSent
         let holds = judge(place, now)
         if holds == nil, !parcels[place].isBadgeMarked, now < parcels[place].expiresAt { raiseBadges(place) }
         parcels[place].epoch += 1
         parcels[place].lease = LeaseRow(owner: owner, until: now + leaseFor)
         var parcel = handOut(parcels[place], service, now)
         if let holds, holds.contains(where: { $0 != .none }) { parcel.holds = holds }
+        parcel.neverSent = neverSent
         return parcel
     }
 
@@ -196,9 +198,23 @@ extension ParcelRow {
 
     /// As it goes over the wire: empty where nothing is settled yet.
     package var bitmap: [UInt8] {
-        guard settled.contains(true) else { return [] }
-        var bits = [UInt8](repeating: 0, count: (settled.count + 7) / 8)
-        for place in settled.indices where settled[place] { bits[place >> 3] |= 1 << UInt8(place & 7) }
+        settled.contains(true) ? settled.bits : []
+    }
+
+    /// By the open members' order; empty where nobody asks, or of nobody.
+    fileprivate var neverSent: [Bool] {
+        guard answerLost || lapses > 0 else { return [] }
+        let open = settled.indices.filter { !settled[$0] }
+        let never = open.map { !isBadgeMarked || uncounted?[$0] ?? false }
+        return never.contains(true) ? never : []
+    }
+}
+
+extension [Bool] {
+    /// The first one is the lowest bit of the first byte.
+    var bits: [UInt8] {
+        var bits = [UInt8](repeating: 0, count: (count + 7) / 8)
+        for place in indices where self[place] { bits[place >> 3] |= 1 << UInt8(place & 7) }
         return bits
     }
 }

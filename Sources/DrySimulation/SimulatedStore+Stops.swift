@@ -149,6 +149,7 @@ extension ParcelRow {
     fileprivate var unsent: UnsentParcel {
         UnsentParcel(
             id: id, message: message, epoch: epoch, settles: settles, attempt: attempt,
-            mayHaveBeenShown: answerLost || lapses > 0, members: members, settledBits: bitmap)
+            mayHaveBeenShown: isBadgeMarked && (answerLost || lapses > 0), members: members, settledBits: bitmap,
+            heldBits: uncounted?.bits ?? [])
     }
 }

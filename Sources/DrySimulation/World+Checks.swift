@@ -16,6 +16,10 @@ extension SimulatedWorld {
     mutating func book(_ parcel: LeasedParcel) {
         guard let message = store.message(parcel.message) else { return fail("P1", "a parcel without its message") }
         checkSpared(parcel, message)
+        for (place, member) in parcel.members.enumerated()
+        where parcel.leasedAt < parcel.expiresAt && (parcel.holds.isEmpty || parcel.holds[place] == .none) {
+            ledger.free(PushPair(message: parcel.message, registration: member.registration))
+        }
         for (place, member) in parcel.members.enumerated() {
             guard member.standing != .deleted, message.badge != .none else { continue }
             let pair = PushPair(message: parcel.message, registration: member.registration)

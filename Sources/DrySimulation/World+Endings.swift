@@ -80,6 +80,11 @@ extension SimulatedWorld {
                 attempts[member] = row.entry.attempts
                 guard case .ended(let ending) = row.entry.event else { continue }
                 told[member, default: 0] += 1
+                if ending == Ending(.gaveUp, EndingReason.answerLost),
+                    !ledger.wasFree(PushPair(message: message.id, registration: member))
+                {
+                    fail("P2", "a push is called lost that no lease was free to send")
+                }
                 endings[Int(ending.state.rawValue) - 1] += 1
             }
         }

@@ -199,19 +199,21 @@ private struct ClaimedParcel: Sendable {
         get throws(PostgresError) { (try badgeChange, try row.int32(0, 15)) }
     }
     private var badgeChange: Int16 { get throws(PostgresError) { try row.int16(0, 14) } }
+    private var isExpired: Bool { get throws(PostgresError) { try row.instant(0, 9) <= row.instant(0, 10) } }
+    /// No lease was free to send any of it.
+    private var isUnmarked: Bool { get throws(PostgresError) { try row.bool(0, 16) } }
     private var asksLocale: Bool { get throws(PostgresError) { try row.bool(0, 17) } }
 
     /// nil: no limit holds for anybody of it, and none held anybody back.
     var limited: LimitedParcel? {
         get throws(PostgresError) {
             let limits = try row.int16OrNil(0, 26)
-            let leasedAt = try row.instant(0, 10)
-            guard limits != nil || uncounted != nil, try row.instant(0, 9) > leasedAt else { return nil }
+            guard limits != nil || uncounted != nil, try !isExpired else { return nil }
             return LimitedParcel(
                 parcel: id, message: MessageID(try row.uuid(0, 1)),
-                app: AppID(try row.int64(0, 2)), leasedAt: leasedAt, limits: AppLimits(rawValue: limits ?? 0),
-                isFirst: try row.bool(0, 16), uncounted: uncounted, memberCount: memberCount, indices: indices,
-                ids: ids)
+                app: AppID(try row.int64(0, 2)), leasedAt: try row.instant(0, 10),
+                limits: AppLimits(rawValue: limits ?? 0), isFirst: try isUnmarked, uncounted: uncounted,
+                memberCount: memberCount, indices: indices, ids: ids)
         }
     }
 
@@ -232,7 +234,7 @@ private struct ClaimedParcel: Sendable {
 
     /// Raises them where this is the first lease, and has not been done one by one.
     private func badges(_ keys: MemberKeys) throws(PostgresError) -> Query {
-        guard try row.bool(0, 16), judged == nil else { return MemberSQL.badges.query(keys) }
+        guard try isUnmarked, try !isExpired, judged == nil else { return MemberSQL.badges.query(keys) }
         var parameters = Parameters()
         parameters.int16(try badgeChange)
         parameters.int32(try row.int32(0, 15))
@@ -277,7 +279,17 @@ private struct ClaimedParcel: Sendable {
             leasedAt: try row.instant(0, 10), memberCount: memberCount,
             members: members, tokens: tokens, locales: locales, settledBits: settledBits)
         parcel.holds = judged?.holds.contains { $0 != .none } == true ? judged?.holds ?? [] : []
+        parcel.neverSent = try neverSent
         return parcel
+    }
+
+    private var neverSent: [Bool] {
+        get throws(PostgresError) {
+            let (all, lapses) = (try isUnmarked, try row.int16(0, 6))
+            guard try row.bool(0, 8) || lapses > 0, all || uncounted != nil else { return [] }
+            let never = indices.map { all || uncounted?[Int($0)] ?? false }
+            return never.contains(true) ? never : []
+        }
     }
 
     /// Without a registration there is no route that it could have moved to, and no badge to count from: it gets the value

@@ -186,12 +186,18 @@ extension UnsentParcel {
         guard settled.isEmpty || MemberBitmap(bytes: settled, count: count) != nil else {
             throw .unexpectedShape(statement: "stop_claim", column: 9)
         }
+        let held = try rows.bytesOrNil(row, 12) ?? []
+        guard held.isEmpty || MemberBitmap(bytes: held, count: count) != nil else {
+            throw .unexpectedShape(statement: "stop_claim", column: 12)
+        }
         let lapses = try rows.int16(row, 5)
         let isAnswerLost = try rows.bool(row, 6)
+        // Without the mark, no lease was free to send.
+        let isMarked = try rows.bool(row, 11)
         self.init(
             id: ParcelID(try rows.int64(row, 0)), message: MessageID(try rows.uuid(row, 1)),
             epoch: try rows.int32(row, 2), settles: try rows.int32(row, 3), attempt: try rows.int16(row, 4),
-            mayHaveBeenShown: isAnswerLost || lapses > 0, members: members.map(RegistrationID.init),
-            settledBits: settled)
+            mayHaveBeenShown: isMarked && (isAnswerLost || lapses > 0),
+            members: members.map(RegistrationID.init), settledBits: settled, heldBits: held)
     }
 }

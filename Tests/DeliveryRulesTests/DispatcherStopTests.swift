@@ -94,6 +94,21 @@ struct UnsentParcelTests {
             ])
     }
 
+    @Test("gives up only whom a lease was free to send to")
+    func held() {
+        let parcel = UnsentParcel(
+            id: ParcelID(4), message: MessageID(UniversalID(high: 1, low: 2)), epoch: 3, settles: 1, attempt: 2,
+            mayHaveBeenShown: true, members: (1...10).map { RegistrationID($0) }, settledBits: [0b0000_0111, 0b10],
+            heldBits: [0b0001_1001, 0b11])
+        let settlement = parcel.settlement(isCancelled: true)
+        let cancelled = Ending(.cancelled, EndingReason.cancelled)
+        let lost = Ending(.gaveUp, EndingReason.answerLost)
+        #expect(
+            settlement.endings == [EndingCount(ending: cancelled, count: 3), EndingCount(ending: lost, count: 3)])
+        #expect(settlement.history.map { $0.members.map(\.value) } == [[4, 5, 9], [6, 7, 8]])
+        #expect(settlement.settledBits == [0xff, 0b11] && settlement.pendingAfter == 0)
+    }
+
     @Test("expires where it is not cancelled, and is given up where it may have been shown")
     func reasons() {
         #expect(

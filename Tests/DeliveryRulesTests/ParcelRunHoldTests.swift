@@ -84,6 +84,23 @@ struct ParcelRunHoldTests {
         #expect(remainders.map(\.lapses) == [1, 0])
     }
 
+    @Test("by every lease that there was, of a parcel that lapsed, was never shown")
+    func neverSent() throws {
+        var parcel = Samples.parcel([.present, .present], lapses: 1, expiresAfter: .zero)
+        parcel.neverSent = [true, false]
+        let late = try firstSettlement(Samples.run(parcel))
+        #expect(late.endings == [count(.expired, EndingReason.expired), count(.gaveUp, EndingReason.answerLost)])
+        parcel = Samples.parcel([.present, .present, .moved(to: Samples.otherRoute)], lapses: 1)
+        parcel.neverSent = [true, false, true]
+        var unrepeatable = Samples.run(parcel, isRepeatable: false)
+        #expect(unrepeatable.takeMembersToSend() == [0])
+        var run = Samples.run(parcel)
+        for position in 0..<2 { run.record(.unsent(.withdrawn), for: position) }
+        let remainders = try firstSettlement(run).remainders
+        #expect(remainders.map { $0.members.map(\.value) } == [[103], [101], [102]])
+        #expect(remainders.map(\.lapses) == [0, 0, 1] && remainders.map(\.answerLost) == [false, false, true])
+    }
+
     @Test("that moved waits on its new route, and away from home goes back there")
     func routes() throws {
         let moved = try firstSettlement(run([quiet(60)], [.moved(to: Samples.otherRoute)]))

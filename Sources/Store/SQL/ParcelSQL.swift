@@ -114,7 +114,7 @@ enum ParcelSQL {
     private static let columns = """
         p.id, p.message_id, p.app_id, p.epoch, p.settles, p.attempt, p.lapses, p.retry_spent,
             p.answer_lost, p.expires_at, coalesce($5, now()), p.member_count, p.members, p.settled, m.badge_change,
-            m.badge_value, p.badge_marked AND NOT next.badge_marked OR p.state = 4 AND NOT next.badge_marked,
+            m.badge_value, NOT next.badge_marked,
             m.reads_locale, m.has_inline, CASE WHEN p.home_route_id IS NULL THEN (\(otherEnvironment)) END,
             p.home_route_id, p.home_generation, p.home_reason, p.home_until, p.home_as_of, p.state,
             \(LimitSQL.ofParcel(now: "coalesce($5, now())")), p.uncounted, m.rate_per_second

@@ -65,7 +65,7 @@ enum StopSQL {
             SELECT id FROM parcels WHERE message_id = $1 AND state = 3 ORDER BY id LIMIT $3 FOR UPDATE SKIP LOCKED))
             AND m.id = $1 AND \(isOver)
         RETURNING p.id, p.message_id, p.epoch, p.settles, p.attempt, p.lapses, p.answer_lost, p.member_count, p.members,
-            p.settled, m.state = 7
+            p.settled, m.state = 7, p.badge_marked, p.uncounted
         """)
 
     /// What is stopped no more, since it is over. A message whose planning ended while it was paused, by a program that

@@ -1,0 +1,68 @@
+import DeliveryRules
+import PushModel
+import Reactor
+import Store
+import Testing
+
+// What an app spares its people, and what is sent to them all the same.
+extension StoreWorld {
+    /// Hours of the day; nil takes them away.
+    func spare(
+        quiet: (from: Int, to: Int)? = nil, cap: Int32? = nil, zone: String = "UTC"
+    ) async throws {
+        var change = AppChange()
+        change.timeZone = zone
+        let hours = quiet.flatMap { QuietHours(from: $0.from * 60, to: $0.to * 60) }
+        change.limits.quietHours = hours.map { .set($0) } ?? .clear
+        change.limits.dailyCap = cap.map { .set($0) } ?? .clear
+        _ = try await stores.registry.changeApp(app, change)
+    }
+
+    /// Installations i1, i2, ... in these zones.
+    func register(zones: [String?]) async throws {
+        for (place, zone) in zones.enumerated() {
+            var said = StoreWorld.registration("i\(place + 1)", token: place + 1)
+            said.timeZone = zone.map { .set($0) } ?? .keep
+            try await register(said)
+        }
+    }
+
+    /// Installations i1, i2, ... of these people.
+    func register(users: [String?]) async throws {
+        for (place, user) in users.enumerated() {
+            var said = StoreWorld.registration("i\(place + 1)", token: place + 1)
+            said.user = user.map { .set($0) } ?? .keep
+            try await register(said)
+        }
+    }
+
+    /// What the rules make of a lease whose pushes are all accepted at once.
+    @discardableResult
+    func deliver(_ parcel: LeasedParcel) async throws -> [RegistrationID] {
+        let start = MonotonicInstant(nanoseconds: 0)
+        var run = ParcelRun(parcel: parcel, leasedAt: start, policy: RetryPolicy(), isRepeatable: true)
+        let sent = run.takeMembersToSend().map { parcel.members[Int($0)].registration }
+        for position in parcel.members.indices { run.record(.accepted, for: position, now: start) }
+        if let pending = run.takeSettlement() {
+            #expect(try await stores.parcels.settle(pending.settlement, now: parcel.leasedAt) == .settled)
+        }
+        return sent
+    }
+
+    /// To whom each of the next leases sends, by the numbers of their installations.
+    func deliverAll(at now: WallInstant = StoreWorld.dawn) async throws -> [Int64] {
+        var sent: [Int64] = []
+        while let parcel = try await lease(at: now) { sent += try await deliver(parcel).map(\.value) }
+        return sent.sorted()
+    }
+
+    func badges() async throws -> [Int] {
+        let rows = try await pool.read(
+            query("SELECT badge::int8 FROM registration_pulse ORDER BY registration_id"))
+        return try (0..<rows.rowCount).map { Int(try rows.int64($0, 0)) }
+    }
+
+    func suppressed(_ number: UInt64 = 1) async throws -> [EndingTotal] {
+        try await account(StoreWorld.message(number)).reasons.filter { $0.ending.state == .suppressed }
+    }
+}
