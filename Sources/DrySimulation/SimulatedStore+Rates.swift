@@ -37,9 +37,15 @@ extension SimulatedStore {
         }
     }
 
-    mutating func unpace(_ id: MessageID) -> Int {
+    /// Some of it waits for a rate in vain.
+    func isUnpaced(_ message: MessageRow, _ now: WallInstant) -> Bool {
+        message.ratePerSecond == nil || hasExpired(message, \.isPaced, now)
+    }
+
+    mutating func unpace(_ message: MessageRow, _ now: WallInstant) -> Int {
         var count = 0
-        for place in parcels.indices where parcels[place].message == id && parcels[place].isPaced {
+        for place in parcels.indices where parcels[place].message == message.id && parcels[place].isPaced {
+            guard message.ratePerSecond == nil || parcels[place].expiresAt <= now else { continue }
             parcels[place].isPaced = false
             count += 1
         }
@@ -140,9 +146,4 @@ extension SimulatedStore {
             }
         }
     }
-}
-
-extension MessageRow {
-    /// What waits for a rate waits in vain.
-    func isUnpaced(_ now: WallInstant) -> Bool { ratePerSecond == nil || expiresAt <= now }
 }

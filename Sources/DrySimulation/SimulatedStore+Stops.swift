@@ -97,26 +97,40 @@ extension SimulatedStore {
         let held = Set(parcels.filter(\.isHeld).map(\.message))  // lookup only
         let paced = Set(parcels.filter(\.isPaced).map(\.message))  // lookup only
         let found = messages.filter {
-            held.contains($0.id) || stops.contains($0.id) || paced.contains($0.id) && $0.isUnpaced(now)
+            held.contains($0.id) || stops.contains($0.id) || paced.contains($0.id) && isUnpaced($0, now)
         }
         var work = SimulatedStopWork()
         for message in found where message.isStopped { work.parcels += hold(message.id) }
-        for message in found where message.isOver(now) { endHeld(message, now, &work) }
+        for message in found where isOver(message, now) { endHeld(message, now, &work) }
         for message in found where !message.isStopped {
             for place in parcels.indices where parcels[place].message == message.id && parcels[place].isHeld {
                 parcels[place].isHeld = false
                 parcels[place].dueAt = max(parcels[place].dueAt, now)
                 work.parcels += 1
             }
-            if message.isUnpaced(now) { work.parcels += unpace(message.id) }
+            if isUnpaced(message, now) { work.parcels += unpace(message, now) }
         }
         stops = stops.filter { message($0)?.isAtItsEnd == false }
         rates = rates.filter { message($0.message)?.isAtItsEnd == false }
         return work
     }
 
+    /// Nobody will send any more what is held of it, or some of that.
+    private func isOver(_ message: MessageRow, _ now: WallInstant) -> Bool {
+        message.state == .cancelled || message.state == .paused && hasExpired(message, \.isHeld, now)
+    }
+
+    /// All of it, or what left at the hours of earlier clocks.
+    func hasExpired(_ message: MessageRow, _ waits: KeyPath<ParcelRow, Bool>, _ now: WallInstant) -> Bool {
+        message.expiresAt <= now
+            || parcels.contains { $0.message == message.id && $0[keyPath: waits] && $0.expiresAt <= now }
+    }
+
     private mutating func endHeld(_ message: MessageRow, _ now: WallInstant, _ work: inout SimulatedStopWork) {
-        for id in parcels.filter({ $0.message == message.id && $0.isHeld }).map(\.id) {
+        let over = parcels.filter {
+            $0.message == message.id && $0.isHeld && (message.state == .cancelled || $0.expiresAt <= now)
+        }
+        for id in over.map(\.id) {
             guard let place = placeOfParcel(id) else { continue }
             parcels[place].isHeld = false
             parcels[place].epoch += 1
@@ -132,10 +146,6 @@ extension SimulatedStore {
 
 extension MessageRow {
     package var isStopped: Bool { state == .paused || state == .cancelled }
-
-    fileprivate func isOver(_ now: WallInstant) -> Bool {
-        state == .cancelled || state == .paused && expiresAt <= now
-    }
 
     /// Nothing of it will change any more.
     package var isAtItsEnd: Bool { state == .finished || state == .cancelled && audience == members }

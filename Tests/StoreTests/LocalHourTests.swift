@@ -325,6 +325,35 @@ struct LocalHourTests {
         }
     }
 
+    @Test("ends for each clock when its push has expired, held or waiting for a rate, though nobody can send")
+    func expiry() async throws {
+        try await withStores { world in
+            try await register(world, ["Europe/Paris", "America/New_York"])
+            let now = try time("2026-12-01T02:00:00")
+            let end = try time("2026-12-01T11:10:00")
+            for number in UInt64(1)...2 {
+                var message = try message(world, "2026-12-01T12:00:00", acceptedAt: now)
+                message.id = StoreWorld.message(number)
+                message.ratePerSecond = number == 1 ? 10 : nil
+                _ = try await world.stores.messages.accept(message, now: now)
+            }
+            _ = try await plan(world, at: now)
+            let paused = StoreWorld.message(2)
+            #expect(try await world.stores.messages.wish(.pause, app: world.app, id: paused, now: now) == .stands)
+            try await world.stores.stops.carryOut(now: now)
+            #expect(try await world.stores.stops.carryOut(now: end + .microseconds(-1)) == 0)
+            #expect(try await world.stores.stops.carryOut(now: end) == 2)
+            let leased = try #require(try await world.lease(scope: .expired, at: end))
+            #expect(leased.message == StoreWorld.message(1) && leased.members.count == 1)
+            #expect(try await world.account(paused).reasons.map(\.ending) == [Ending(.expired, "expired")])
+            #expect(try await world.number("SELECT count(*) FROM parcels WHERE state > 2") == 2)
+            #expect(try await world.stores.messages.wish(.resume, app: world.app, id: paused, now: end) == .stands)
+            try await world.stores.stops.carryOut(now: end)
+            let newYork = try time("2026-12-01T17:00:00")
+            #expect(try await world.lease(at: newYork)?.message == paused)
+        }
+    }
+
     @Test("is left alone by programs that would send it to everybody at once")
     func format() async throws {
         try await withStores { world in

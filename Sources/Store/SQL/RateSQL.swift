@@ -151,14 +151,15 @@ enum RateSQL {
             AND m.id = $1 AND m.rate_per_second IS NOT NULL
         """)
 
-    /// $1 message, $2 how many, $3 now. What waits for a rate no more: its message has none, or has expired.
+    /// $1 message, $2 how many, $3 now. What waits for a rate no more: its message has none, or it has expired.
     static let release = Statement(
         "message_rates_release",
         """
         UPDATE parcels SET state = 1 WHERE id = ANY (ARRAY(
-            SELECT id FROM parcels WHERE message_id = $1 AND state = 4 ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED))
-            AND EXISTS (SELECT FROM messages m WHERE m.id = $1 AND NOT (\(LifeSQL.isStopped("m")))
-                AND (m.rate_per_second IS NULL OR m.expires_at <= coalesce($3, now())))
+            SELECT id FROM parcels WHERE message_id = $1 AND state = 4 AND (expires_at <= coalesce($3, now())
+                OR EXISTS (SELECT FROM messages WHERE id = $1 AND rate_per_second IS NULL))
+            ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED))
+            AND EXISTS (SELECT FROM messages m WHERE m.id = $1 AND NOT (\(LifeSQL.isStopped("m"))))
         """)
 
     /// $1 app, $2 message, $3 pushes a second; null: as fast as may be.

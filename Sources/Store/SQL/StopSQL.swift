@@ -3,11 +3,22 @@ import Postgres
 /// What has been said of messages, carried out on their parcels, some at a time. Everything follows from rows: whoever
 /// comes next goes on where another process was killed.
 enum StopSQL {
-    // Nobody will send it any more. $2 now.
-    private static let isOver = "(m.state = 7 OR m.state = 5 AND m.expires_at <= coalesce($2, clock_timestamp()))"
+    // $2.
+    private static let now = "coalesce($2, clock_timestamp())"
 
-    // Nothing of it waits for a rate any more. $2 now.
-    private static let isUnpaced = "(m.rate_per_second IS NULL OR m.expires_at <= coalesce($2, clock_timestamp()))"
+    // Something of the message `m`, in the state, has expired: all of it, or what left at the hours of earlier clocks.
+    private static func hasExpired(state: Int16) -> String {
+        """
+        (m.expires_at <= \(now) OR m.local_hour IS NOT NULL AND EXISTS (
+            SELECT FROM parcels p WHERE p.message_id = m.id AND p.state = \(state) AND p.expires_at <= \(now)))
+        """
+    }
+
+    // Nobody will send any more what is held of it, or some of that. $2 now.
+    private static let isOver = "(m.state = 7 OR m.state = 5 AND \(hasExpired(state: ParcelStore.heldState)))"
+
+    // It waits for a rate no more, or some of it does not. $2 now.
+    private static let isUnpaced = "(m.rate_per_second IS NULL OR \(hasExpired(state: ParcelStore.pacedState)))"
 
     /// $1 after which message, $2 now, $3 how many. Messages that are stopped, and those that have held parcels, or such
     /// as wait for a rate in vain.
@@ -62,8 +73,10 @@ enum StopSQL {
         UPDATE parcels p SET state = 2, epoch = p.epoch + 1, owner = $4, lease_until = coalesce($2, now())
         FROM messages m
         WHERE p.id = ANY (ARRAY(
-            SELECT id FROM parcels WHERE message_id = $1 AND state = 3 ORDER BY id LIMIT $3 FOR UPDATE SKIP LOCKED))
-            AND m.id = $1 AND \(isOver)
+            SELECT id FROM parcels WHERE message_id = $1 AND state = 3 AND (expires_at <= \(now)
+                OR EXISTS (SELECT FROM messages WHERE id = $1 AND (state = 7 OR expires_at <= \(now))))
+            ORDER BY id LIMIT $3 FOR UPDATE SKIP LOCKED))
+            AND m.id = $1 AND m.state IN (5, 7)
         RETURNING p.id, p.message_id, p.epoch, p.settles, p.attempt, p.lapses, p.answer_lost, p.member_count, p.members,
             p.settled, m.state = 7, p.badge_marked, p.uncounted
         """)
