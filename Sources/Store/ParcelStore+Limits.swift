@@ -41,11 +41,12 @@ struct LimitedParcel: Sendable {
     {
         var members = LimitedMembers(holds: [MemberHold](repeating: .none, count: ids.count))
         if !limits.isEmpty {
-            let answers = try await transaction.run([ofApp, ofMembers])
-            let owners = try holdQuiet(&members, app: answers[0], answers[1])
-            if limits.contains(.dailyCap), let cap = try answers[0].int32OrNil(0, 1) {
-                try await holdCapped(
-                    &members, owners, cap: cap, day: try answers[0].int32(0, 2), in: transaction)
+            let counting = limits.contains(.dailyCap) ? [Query(LimitSQL.counting) { $0.int64(app.value) }] : []
+            let answers = try await transaction.run(counting + [ofApp, ofMembers])
+            let (own, rows) = (answers[counting.count], answers[counting.count + 1])
+            let owners = try holdQuiet(&members, app: own, rows)
+            if limits.contains(.dailyCap), let cap = try own.int32OrNil(0, 1) {
+                try await holdCapped(&members, owners, cap: cap, day: try own.int32(0, 2), in: transaction)
             }
         }
         let writes = try finish(&members, badge)

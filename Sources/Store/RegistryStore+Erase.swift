@@ -19,12 +19,13 @@ extension RegistryStore {
     /// `device_deleted` from the next lease on, and what is leased already may still be sent. Nothing of it can be undone; again does no harm.
     package func erase(user: String, app: AppID) async throws(StoreFault) -> ErasureReport {
         var report = ErasureReport()
-        try await forgetDays(of: user, app)
         for _ in 0..<Self.eraseRoundsMax {
             let (found, renamed) = try await eraseSome(user, app)
             report.registrations += found
             report.feedback += renamed
-            if found == 0 { return report }
+            guard found == 0 else { continue }
+            try await forgetDays(of: user, app)
+            return report
         }
         throw .contended
     }

@@ -50,13 +50,20 @@ extension AppSettings {
 }
 
 extension RegistryStore {
-    /// What a person got on these days is told by their name.
+    /// What a person got on these days is told by their name. A lease that read it before its registrations went still
+    /// counts by it: whoever calls this behind that leaves nothing.
     func forgetDays(of user: String, _ app: AppID) async throws(StoreFault) {
-        let query = Query(LimitSQL.erase) {
-            $0.int64(app.value)
-            $0.text(user)
+        let queries = [
+            Query(LimitSQL.forgetting) { $0.int64(app.value) },
+            Query(LimitSQL.erase) {
+                $0.int64(app.value)
+                $0.text(user)
+            },
+        ]
+        let pool = pool
+        _ = try await translating { () throws(PostgresError) in
+            try await pool.run(queries, transaction: TransactionOptions())
         }
-        _ = try await translating { () throws(PostgresError) in try await pool.run(query) }
     }
 }
 

@@ -1,7 +1,9 @@
 import DeliveryRules
+import Postgres
 import PushModel
 import Reactor
 import Store
+import Synchronization
 import Testing
 
 // Saturday, 31 October 2026, noon in Greenwich.
@@ -257,4 +259,46 @@ struct DailyCapTests {
             #expect(try await world.number("SELECT count(*) FROM user_days") == 0)
         }
     }
+
+    @Test("leaves nothing of a person who is erased while a message is being leased for them")
+    func erased() async throws {
+        try await withStores { world in
+            try await world.register(users: ["ann", "bob"])
+            try await world.spare(cap: 5)
+            let now = Clocks.wallNow()
+            try await world.send(world.newMessage(1), at: now)
+            #expect(try await world.deliverAll(at: now) == [1, 2])
+            try await world.pool.script("DELETE FROM user_days WHERE who = 'user:ann'")
+            try await world.send(world.newMessage(2), at: now)
+            let (pool, isErased) = (world.pool, Flag())
+            let waiting = """
+                SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+                """
+            let (lease, erasure) = try await pool.transaction {
+                transaction throws(PostgresError) -> (Task<LeasedParcel?, any Error>, Task<Void, any Error>) in
+                // Behind ann, whom the lease counts first.
+                _ = try await transaction.run(query("SELECT FROM user_days WHERE who = 'user:bob' FOR UPDATE"))
+                let lease = Task { try await world.lease(at: now) }
+                while try await pool.read(query(waiting)).int64(0, 0) < 1 { await Task.yield() }
+                let erasure = Task {
+                    _ = try await world.stores.registry.erase(user: "ann", app: world.app)
+                    isErased.raise()
+                }
+                while try await pool.read(query(waiting)).int64(0, 0) < 2, !isErased.isRaised {
+                    await Task.yield()
+                }
+                return (lease, erasure)
+            }
+            _ = try await lease.value
+            try await erasure.value
+            #expect(try await world.number("SELECT count(*) FROM user_days WHERE who = 'user:ann'") == 0)
+            #expect(try await world.number("SELECT count(*) FROM user_days WHERE who = 'user:bob'") == 1)
+        }
+    }
+}
+
+private final class Flag: Sendable {
+    private let state = Mutex(false)
+    var isRaised: Bool { state.withLock { $0 } }
+    func raise() { state.withLock { $0 = true } }
 }

@@ -74,6 +74,16 @@ enum LimitSQL {
     static let ignore = Statement(
         "message_ignores_limits", "UPDATE messages SET ignored_limits = $2 WHERE id = $1")
 
+    /// $1 app. By who is about to count its people, before their names are read; held to the end of the transaction. The
+    /// first number is "days" in ASCII.
+    static let counting = Statement(
+        "user_days_counting", "SELECT pg_advisory_xact_lock_shared(x'64617973'::integer, hashint8($1))")
+
+    /// $1 app. Waits for those who count by names that they read before, and they for it. In a statement of its own: the
+    /// next one sees what they wrote.
+    static let forgetting = Statement(
+        "user_days_forgetting", "SELECT pg_advisory_xact_lock(x'64617973'::integer, hashint8($1))")
+
     /// $1 app, $2 user. Of the days that are kept.
     static let erase = Statement(
         "user_days_erase",
