@@ -15,6 +15,9 @@ package enum MessagePace {
     package static let secondsOpenMax = 2
     /// A rate that is said while the message runs counts from then on: what it owes from before is forgiven beyond this.
     package static let debtMax: Duration = .seconds(1)
+    /// No share is further away than this: an instant that lies beyond it was written before the clock was set back, and
+    /// counts for nothing. Leases that did not wait hold up the shares behind them for no longer either.
+    package static let waitMax: Duration = .seconds(60)
     /// Another process may have a share in hand at this moment: who asks again at once would ask in a circle.
     package static let askAgainFloor: Duration = .milliseconds(5)
 
@@ -23,11 +26,17 @@ package enum MessagePace {
         min(pending, max(1, Int(perSecond / sharesPerSecond)))
     }
 
+    /// When the next share may be leased, of which `next` is stored.
+    package static func instant(_ next: WallInstant, now: WallInstant) -> WallInstant {
+        next > now + waitMax ? now : next
+    }
+
     /// When the share after one of `pushes` may be leased.
     package static func next(after pushes: Int, from next: WallInstant, perSecond: Int32, now: WallInstant)
         -> WallInstant
     {
         let earliest = WallInstant(microseconds: now.microseconds - slack.wholeNanoseconds / 1_000)
-        return max(next, earliest) + .microseconds(Int64(pushes) * 1_000_000 / Int64(perSecond))
+        let then = max(instant(next, now: now), earliest)
+        return min(then + .microseconds(Int64(pushes) * 1_000_000 / Int64(perSecond)), now + waitMax)
     }
 }

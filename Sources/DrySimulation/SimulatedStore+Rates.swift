@@ -52,9 +52,11 @@ extension SimulatedStore {
         return count
     }
 
-    /// Leased without having waited: it counts all the same, but for whom is held back.
+    /// Leased without having waited: it counts all the same, but for whom is held back, and what is only cut in two.
     mutating func charge(_ parcel: LeasedParcel, _ now: WallInstant) {
-        if now < parcel.expiresAt { take(parcel.members.count - parcel.heldCount, parcel.message, now) }
+        if now < parcel.expiresAt, parcel.lapses < PoisonRule.lapsesMax {
+            take(parcel.members.count - parcel.heldCount, parcel.message, now)
+        }
     }
 
     private mutating func take(_ pushes: Int, _ id: MessageID, _ now: WallInstant) {
@@ -71,14 +73,14 @@ extension SimulatedStore {
     ) -> (parcel: LeasedParcel?, again: Duration?) {
         let formats = service.formats(ofContents: knownFormats)
         let inTurn = waiting(route, formats, passing, now).filter { place in
-            rates.contains { $0.message == parcels[place].message && $0.nextAt <= now }
+            rates.contains { $0.message == parcels[place].message && $0.instant(now) <= now }
         }
         var leased: LeasedParcel?
         if let place = inTurn.min(by: { isBefore(parcels[$0], parcels[$1]) }) {
             leased = leaseShare(of: place, service, owner, leaseFor, now)
         }
         let left = waiting(route, formats, passing, now).map { parcels[$0].message }
-        let next = rates.filter { left.contains($0.message) }.map(\.nextAt).min()
+        let next = rates.filter { left.contains($0.message) }.map { $0.instant(now) }.min()
         // Who is held back is known when it was said already.
         if let leased { take(-leased.heldCount, leased.message, now) }
         return (leased, next.map { max(.zero, $0 - now) })
@@ -139,11 +141,16 @@ extension SimulatedStore {
             TopicService.allCases.compactMap { service in
                 let waiting = waiting(route.id, service.formats(ofContents: knownFormats), [], now)
                     .map { parcels[$0].message }
-                guard let next = rates.filter({ waiting.contains($0.message) }).map(\.nextAt).min() else { return nil }
+                let instants = rates.filter { waiting.contains($0.message) }.map { $0.instant(now) }
+                guard let next = instants.min() else { return nil }
                 var ready = route.ready(service, ordinary: false, lapsed: false)
                 ready.pacedAfter = max(.zero, next - now)
                 return ready
             }
         }
     }
+}
+
+extension RateRow {
+    fileprivate func instant(_ now: WallInstant) -> WallInstant { MessagePace.instant(nextAt, now: now) }
 }

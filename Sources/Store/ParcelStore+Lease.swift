@@ -175,9 +175,11 @@ private struct ClaimedParcel: Sendable {
         }
     }
 
-    /// What it sends without having waited for its message's rate counts all the same; whoever is held back does not.
+    /// What it sends without having waited for its message's rate counts all the same; whoever is held back does not, nor
+    /// what lapsed so often that it is only cut in two.
     func charges(_ scope: LeaseScope, now: WallInstant?) throws(PostgresError) -> [Query] {
-        guard scope != .expired, !row.isNull(0, 28), try row.instant(0, 9) > row.instant(0, 10) else { return [] }
+        guard scope != .expired, !row.isNull(0, 28), try !isExpired else { return [] }
+        guard try row.int16(0, 6) < PoisonRule.lapsesMax else { return [] }
         let held = judged?.heldCount ?? 0
         let pushes = scope == .paced ? -held : ids.count - held
         guard pushes != 0 else { return [] }

@@ -45,6 +45,7 @@ extension ConformanceRun {
         let formats: [Int16] = random.happens(perMille: 200) ? [1] : [1, 2]
         let service = TopicService(rawValue: wanted.format / 100) ?? .app
         let passing = random.happens(perMille: 100) ? [wanted.message] : []
+        if random.happens(perMille: 50) { try await postpone(wanted.message) }
         story.append(
             "lease a share on route \(wanted.route.value) \(service), formats \(formats), without \(passing.count)")
         let order = LeaseOrder(

@@ -28,6 +28,19 @@ extension ConformanceRun {
         return unlike == nil && random.happens(perMille: 500) ? try await lease() : unlike
     }
 
+    /// As if the clock had been set back since, or a lease had not waited.
+    mutating func postpone(_ id: MessageID) async throws {
+        guard let place = simulated.rates.firstIndex(where: { $0.message == id }) else { return }
+        let pause: Duration = .seconds(random.pick([1, 59, 60, 3_600]))
+        story.append("the next share of \(id.text) is \(pause) later")
+        simulated.rates[place].nextAt = simulated.rates[place].nextAt + pause
+        try await pool.script(
+            """
+            UPDATE message_rates SET next_at = next_at + interval '\(pause.components.seconds) s'
+            WHERE message_id = '\(id.value.text)'
+            """)
+    }
+
     mutating func fallDue() async throws -> String? {
         story.append("fall due at \(now.microseconds)")
         let real = try await stores.messages.fallDue(now: now)

@@ -129,8 +129,8 @@ struct MessageRateTests {
             try await world.register(1...50)
             try await world.send(world.rated(100))
             let first = try #require(try await world.share().parcel)
-            // It ended two processes: it travels alone, and at once.
-            try await world.pool.script("UPDATE parcels SET lapses = 2 WHERE id = \(first.id.value)")
+            // It ends its second process: it travels alone, and at once.
+            try await world.pool.script("UPDATE parcels SET lapses = 1 WHERE id = \(first.id.value)")
             let later = dawn + .seconds(61)
             #expect(try await world.stores.parcels.rescue(now: later) == 1)
             let alone = try #require(try await world.lease(scope: .lapsed, at: later))
@@ -139,6 +139,54 @@ struct MessageRateTests {
             #expect(try await world.share(at: later).parcel?.members.count == 10)
             #expect(try await world.share(at: later).parcel?.members.count == 10)
             #expect(try await world.share(at: later) == PacedLease(parcel: nil, again: .milliseconds(100)))
+        }
+    }
+
+    @Test("is not charged with what lapsed so often that it is only cut in two")
+    func bisected() async throws {
+        try await withStores { world in
+            try await world.register(1...50)
+            try await world.send(world.rated(100))
+            let first = try #require(try await world.share().parcel)
+            try await world.pool.script("UPDATE parcels SET lapses = 2 WHERE id = \(first.id.value)")
+            let later = dawn + .seconds(61)
+            #expect(try await world.stores.parcels.rescue(now: later) == 1)
+            #expect(try await world.lease(scope: .lapsed, at: later)?.lapses == 3)
+            for _ in 1...3 { #expect(try await world.share(at: later).parcel?.members.count == 10) }
+            #expect(try await world.share(at: later) == PacedLease(parcel: nil, again: .milliseconds(100)))
+        }
+    }
+
+    @Test("stands no longer than a minute, wherever the database's clock was set to")
+    func clockSetBack() async throws {
+        try await withStores { world in
+            try await world.register(1...100)
+            try await world.send(world.rated(50))
+            #expect(try await world.share(at: dawn + .seconds(3_600 - 1)).parcel?.members.count == 5)
+            let back = try await world.share()
+            #expect(back.parcel?.members.count == 5 && back.again == .milliseconds(100))
+            try await world.pool.script("UPDATE message_rates SET next_at = next_at + interval '59.9 s'")
+            #expect(try await world.share() == PacedLease(parcel: nil, again: .seconds(60)))
+            let routes = try await world.stores.parcels.pacedRoutes(knownFormats: [1], limit: 9, now: dawn)
+            #expect(routes.map(\.pacedAfter) == [.seconds(60)])
+            try await world.pool.script("UPDATE message_rates SET next_at = next_at + interval '1 us'")
+            let sooner = try await world.stores.parcels.pacedRoutes(knownFormats: [1], limit: 9, now: dawn)
+            #expect(sooner.map(\.pacedAfter) == [.zero])
+            #expect(try await world.share().parcel?.members.count == 5)
+        }
+    }
+
+    @Test("is held up by what did not wait for a minute at most")
+    func charge() async throws {
+        try await withStores { world in
+            try await world.register(1...200)
+            try await world.send(world.newMessage(), parcelMembersMax: 100)
+            #expect(try await world.rate(1) == .stands)
+            try await world.pool.script(
+                "UPDATE parcels SET state = 1, lapses = 2 WHERE id = (SELECT min(id) FROM parcels)")
+            #expect(try await world.lease(scope: .lapsed)?.members.count == 100)
+            #expect(try await world.lease() == nil)
+            #expect(try await world.share() == PacedLease(parcel: nil, again: .seconds(60)))
         }
     }
 }

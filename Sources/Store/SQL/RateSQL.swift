@@ -12,11 +12,21 @@ enum RateSQL {
 
     private static func micros(_ duration: Duration) -> Int64 { duration.wholeMicroseconds }
 
+    // The furthest away that a share may be.
+    private static func bound(_ now: String) -> String {
+        "\(now) + \(micros(MessagePace.waitMax)) * interval '1 microsecond'"
+    }
+
+    // When the next share may leave: `MessagePace.instant`.
+    private static func instant(_ next: String, now: String) -> String {
+        "CASE WHEN \(next) > \(bound(now)) THEN \(now) ELSE \(next) END"
+    }
+
     // When the next share may leave after one of so many pushes: `MessagePace.next`.
     private static func next(after pushes: String, perSecond: String, now: String) -> String {
         """
-        greatest(b.next_at, \(now) - \(micros(MessagePace.slack)) * interval '1 microsecond')
-            + (\(pushes))::bigint * 1000000 / \(perSecond) * interval '1 microsecond'
+        least(greatest(\(instant("b.next_at", now: now)), \(now) - \(micros(MessagePace.slack)) * interval '1 microsecond')
+            + (\(pushes))::bigint * 1000000 / \(perSecond) * interval '1 microsecond', \(bound(now)))
         """
     }
 
@@ -51,7 +61,7 @@ enum RateSQL {
                         AND p.format = ANY ($4)
                     ORDER BY p.due_at, p.id LIMIT 1 FOR UPDATE SKIP LOCKED
                 ) AS due
-                WHERE \(mayGoOn(passing: "$7")) AND b.next_at <= \(now)
+                WHERE \(mayGoOn(passing: "$7")) AND \(instant("b.next_at", now: now)) <= \(now)
                 ORDER BY m.priority, due.due_at, due.id LIMIT 1 FOR UPDATE OF b SKIP LOCKED
             ), taken AS (
                 UPDATE message_rates b SET next_at = \(next(after: "next.share", perSecond: "next.rate", now: now))
@@ -93,7 +103,8 @@ enum RateSQL {
     static let next = Statement(
         "message_rates_next",
         """
-        SELECT (extract(epoch FROM min(b.next_at) - coalesce($2, now())) * 1000000)::bigint
+        SELECT (extract(epoch FROM min(\(instant("b.next_at", now: "coalesce($2, now())"))) - coalesce($2, now()))
+            * 1000000)::bigint
         FROM message_rates b JOIN messages m ON m.id = b.message_id
         WHERE \(mayGoOn(passing: "$4")) AND EXISTS (
             SELECT FROM parcels p WHERE p.message_id = b.message_id AND p.route_id = $1 AND p.state = 4
@@ -118,7 +129,8 @@ enum RateSQL {
                 ORDER BY p.message_id, p.route_id LIMIT 1)
             FROM hop WHERE hop.route_id IS NOT NULL
         ), due AS (
-            SELECT hop.route_id, m.format % 1000 / 100 AS service, min(hop.next_at) AS next_at
+            SELECT hop.route_id, m.format % 1000 / 100 AS service,
+                min(\(instant("hop.next_at", now: "coalesce($1, now())"))) AS next_at
             FROM hop JOIN messages m ON m.id = hop.message_id
             WHERE hop.route_id IS NOT NULL AND EXISTS (
                 SELECT FROM parcels p WHERE p.message_id = hop.message_id AND p.route_id = hop.route_id AND p.state = 4
