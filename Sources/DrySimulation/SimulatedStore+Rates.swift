@@ -111,10 +111,36 @@ extension SimulatedStore {
         if isSent { take(share, parcel.message, now) }
         guard share < parcel.pending else {
             parcels[place].isPaced = false
-            return lease(place, service, owner, leaseFor, now)
+            return lease(isSent ? gather(into: place, rate, now) : place, service, owner, leaseFor, now)
         }
         return lease(carve(share, from: place), service, owner, leaseFor, now)
     }
+
+    /// Takes in what waits next and differs in nothing but its members, whole parcels as long as there is room.
+    private mutating func gather(into place: Int, _ rate: Int32, _ now: WallInstant) -> Int {
+        let own = parcels[place]
+        guard own.isUntouched else { return place }
+        let room = MessagePace.share(of: Self.gatheredMax, perSecond: rate) - own.members.count
+        let waiting = parcels.indices.filter {
+            let other = parcels[$0]
+            return other.isPaced && other.message == own.message && other.route == own.route && other.dueAt <= now
+        }
+        let next = waiting.sorted { isBefore(parcels[$0], parcels[$1]) }.prefix(Self.gatheredParcelsMax)
+        var (members, taken) = (own.members, [ParcelID]())
+        for other in next where parcels[other].isAlike(own) {
+            guard members.count + parcels[other].pending <= own.members.count + room else { break }
+            members += parcels[other].members
+            taken.append(parcels[other].id)
+        }
+        take(members.count - own.members.count, own.message, now)
+        parcels[place].members = members.sorted()
+        parcels[place].settled = [Bool](repeating: false, count: members.count)
+        parcels.removeAll { taken.contains($0.id) }
+        return placeOfParcel(own.id) ?? place
+    }
+
+    private static let gatheredMax = 5_000
+    private static let gatheredParcelsMax = 256
 
     /// Handed over, as what is left of a settle is.
     private mutating func carve(_ count: Int, from place: Int) -> Int {
@@ -153,4 +179,16 @@ extension SimulatedStore {
 
 extension RateRow {
     fileprivate func instant(_ now: WallInstant) -> WallInstant { MessagePace.instant(nextAt, now: now) }
+}
+
+extension ParcelRow {
+    /// Nobody has leased it.
+    fileprivate var isUntouched: Bool { epoch == 0 && settles == 0 && !settled.contains(true) && uncounted == nil }
+
+    fileprivate func isAlike(_ other: ParcelRow) -> Bool {
+        isUntouched && format == other.format && attempt == other.attempt && lapses == other.lapses
+            && retrySpent == other.retrySpent
+            && answerLost == other.answerLost && waitsFor == other.waitsFor && expiresAt == other.expiresAt
+            && isBadgeMarked == other.isBadgeMarked
+    }
 }

@@ -181,7 +181,7 @@ package struct ParcelRow: Equatable, Sendable {
     package var isHeld = false
     /// Kept from leases until its message's rate allows a share of it.
     package var isPaced = false
-    package let members: [RegistrationID]
+    package var members: [RegistrationID]
     /// One per member: ended, or handed over.
     package var settled: [Bool]
     package var handedOver = 0

@@ -149,8 +149,8 @@ extension SimulatedWorld {
             fail("P8", "the dispatcher and its shell hold different leases")
         }
         // What is on its way when the bound is reached comes on top.
-        let bound =
-            plan.settings.membersMax + plan.settings.membersReserve + plan.settings.leasesMax * plan.parcelMembersMax
+        let leaseMax = max(plan.parcelMembersMax, sharesMax)
+        let bound = plan.settings.membersMax + plan.settings.membersReserve + plan.settings.leasesMax * leaseMax
         if held > bound { fail("P8", "\(held) members in flight, at most \(bound) may be") }
         if process.turnsWithoutTime > 100 { fail("P8", "the dispatcher spins") }
     }

@@ -37,7 +37,7 @@ extension SimulatedWorld {
         if fate.happens(perMille: plan.cancelled) { queue.put(.wish(number, .cancel), at: later(than: at)) }
     }
 
-    private static let rates: [Int32?] = [1, 5, 20, 20, 100, 1_000, nil]
+    static let rates: [Int32?] = [1, 5, 20, 20, 100, 1_000, nil]
 
     mutating func say(_ wish: LifeWish, of number: Int) {
         let id = messages[number].id

@@ -15,6 +15,9 @@ extension SimulatedWorld {
             perSecond: rate, leavingFrom: now + SimulatedTime(plan.settings.pollEvery) + .seconds(1))
     }
 
+    /// Small parcels are leased together as one share.
+    var sharesMax: Int { MessagePace.share(of: .max, perSecond: Self.rates.compactMap(\.self).max() ?? 0) }
+
     /// By the database's clock, over all processes. What travels alone and what is away from home doesn't wait.
     mutating func checkRate(of parcel: LeasedParcel, _ scope: LeaseScope) {
         guard scope == .paced, parcel.leasedAt < parcel.expiresAt else { return }

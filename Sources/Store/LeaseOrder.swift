@@ -38,7 +38,7 @@ package struct PacedLease: Equatable, Sendable {
 
 extension LeaseOrder {
     func queries(_ passing: [MessageID], now: WallInstant?) -> [Query] {
-        let formats = AwayFormat.leased(by: service.formats(ofContents: knownFormats))
+        let formats = formats
         let claim = Query(scope.claim) {
             $0.int64(route.value)
             $0.uuid(owner.value)
@@ -49,14 +49,20 @@ extension LeaseOrder {
             if scope == .paced { $0.uuidArray(passing.map(\.value)) }
         }
         guard scope == .paced else { return [Query(PlannerSQL.inKeyOrder), claim] }
-        let next = Query(RateSQL.next) {
+        return [Query(PlannerSQL.inKeyOrder), claim, next(passing, now: now)]
+    }
+
+    /// When the route's next share may leave.
+    func next(_ passing: [MessageID], now: WallInstant?) -> Query {
+        Query(RateSQL.next) {
             $0.int64(route.value)
             $0.instant(now)
             $0.int16Array(formats)
             $0.uuidArray(passing.map(\.value))
         }
-        return [Query(PlannerSQL.inKeyOrder), claim, next]
     }
+
+    private var formats: [Int16] { AwayFormat.leased(by: service.formats(ofContents: knownFormats)) }
 
     /// What takes the parcels of a message out of the way of leases, where the claim found that they are not to be leased.
     ///

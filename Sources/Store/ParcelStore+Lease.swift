@@ -74,8 +74,7 @@ extension ParcelStore {
                 try await pool.transaction { transaction throws(PostgresError) -> (Claim, again: Duration?) in
                     let answers = try await transaction.run(order.queries(passing, now: now))
                     let answer = answers[1]
-                    let again = answers.count > 2 ? try answers[2].int64OrNil(0, 0) : nil
-                    let wait = again.map { Duration.microseconds(max(0, $0)) }
+                    var wait = answers.count > 2 ? try answers[2].wait : nil
                     atWork.note(answer.rowCount == 1 ? ParcelID(try answer.int64(0, 0)) : nil)
                     guard answer.rowCount == 1 else { return (.nothing, wait) }
                     let state = try answer.int16(0, 25)
@@ -87,6 +86,11 @@ extension ParcelStore {
                     if state == Self.pacedState {
                         let share = try claimed.carve(Int(answer.int32(0, 29)), for: order, now: now)
                         claimed.id = ParcelID(try await transaction.run([share])[0].int64(0, 0))
+                    } else if order.scope == .paced,
+                        let next = try await claimed.gather(
+                            for: order, next: order.next(passing, now: now), now: now, noting: atWork, in: transaction)
+                    {
+                        wait = try next.wait
                     }
                     if let limited = try claimed.limited {
                         claimed.judged = try await limited.judge(try claimed.badge, in: transaction)
@@ -102,17 +106,17 @@ extension ParcelStore {
 }
 
 /// A parcel's own row as its claim left it, and which of its members are still owed something.
-private struct ClaimedParcel: Sendable {
-    private let row: ResultSet
+struct ClaimedParcel: Sendable {
+    let row: ResultSet
     private let route: RouteID
     var id: ParcelID
     private var epoch: Int32
     private var settles: Int32
-    private var memberCount: Int
+    var memberCount: Int
     private var settledBits: [UInt8]
     private let home: HomeRefusal?
-    private var indices: [Int32] = []
-    private var ids: [Int64] = []
+    var indices: [Int32] = []
+    var ids: [Int64] = []
     /// Whom the badge mark does not speak of; nil: it speaks of all.
     private var uncounted: MemberBitmap?
     /// What the limits of its app leave of it; nil: there are none.
@@ -193,7 +197,7 @@ private struct ClaimedParcel: Sendable {
         ]
     }
 
-    private static let damaged = PostgresError.unexpectedShape(statement: "parcel_claim", column: 12)
+    static let damaged = PostgresError.unexpectedShape(statement: "parcel_claim", column: 12)
 
     /// Where the members' registrations lived when the parcel was made.
     private var expectedRoute: RouteID { home?.route ?? route }
@@ -201,9 +205,11 @@ private struct ClaimedParcel: Sendable {
         get throws(PostgresError) { (try badgeChange, try row.int32(0, 15)) }
     }
     private var badgeChange: Int16 { get throws(PostgresError) { try row.int16(0, 14) } }
-    private var isExpired: Bool { get throws(PostgresError) { try row.instant(0, 9) <= row.instant(0, 10) } }
+    /// Leased whole, and nothing has become of it so far.
+    var isUntouched: Bool { epoch == 1 && settles == 0 && settledBits.isEmpty && uncounted == nil }
+    var isExpired: Bool { get throws(PostgresError) { try row.instant(0, 9) <= row.instant(0, 10) } }
     /// No lease was free to send any of it.
-    private var isUnmarked: Bool { get throws(PostgresError) { try row.bool(0, 16) } }
+    var isUnmarked: Bool { get throws(PostgresError) { try row.bool(0, 16) } }
     private var asksLocale: Bool { get throws(PostgresError) { try row.bool(0, 17) } }
 
     /// nil: no limit holds for anybody of it, and none held anybody back.
@@ -342,6 +348,13 @@ private struct ClaimedParcel: Sendable {
     /// - Parameter lives: nil where it is expected.
     private func isPresent(on lives: RouteID?, _ generation: TokenGeneration) -> Bool {
         lives == nil && (home == nil || generation == home?.generation)
+    }
+}
+
+extension ResultSet {
+    /// How long it is until the next share.
+    fileprivate var wait: Duration? {
+        get throws(PostgresError) { try int64OrNil(0, 0).map { .microseconds(max(0, $0)) } }
     }
 }
 

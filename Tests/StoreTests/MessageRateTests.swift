@@ -1,4 +1,5 @@
 import DeliveryRules
+import Foundation
 import Postgres
 import PushModel
 import Store
@@ -154,6 +155,58 @@ struct MessageRateTests {
             #expect(try await world.lease(scope: .lapsed, at: later)?.lapses == 3)
             for _ in 1...3 { #expect(try await world.share(at: later).parcel?.members.count == 10) }
             #expect(try await world.share(at: later) == PacedLease(parcel: nil, again: .milliseconds(100)))
+        }
+    }
+
+    @Test("is reached by what waits in many small parcels: a share is put together from them")
+    func gathered() async throws {
+        try await withStores { world in
+            try await world.register(1...40)
+            try await world.send(world.rated(100, badge: .increment), parcelMembersMax: 3)
+            // One was settled in part, and one waits for something else.
+            try await world.pool.script(
+                """
+                UPDATE parcels SET waits_for = 'quiet_hours' WHERE id % 7 = 2;
+                UPDATE parcels SET settled = '\\x01', pending = 2, handed_over = 1 WHERE id % 7 = 3
+                """)
+            let first = try await world.share()
+            #expect(first.parcel?.members.count == 9 && first.again == .milliseconds(90))
+            let members = first.parcel?.members.map(\.registration.value) ?? []
+            #expect(members == [1, 2, 3, 10, 11, 12, 13, 14, 15])
+            #expect(first.parcel?.memberCount == 9 && first.parcel?.members.map(\.index) == Array(0..<9))
+            #expect(first.parcel?.members.allSatisfy { $0.badge == 1 } == true)
+            #expect(try await world.number("SELECT sum(badge) FROM registration_pulse") == 9)
+            let asleep = try await world.share(at: dawn + .milliseconds(90))
+            let others = asleep.parcel?.members.map(\.registration.value)
+            #expect(others == [4, 5, 6, 25, 26, 27] && asleep.again == .milliseconds(60))
+            for parcel in [first.parcel, asleep.parcel].compactMap(\.self) {
+                #expect(try await world.stores.parcels.settle(parcel.settlingAll(), now: dawn) == .settled)
+            }
+            let rest = try await world.drain(from: dawn + .milliseconds(150), for: .seconds(1))
+            #expect(rest.reduce(0) { $0 + $1.pushes } == 40 - 15 - 2)
+        }
+    }
+
+    @Test("is reached in a morning, when many devices wake at other hours, and exactly kept")
+    func morning() async throws {
+        try await withStores { world in
+            let zones = (0..<60).map { String(format: "GMT+%02d:%02d", $0 % 6, $0 % 12 / 6 * 30) }
+            try await world.register(zones: zones)
+            try await world.spare(quiet: (6, 20))
+            var message = world.rated(200)
+            message.lifetime = .seconds(86_400)
+            try await world.send(message)
+            while let parcel = try await world.share().parcel { try await world.deliver(parcel) }
+            // Twelve hours of waking, in each share.
+            #expect(try await world.number("SELECT count(*) FROM parcels WHERE state = 4") > 20)
+            let late = dawn + .seconds(8 * 3_600)
+            var shares: [Int] = []
+            for tick in 0... {
+                guard let parcel = try await world.share(at: late + .milliseconds(100 * tick)).parcel else { break }
+                shares.append(parcel.members.count)
+                try await world.deliver(parcel)
+            }
+            #expect(shares == [20, 20, 20])
         }
     }
 

@@ -98,6 +98,32 @@ enum RateSQL {
         RETURNING id
         """)
 
+    /// $1 parcel, leased, $2 its message, $3 its route, $4 the badge mark spoke of it before; $5 now, $6 parcels that are
+    /// looked at, $7 members at most. Takes away what waits next and is like it, as long as all of it fits.
+    static let gather = Statement(
+        "parcel_gather",
+        """
+        WITH alike AS MATERIALIZED (
+            SELECT w.id, sum(w.member_count) OVER (ORDER BY w.due_at, w.id) AS total
+            FROM (
+                SELECT * FROM parcels p
+                WHERE p.message_id = $2 AND p.route_id = $3 AND p.state = 4 AND p.due_at <= coalesce($5, now())
+                ORDER BY p.due_at, p.id LIMIT $6
+            ) AS w JOIN parcels own ON own.id = $1 AND w.format = own.format AND w.attempt = own.attempt
+                AND w.lapses = own.lapses AND w.retry_spent = own.retry_spent AND w.answer_lost = own.answer_lost
+                AND w.waits_for IS NOT DISTINCT FROM own.waits_for AND w.expires_at = own.expires_at
+            WHERE w.badge_marked = $4 AND w.epoch = 0 AND w.settled IS NULL AND w.uncounted IS NULL
+        )
+        DELETE FROM parcels WHERE id = ANY (ARRAY(
+            SELECT id FROM parcels WHERE id = ANY (ARRAY(SELECT id FROM alike WHERE total <= $7)) AND state = 4
+            ORDER BY id FOR UPDATE SKIP LOCKED))
+        RETURNING id, members, member_count
+        """)
+
+    /// $1 parcel, $2 members, $3 how many.
+    static let grow = Statement(
+        "parcel_grow", "UPDATE parcels SET members = $2, member_count = $3, pending = $3 WHERE id = $1")
+
     /// $1 route, $2 now, $3 known formats of the service, $4 messages that are not asked for. In microseconds; not above
     /// nought: at once; null: nothing waits.
     static let next = Statement(
