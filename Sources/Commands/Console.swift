@@ -1,5 +1,6 @@
 import Foundation
 import JSON
+import Reactor
 
 /// What a person at a terminal reads. The only place that writes to standard output and standard error.
 package enum Console {
@@ -40,6 +41,9 @@ package enum Console {
         isatty(FileHandle.standardOutput.fileDescriptor) == 1
             && ProcessInfo.processInfo.environment["TERM"].map { $0 != "dumb" } ?? false
     }
+
+    /// Of the terminal that answers are read on; nil where they are not, or it doesn't know.
+    static var rows: Int? { TerminalSize.rows(of: FileHandle.standardOutput.fileDescriptor) }
 
     /// Draws a line of progress over the one before; an empty one takes it away.
     fileprivate static func draw(_ line: String) {

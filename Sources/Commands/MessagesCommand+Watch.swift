@@ -74,7 +74,7 @@ private struct WatchView {
         let text = ProgressText(message)
         if draws {
             let waits = standstill.lines(message, app: app, now: .now)
-            return Console.write(Array(screen.draw(text.screen(waits)).utf8))
+            return Console.write(Array(screen.draw(text.screen(waits), rows: Console.rows).utf8))
         }
         if isNews { Console.say(text.line) }
         for line in standstill.news(message, app: app, now: .now) { Console.say("  " + line) }

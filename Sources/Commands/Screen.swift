@@ -9,8 +9,18 @@ package struct Screen {
     package init() {}
 
     /// The bytes that put these lines in the place of those before. A line that is too long is cut off by the terminal's
-    /// edge, so that each takes one row.
-    package mutating func draw(_ lines: [String]) -> String {
+    /// edge, so that each takes one row. Nobody can draw over what has left by its upper edge: what has no room is left out.
+    ///
+    /// - Parameter rows: of the terminal, by now; nil: nobody knows.
+    package mutating func draw(_ lines: [String], rows: Int? = nil) -> String {
+        // The cursor rests below the last line.
+        let room = rows.map { max(1, $0 - 1) } ?? .max
+        drawn = min(drawn, room)
+        var lines = lines
+        if lines.count > room {
+            let left = lines.count - room + 1
+            lines = lines.prefix(room - 1) + ["(\(left) more lines: this window is too low for them)"]
+        }
         var text = Self.noWrap + (drawn > 0 ? "\u{1b}[\(drawn)A\r" : "")
         for line in lines { text += "\u{1b}[2K" + TerminalText.clean(line) + "\n" }
         // Whatever stood below them.

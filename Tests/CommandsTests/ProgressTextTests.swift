@@ -97,4 +97,55 @@ struct ScreenTests {
         #expect(screen.clear() == "\u{1b}[1A\r\u{1b}[J")
         #expect(screen.draw(["x\u{1b}[2J"]).contains("x\\u{1b}[2J"))
     }
+
+    /// What a terminal shows that understands no more than is drawn here, and what has left by its upper edge.
+    private struct Window {
+        var rows: Int
+        var lines = [""]
+        var row = 0
+        var gone: [String] = []
+
+        mutating func show(_ text: String) {
+            for part in text.split(separator: "\u{1b}[") {
+                guard let end = part.firstIndex(where: \.isLetter) else { continue }
+                let count = Int(part[..<end])
+                switch part[end] {
+                case "A": row = max(0, row - (count ?? 1))
+                case "J":
+                    lines.removeSubrange((row + 1)...)
+                    lines[row] = ""
+                case "K": lines[row] = ""
+                default: break
+                }
+                for character in part[part.index(after: end)...] {
+                    guard character == "\n" else {
+                        if character != "\r" { lines[row].append(character) }
+                        continue
+                    }
+                    row += 1
+                    if row == lines.count { lines.append("") }
+                    guard lines.count > rows else { continue }
+                    gone.append(lines.removeFirst())
+                    row -= 1
+                }
+            }
+        }
+    }
+
+    @Test("stand once in a window that is too low for them, and the last one says how many are missing")
+    func low() {
+        var screen = Screen()
+        var window = Window(rows: 5)
+        for number in 1...3 {
+            window.show(screen.draw((1...9).map { "\(number).\($0)" }, rows: 5))
+            let rest = "(6 more lines: this window is too low for them)"
+            #expect(window.lines == ["\(number).1", "\(number).2", "\(number).3", rest, ""] && window.gone.isEmpty)
+        }
+        window.show(screen.draw(["4.1", "4.2", "4.3", "4.4"], rows: 5))
+        #expect(window.lines == ["4.1", "4.2", "4.3", "4.4", ""])
+        window.show(screen.draw(["5.1"], rows: 5))
+        #expect(window.lines.prefix(2) == ["5.1", ""])
+        window.show(screen.clear())
+        #expect(window.lines.allSatisfy(\.isEmpty) && window.gone.isEmpty)
+    }
 }
