@@ -6,7 +6,7 @@ import Store
 struct LaneOutages {
     private struct Outage {
         let began: MonotonicInstant
-        var reason: String
+        let reason: String
     }
 
     private var running: [LaneKey: Outage] = [:]
@@ -17,12 +17,14 @@ struct LaneOutages {
     /// A quarter of the time after which what was told is no longer believed.
     private static let retelling: Duration = .seconds(15)
 
-    /// - Returns: whether it is news: once an outage, however many dials fail.
+    /// - Returns: whether it is news: once an outage, however many dials fail. Another reason is told, but no news.
     mutating func begin(of lane: LaneKey, _ reason: String, now: MonotonicInstant) -> Bool {
-        guard running[lane] == nil else { return false }
-        running[lane] = Outage(began: now, reason: reason)
-        hasChanged = true
-        return true
+        let known = running[lane]
+        if known?.reason != reason {
+            running[lane] = Outage(began: known?.began ?? now, reason: reason)
+            hasChanged = true
+        }
+        return known == nil
     }
 
     mutating func end(of lane: LaneKey) {

@@ -59,6 +59,24 @@ struct LaneOutageTests {
         }
     }
 
+    @Test("that lasts is told with the reason that it has by now, as the same one")
+    func otherReason() async throws {
+        let credentials = NoCredentials()
+        try await Self.withKeeper(credentials) { keeper, log in
+            var heard = credentials.outages.makeAsyncIterator()
+            let lane = LaneKey(CredentialID(1))
+            await keeper.note(lane, canSend: false, Self.failedDial)
+            let first = try #require(await heard.next()?.first)
+            await keeper.note(lane, canSend: false, .tlsRefused(detail: "the certificate has expired"))
+            await keeper.note(LaneKey(CredentialID(2)), canSend: false, Self.failedDial)
+            var told: [LaneOutage] = []
+            while told.count < 2 { told = await heard.next() ?? [] }
+            #expect(first.reason == "name not known" && told[0].reason == "the certificate has expired")
+            #expect(told[0].age >= first.age)
+            #expect(log.told == [Self.lost, Self.lost])
+        }
+    }
+
     private static func withKeeper(
         _ credentials: NoCredentials = NoCredentials(), _ body: (LaneKeeper, HeardLog) async throws -> Void
     ) async throws {
