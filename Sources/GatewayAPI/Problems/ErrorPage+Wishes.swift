@@ -1,3 +1,5 @@
+import FilterExpressions
+
 extension ErrorPage {
     /// What is said where the request is understood, and asks for something that can't be.
     static let wishes = Chapter(
@@ -44,7 +46,10 @@ extension ErrorPage {
                 cause: """
                     a text of the message has `{{`, and what follows is no field with or without a default, or the \
                     braces are never closed; or it stands where nothing is filled in: in a name, a header, \
-                    `collapse_id`.
+                    `collapse_id`; or there are too many: \(TemplateLimits.holesPerTextMax) holes in one text are \
+                    allowed, and in a message \(TemplateLimits.holesPerMessageMax), of which \
+                    \(TemplateLimits.holesMax) may differ in field or default, with \(TemplateLimits.fieldsMax) \
+                    different fields.
                     """,
                 remedy: """
                     write `{{attributes.name | default: 'you'}}`; the detail says at which character, and what is \
