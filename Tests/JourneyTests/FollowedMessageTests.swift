@@ -57,11 +57,13 @@ extension Journeys {
 
         /// With a broadcast that has begun. Each gateway is found where the one before it was.
         private static func within(_ body: (World, Gateway, _ message: String) async throws -> Void) async throws {
-            let settings = ["LISTEN": "127.0.0.1:\(try StandIn.freePort())", "LEASE_SECONDS": "10"]
+            let settings = [
+                "LISTEN": "127.0.0.1:\(try StandIn.freePort())", "LEASE_SECONDS": "10", "REQUEST_DEADLINE_SECONDS": "5",
+            ]
             try await World.within(settings: settings, production: .init(streamLimit: 50)) { world in
                 let gateway = try await world.gateway()
                 try await world.furnish(.garden, live, through: gateway)
-                await world.production.simulator.follow(APNsScript(answerDelay: .milliseconds(100)))
+                await world.production.simulator.follow(APNsScript(answerDelay: .milliseconds(250)))
                 let message = try await gateway.broadcast(.garden)
                 try await world.production.accepted(atLeast: 1_000)
                 try await body(world, gateway, message)
