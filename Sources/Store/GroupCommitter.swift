@@ -39,6 +39,9 @@ package actor GroupCommitter {
         self.settings = settings
     }
 
+    /// Registrations of this app that wait, or are on their way.
+    package func waitingOf(_ app: AppID) -> Int { queues[app]?.waiting ?? 0 }
+
     /// `.unavailable` where too many wait already, over all or of this app: nothing is written, later.
     package func register(
         _ registration: DeviceRegistration, app: AppID
@@ -122,8 +125,8 @@ private struct AppQueue {
         /// The calls of those left, and whether one of these has a time.
         var leftOfCalls: [ObjectIdentifier: Bool] = [:]
         var place = 0
-        // A queue of nothing but twins is not searched to its end for each.
-        while place < entries.count, taken.count < limit, left.count < limit {
+        // To its end: whoever meets nobody is not held up by a crowd of twins before it.
+        while place < entries.count, taken.count < limit {
             let entry = entries[place]
             let isTimed = entry.registration.asOf != nil
             let isFirst = seen.insert(entry)

@@ -14,15 +14,12 @@ struct NetworkCable: Sendable {
     /// How it is broken.
     enum Break: Sendable, CaseIterable, CustomStringConvertible {
         case pulled
-        /// What comes out of the namespace gets lost, what goes in arrives.
-        case wayOutLost
         /// What goes into the namespace gets lost, what comes out arrives.
         case wayInLost
 
         var description: String {
             switch self {
             case .pulled: "the cable is pulled"
-            case .wayOutLost: "what leaves is lost"
             case .wayInLost: "what should come in is lost"
             }
         }
@@ -47,9 +44,6 @@ struct NetworkCable: Sendable {
     func cut(_ how: Break = .pulled) throws {
         switch how {
         case .pulled: try Self.ip("link", "set", name, "down")
-        case .wayOutLost:
-            try Self.ip(
-                "-n", namespace, "neigh", "replace", outside, "lladdr", Self.nobody, "nud", "permanent", "dev", farEnd)
         case .wayInLost:
             try Self.ip("neigh", "replace", inside, "lladdr", Self.nobody, "nud", "permanent", "dev", name)
         }
@@ -58,7 +52,6 @@ struct NetworkCable: Sendable {
     func mend(_ how: Break = .pulled) throws {
         switch how {
         case .pulled: try Self.ip("link", "set", name, "up")
-        case .wayOutLost: try Self.ip("-n", namespace, "neigh", "del", outside, "dev", farEnd)
         case .wayInLost: try Self.ip("neigh", "del", inside, "dev", name)
         }
     }

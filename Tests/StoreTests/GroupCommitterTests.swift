@@ -1,6 +1,7 @@
 import Postgres
 import PushModel
 import Store
+import Synchronization
 import Testing
 
 @Suite("A group commit")
@@ -85,6 +86,36 @@ struct GroupCommitterTests {
                 return
             }
             Issue.record("what waits for a row holds up the others of its app")
+        }
+    }
+
+    @Test("of twins without end holds up nobody else of their app")
+    func crowdOfTwins() async throws {
+        try await withStores { world in
+            let committer = GroupCommitter(registry: world.stores.registry)
+            let twins = Array(repeating: StoreWorld.registration("i1", token: 1), count: 400)
+            let first = Task {
+                let answers = await committer.register(twins, app: world.app)
+                return answers.allSatisfy { (try? $0.get()) != nil }
+            }
+            let isFirstOver = Mutex(false)
+            let crowd = Task {
+                await withTaskGroup(of: Void.self) { group in
+                    for _ in 1...3 { group.addTask { _ = await committer.register(twins, app: world.app) } }
+                }
+            }
+            let watch = Task {
+                let isWhole = await first.value
+                isFirstOver.withLock { $0 = true }
+                return isWhole
+            }
+            // More are in the queue by then than one look used to pass.
+            while await committer.waitingOf(world.app) < 1_100 { await Task.yield() }
+            let other = await committer.register(StoreWorld.registration("i2", token: 2), app: world.app)
+            #expect(!isFirstOver.withLock { $0 })
+            #expect((try? other.get())?.change == .created)
+            #expect(await watch.value)
+            await crowd.value
         }
     }
 

@@ -19,6 +19,9 @@ struct DeviceImport: Sendable {
     /// A database that fails over, or a full queue, is waited for: about eight seconds in all.
     private static let attemptsMax = 6
     private static let firstPause: Duration = .milliseconds(250)
+    /// Read in a row before there has to be room for more: a chunk of tiny lines is thousands of registrations, or of
+    /// problems, which take more memory than their lines.
+    private static let linesAtOnce = 64
 
     /// - Parameter write: takes what is answered, in order; suspends while the client does not read.
     /// - Returns: whether the body was read to its end.
@@ -41,7 +44,11 @@ struct DeviceImport: Sendable {
         var chunks = body.makeAsyncIterator()
         do {
             while let chunk = try await BodyReader.next(&chunks, limits) {
-                guard await lines.put(splitter.take(Array(chunk.readableBytesView)).map { read($0) }) else { break }
+                let ended = splitter.take(Array(chunk.readableBytesView))
+                for start in stride(from: 0, to: ended.count, by: Self.linesAtOnce) {
+                    let some = ended[start..<min(start + Self.linesAtOnce, ended.count)]
+                    guard await lines.put(some.map { read($0) }) else { return .whole(lines: splitter.lines) }
+                }
             }
         } catch let problem as Problem {
             return .interrupted(problem)

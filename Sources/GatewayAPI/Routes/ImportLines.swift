@@ -1,7 +1,7 @@
 import PushModel
 
-/// What was read of an import and waits for the registry: whoever reads the body is this far ahead of who commits, and no
-/// further.
+/// What was read of an import and waits for the registry: whoever reads the body is so far ahead of who commits, and little
+/// further: by what it puts at once.
 ///
 /// One task puts, one takes.
 actor ImportLines {
