@@ -2,7 +2,7 @@ import Commands
 import Foundation
 import Testing
 
-@Suite("An import whose gateway goes away", .timeLimit(.minutes(1)))
+@Suite("An import whose gateway goes away", .timeLimit(.minutes(5)))
 struct BrokenImportTests {
     /// What is said where so much of an answer came before the connection broke.
     private func said(after lines: String, file: String) async throws -> String {

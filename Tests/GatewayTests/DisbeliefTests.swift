@@ -4,7 +4,7 @@ import Foundation
 import Gateway
 import Testing
 
-@Suite("What says yes to everything in a gateway's place", .timeLimit(.minutes(1)))
+@Suite("What says yes to everything in a gateway's place", .timeLimit(.minutes(5)))
 struct DisbeliefTests {
     private static let commands = [
         "apps list", "apps create garden", "apps delete garden --yes", "keys list --all-apps",

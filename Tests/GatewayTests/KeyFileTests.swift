@@ -1,6 +1,6 @@
 import Testing
 
-@Suite("The file of an API key", .timeLimit(.minutes(1)))
+@Suite("The file of an API key", .timeLimit(.minutes(5)))
 struct KeyFileTests {
     private static let noApps = #"{"items":[],"next":null}"#
 

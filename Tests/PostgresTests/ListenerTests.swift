@@ -47,7 +47,7 @@ struct ListenerTests {
         }
     }
 
-    @Test("comes back after the server was killed, and says that it may have missed something", .timeLimit(.minutes(2)))
+    @Test("comes back after the server was killed, and says that it may have missed something", .timeLimit(.minutes(5)))
     func restart() async throws {
         try await withOwnServer { server, settings, folder in
             try await withPool(settings) { pool in

@@ -52,7 +52,10 @@ struct BusyPoolTests {
         try await withPool(pool: small(2, waiters: 1_000, wait: .seconds(600))) { pool in
             let sum = try await withThrowingTaskGroup(of: Int32.self) { group in
                 for number in 0..<1_000 {
-                    group.addTask { try await pool.run(query("SELECT $1") { $0.int32(Int32(number)) }).int32(0, 0) }
+                    group.addTask {
+                        let number = query("SELECT $1") { $0.int32(Int32(number)) }
+                        return try await pool.run(number, deadline: .seconds(600)).int32(0, 0)
+                    }
                 }
                 return try await group.reduce(0, +)
             }
@@ -126,7 +129,10 @@ struct CancelTests {
     func storm() async throws {
         try await withPool(pool: small(2, waiters: 1_000, wait: .seconds(600))) { pool in
             let tasks = (0..<400).map { number in
-                Task { try await pool.run(query("SELECT $1") { $0.int32(Int32(number)) }).int32(0, 0) }
+                Task {
+                    let number = query("SELECT $1") { $0.int32(Int32(number)) }
+                    return try await pool.run(number, deadline: .seconds(600)).int32(0, 0)
+                }
             }
             for (index, task) in tasks.enumerated() where index % 2 == 0 { task.cancel() }
             for (index, task) in tasks.enumerated() {

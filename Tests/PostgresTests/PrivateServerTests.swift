@@ -73,7 +73,7 @@ struct PrivateServerTests {
         }
     }
 
-    @Test("is started again by its keeper when it dies", .timeLimit(.minutes(2)))
+    @Test("is started again by its keeper when it dies", .timeLimit(.minutes(5)))
     func kept() async throws {
         try await withOwnServer { server, settings, _ in
             let news = Mutex<[PrivateServer.News]>([])

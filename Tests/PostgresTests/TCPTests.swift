@@ -46,7 +46,7 @@ private func expectVigilance(_ url: String) async throws {
 
 @Suite("A server over TCP")
 struct TCPTests {
-    @Test("is found by name, asked with a password, and says why it turns somebody away", .timeLimit(.minutes(2)))
+    @Test("is found by name, asked with a password, and says why it turns somebody away", .timeLimit(.minutes(5)))
     func names() async throws {
         try await withOwnServer { server, settings, folder in
             let port = try freePort()

@@ -42,7 +42,7 @@ func onLoop<Value: Sendable>(_ loop: ReactorLoop, _ work: @escaping @Sendable ()
     }
 }
 
-@Suite("A reactor loop", .timeLimit(.minutes(1)))
+@Suite("A reactor loop", .timeLimit(.minutes(5)))
 struct ReactorLoopTests {
     @Test("runs the actors that are pinned to it on its own thread")
     func pinnedActors() async throws {
@@ -153,7 +153,7 @@ struct ReactorLoopTests {
     }
 }
 
-@Suite("A timer heap under random use", .timeLimit(.minutes(1)))
+@Suite("A timer heap under random use", .timeLimit(.minutes(5)))
 struct TimerHeapTests {
     @Test("fires exactly those not cancelled, in order", arguments: [1, 7, 42] as [UInt64])
     func model(seed: UInt64) async throws {

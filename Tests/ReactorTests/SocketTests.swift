@@ -99,7 +99,7 @@ final class Box<Value> {
     var content: Value?
 }
 
-@Suite("Sockets on a loop", .timeLimit(.minutes(1)))
+@Suite("Sockets on a loop", .timeLimit(.minutes(5)))
 struct SocketTests {
     static let text = (0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
 
@@ -167,7 +167,7 @@ struct SocketTests {
     }
 }
 
-@Suite("An unwatched descriptor", .timeLimit(.minutes(1)))
+@Suite("An unwatched descriptor", .timeLimit(.minutes(5)))
 struct StaleReadinessTests {
     final class Pair: ReadinessHandler {
         let loop: ReactorLoop
@@ -201,7 +201,7 @@ struct StaleReadinessTests {
     }
 }
 
-@Suite("A process without free descriptors", .timeLimit(.minutes(1)))
+@Suite("A process without free descriptors", .timeLimit(.minutes(5)))
 struct ExhaustionTests {
     /// In a process of its own: the limit would hit the tests beside it.
     @Test("does not spin on its listening socket, and accepts when descriptors are back")
@@ -257,7 +257,7 @@ private func threadTime() -> Duration {
     unsafe clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
     return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
 }
-@Suite("The name resolver", .timeLimit(.minutes(1)))
+@Suite("The name resolver", .timeLimit(.minutes(5)))
 struct NameResolverTests {
     @Test("answers a literal address without asking")
     func literal() async throws {
@@ -280,7 +280,7 @@ struct NameResolverTests {
     }
 }
 
-@Suite("The blocking pool", .timeLimit(.minutes(1)))
+@Suite("The blocking pool", .timeLimit(.minutes(5)))
 struct BlockingPoolTests {
     @Test("runs more work than it has threads")
     func work() async throws {

@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 import Transport
 
-@Suite("Bodies that are put together of pieces", .timeLimit(.minutes(2)))
+@Suite("Bodies that are put together of pieces", .timeLimit(.minutes(5)))
 struct BodyPatternTests {
     private static func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
 

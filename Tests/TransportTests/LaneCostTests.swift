@@ -7,7 +7,7 @@ import Transport
 
 /// What a push costs on its lane's thread, from its batch to its answer, in allocations: they are counted, so that the
 /// bound holds on every machine.
-@Suite("A lane that sends and sends", .timeLimit(.minutes(2)))
+@Suite("A lane that sends and sends", .timeLimit(.minutes(5)))
 struct LaneCostTests {
     /// Behind so many answers whatever a lane keeps is as large as it gets.
     private static let warmUp = 5_000

@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 import Transport
 
-@Suite("Where an answer came from", .timeLimit(.minutes(2)))
+@Suite("Where an answer came from", .timeLimit(.minutes(5)))
 struct AnswerOriginTests {
     @Test("is the connection that carried the request, and the provider token that the request carried")
     func origin() async throws {
@@ -38,7 +38,7 @@ struct AnswerOriginTests {
         let peer = try await Peer(script)
         let bench = try Bench(peer) {
             $0.connectionsMax = 1
-            $0.requestDeadline = .milliseconds(200)
+            $0.requestDeadline = .seconds(3)
         }
         bench.submit(0..<2)
         while peer.log.paths.isEmpty { await Task.yield() }
@@ -52,14 +52,14 @@ struct AnswerOriginTests {
     }
 }
 
-@Suite("A lane whose connections are retired one by one", .timeLimit(.minutes(2)))
+@Suite("A lane whose connections are retired one by one", .timeLimit(.minutes(5)))
 struct LaneRetireTests {
     @Test("answers what the connection took, closes it, and goes on with another")
     func retire() async throws {
         var script = PeerScript()
         script.onRequest = { $0.connection == 1 && $0.number == 2 ? [] : [.respond(status: 200)] }
         let peer = try await Peer(script)
-        let bench = try Bench(peer) { $0.requestDeadline = .seconds(1) }
+        let bench = try Bench(peer) { $0.requestDeadline = .seconds(4) }
         bench.submit(0..<1)
         _ = await bench.sink.answers(1)
         bench.submit(1..<2, ticket: 2)
@@ -105,7 +105,7 @@ struct LaneRetireTests {
     }
 }
 
-@Suite("A lane whose provider token is refused in an answer", .timeLimit(.minutes(2)))
+@Suite("A lane whose provider token is refused in an answer", .timeLimit(.minutes(5)))
 struct LaneRefusedTokenTests {
     /// Refuses every push until it is mended.
     private func peer(_ mended: SharedFlag) async throws -> Peer {

@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 import Transport
 
-@Suite("A lane with a healthy peer", .timeLimit(.minutes(2)))
+@Suite("A lane with a healthy peer", .timeLimit(.minutes(5)))
 struct LaneDeliveryTests {
     @Test("delivers every request once, with its path and its answer")
     func delivers() async throws {
@@ -137,20 +137,21 @@ struct LaneDeliveryTests {
     func grows() async throws {
         var script = PeerScript()
         script.settings.streamLimit = 2
-        // The first connections answer nothing while the lane can still grow.
+        // The first two answer one request each, and keep their streams for good.
         script.onRequest = { $0.connection < 3 && $0.number > 1 ? [] : [.respond(status: 200)] }
         let peer = try await Peer(script)
         let bench = try Bench(peer) {
             $0.connectionsMax = 3
-            $0.requestDeadline = .seconds(4)
+            // One whose answers are late is replaced, and is still open then: not what is counted here.
+            $0.requestDeadline = .seconds(100)
         }
         // The third alone is busy with them for much longer than it takes to want a fourth.
         bench.submit(0..<10_000)
-        let answers = await bench.sink.answers(10_000)
-        #expect(answers.count(of: .accepted) >= 9_990)
+        #expect(await bench.sink.answers(9_996).count(of: .accepted) == 9_996)
         #expect(peer.log.mostOpenConnections == 3)
-        await bench.finish()
         peer.stop()
+        #expect(await bench.sink.answers(10_000).count(of: .unknown(.connectionLost)) == 4)
+        await bench.finish()
     }
 
     @Test("closes connections beyond the warm one when they are idle")
@@ -213,7 +214,7 @@ struct LaneDeliveryTests {
     }
 }
 
-@Suite("A lane over both address families", .timeLimit(.minutes(2)))
+@Suite("A lane over both address families", .timeLimit(.minutes(5)))
 struct LaneAddressTests {
     @Test("speaks IPv6")
     func ipv6() async throws {
@@ -239,7 +240,7 @@ struct LaneAddressTests {
     }
 }
 
-@Suite("A batch whose owner changes its mind", .timeLimit(.minutes(2)))
+@Suite("A batch whose owner changes its mind", .timeLimit(.minutes(5)))
 struct LaneWithdrawalTests {
     /// Answers the first request of a connection late: when the second connection's first one came.
     private func slowPeer() async throws -> Peer {
@@ -254,7 +255,7 @@ struct LaneWithdrawalTests {
         let peer = try await slowPeer()
         let bench = try Bench(peer) {
             $0.connectionsMax = 1
-            $0.requestDeadline = .seconds(2)
+            $0.requestDeadline = .seconds(4)
         }
         bench.submit(0..<100)
         await peer.log.wait { connections, _ in connections == 1 }
@@ -276,11 +277,12 @@ struct LaneWithdrawalTests {
         }
         let short = Sink()
         bench.submit(0..<10, ticket: 1, noStreamAfter: .milliseconds(100), sink: short)
-        bench.submit(10..<12, ticket: 2, noStreamAfter: .milliseconds(100))
+        // One stream a second: the last would come after the time that is extended.
+        bench.submit(10..<15, ticket: 2, noStreamAfter: .seconds(3))
         bench.lane.extend(BatchTicket(2), noStreamAfter: Clocks.monotonicNow() + .seconds(600))
         let handedBack = await short.answers(10)
         #expect(handedBack.count(of: .unsent(.withdrawn)) >= 9)
-        let extended = await bench.sink.answers(2)
+        let extended = await bench.sink.answers(5)
         #expect(extended.count(of: .unsent(.withdrawn)) == 0)
         await bench.finish()
         peer.stop()

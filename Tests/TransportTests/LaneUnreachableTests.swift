@@ -6,7 +6,7 @@ import TLS
 import Testing
 import Transport
 
-@Suite("A lane whose peer can't be reached", .timeLimit(.minutes(2)))
+@Suite("A lane whose peer can't be reached", .timeLimit(.minutes(5)))
 struct UnreachableLaneTests {
     @Test("hands requests back, says so, and comes back by itself")
     func portClosed() async throws {
@@ -111,7 +111,7 @@ struct UnreachableLaneTests {
         }
         bench.submit(0..<10)
         bench.submit(10..<500, ticket: 2)
-        await bench.observer.wait { _, changes in changes == [false] }
+        await bench.observer.wait { _, changes in changes.first == false }
         let answers = await bench.sink.answers(500)
         let unknown = answers.count(of: .unknown(.deadlinePassed))
         #expect(unknown > 0)

@@ -103,7 +103,7 @@ private final class ProxyConnection: ReadinessHandler {
     }
 }
 
-@Suite("A lane behind a proxy", .timeLimit(.minutes(2)))
+@Suite("A lane behind a proxy", .timeLimit(.minutes(5)))
 struct LaneProxyTests {
     @Test("asks it for the provider by name, with its credentials, and speaks through it")
     func through() async throws {
