@@ -15,7 +15,8 @@ struct SecretTests {
         var dumped = ""
         dump(holder, to: &dumped)
         for text in ["\(holder)", String(reflecting: holder), dumped] {
-            #expect(!text.contains("hush") && !text.contains("217"), "\(text)")
+            // Two in a row: what is private to a file is printed with an address, and that has any digits.
+            #expect(!text.contains("hush") && !text.contains("217, 218"), "\(text)")
             #expect(text.contains("secret") || text.contains("Secret"))
         }
         #expect(holder.key.revealed == "hush-hush")

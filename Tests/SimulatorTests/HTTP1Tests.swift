@@ -191,6 +191,10 @@ struct HTTP1Tests {
         #expect(
             statuses.isSuperset(of: [200, 400])
                 && statuses.isSubset(of: [0, 200, 400, 401, 403, 404, 413, 431, 501, 505]), "\(statuses.sorted())")
-        #expect(try standIn.connectByHTTP1().ask("GET", "/simulator/summary").status == 200)
+        // Whom the machine lets wait for a fifth of a second is sent away as well, and asks again.
+        let summaries = (1...50).lazy.map { _ in
+            try? standIn.connectByHTTP1().ask("GET", "/simulator/summary").status
+        }
+        #expect(summaries.contains(200))
     }
 }

@@ -12,9 +12,9 @@ import Transport
     "A lane that sends, step by step", .enabled(if: Steps.areCounted, Comment(rawValue: Steps.whyNot)),
     .timeLimit(.minutes(5)))
 struct LaneInstructionTests {
-    /// With nghttp2, OpenSSL and Swift's runtime. It takes 16,000, and 27,000 are promised: between them, for other versions
-    /// of the libraries and other processors.
-    private static let perPushMax = 20_000.0
+    /// With nghttp2, OpenSSL and Swift's runtime. As promised: it takes 16,000 where answers come together, and half as many
+    /// more where a busy machine lets the lane wake for each.
+    private static let perPushMax = 27_000.0
     /// Behind so many answers whatever a lane keeps is as large as it gets.
     private static let warmUp = 5_000
     /// What a batch costs by itself is in both, and so in neither.
