@@ -15,6 +15,8 @@ package struct RequestPace: Equatable, Sendable {
     private static let rampStart = 0.1
 
     package let perMinute: Int
+    /// The others' is spent by other processes.
+    private var part = QuotaPart.whole
     /// Requests that may leave now, whole and in part.
     private var saved: Double = 0
     private var savedAt: MonotonicInstant?
@@ -36,6 +38,22 @@ package struct RequestPace: Equatable, Sendable {
     /// A request was answered in a way that the provider doesn't count.
     package mutating func giveBack(_ count: Int) { saved = min(saved + Double(count), capacity) }
 
+    /// From now on no more than this part of the rate.
+    package mutating func hold(_ part: QuotaPart, _ now: MonotonicInstant) {
+        guard part != self.part else { return }
+        if savedAt != nil { refill(now) }
+        self.part = part
+        saved = min(saved, capacity)
+    }
+
+    /// For how long the provider has seen requests, this process's or others'.
+    /// - Parameter begins: with this process, which then finds what is there at a ramp's start.
+    package mutating func follow(rampAge: Duration, begins: Bool, _ now: MonotonicInstant) {
+        refill(now)
+        rampSince = MonotonicInstant(nanoseconds: now.nanoseconds - rampAge.wholeNanoseconds)
+        if begins { saved = max(saved, Self.rampStart * capacity) }
+    }
+
     /// When so many requests may leave: now, where they may.
     package func nextAt(_ now: MonotonicInstant, count: Int = 1) -> MonotonicInstant {
         if saved >= Double(count) { return now }
@@ -52,7 +70,7 @@ package struct RequestPace: Equatable, Sendable {
             // The first after a rest finds what a moment at the ramp's start gives, and one at least.
             rampSince = now
             savedAt = now
-            saved = max(1, Self.rampStart * capacity)
+            saved = max(1, min(Self.rampStart * full, capacity))
             return
         }
         let passed = Double((now - last).wholeNanoseconds) / 1e9
@@ -60,13 +78,15 @@ package struct RequestPace: Equatable, Sendable {
         savedAt = now
     }
 
-    /// Requests a second.
-    private func rate(_ now: MonotonicInstant) -> Double {
+    /// Requests a second, of all processes together.
+    func wholePerSecond(_ now: MonotonicInstant) -> Double {
         guard let rampSince else { return Self.rampStart * full }
         let grown = Double((now - rampSince).wholeNanoseconds) / Double(Self.rampLength.wholeNanoseconds)
         return full * min(1, Self.rampStart + (1 - Self.rampStart) * max(0, grown))
     }
 
+    private func rate(_ now: MonotonicInstant) -> Double { part.fraction * wholePerSecond(now) }
+
     private var full: Double { Double(perMinute) / 60 }
-    private var capacity: Double { max(1, full) }
+    private var capacity: Double { max(1, full * part.fraction) }
 }

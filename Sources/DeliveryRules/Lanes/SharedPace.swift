@@ -5,6 +5,9 @@ import PushModel
 /// What may leave goes to whoever wants to send, in equal parts: each lane's share is what it was served since it began
 /// to want, and what there is goes to the one that was served least. Who wants nothing leaves the others all of it, and
 /// saves nothing up. The ramp is the project's, too: a lane that comes later doesn't begin one of its own.
+///
+/// Other processes may speak for the project: then it is the pace of the part that this one holds (`QuotaHolding`),
+/// which its lanes' questions keep fresh.
 package struct SharedPace: Equatable, Sendable {
     /// A lane's place in the pace.
     package struct Share: Hashable, Sendable {
@@ -24,11 +27,19 @@ package struct SharedPace: Equatable, Sendable {
     /// In the order of their coming.
     private var sharers: [Sharer] = []
     private var shares: UInt64 = 0
+    /// nil: the whole is this process's.
+    private var holding: QuotaHolding?
 
     /// A lane that has not asked for so long after it was to is not waited for: what it leaves would be lost to all.
     private static let patience: Duration = .seconds(1)
 
-    package init(perMinute: Int) { pace = RequestPace(perMinute: perMinute) }
+    /// A lane of a process among others asks again after so long: its part may have grown meanwhile.
+    private static let looksAgainAfter: Duration = .milliseconds(100)
+
+    package init(perMinute: Int, amongProcesses: Bool = false) {
+        pace = RequestPace(perMinute: perMinute)
+        holding = amongProcesses ? QuotaHolding() : nil
+    }
 
     package var perMinute: Int { pace.perMinute }
 
@@ -45,11 +56,13 @@ package struct SharedPace: Equatable, Sendable {
     package mutating func allowance(_ share: Share, _ now: MonotonicInstant) -> Int {
         guard let place = place(of: share) else { return 0 }
         want(place, now)
+        if let holding { pace.hold(holding.part(now), now) }
         return part(of: place, in: pace.allowance(now), now)
     }
 
     package mutating func took(_ share: Share, _ count: Int) {
         pace.took(count)
+        holding?.took(count)
         guard let place = place(of: share) else { return }
         sharers[place].served += count
     }
@@ -57,6 +70,7 @@ package struct SharedPace: Equatable, Sendable {
     /// A request was answered in a way that the provider doesn't count: another of this lane may leave in its place.
     package mutating func giveBack(_ share: Share, _ count: Int) {
         pace.giveBack(count)
+        holding?.giveBack(count)
         guard let place = place(of: share) else { return }
         sharers[place].served -= count
     }
@@ -75,9 +89,26 @@ package struct SharedPace: Equatable, Sendable {
         for other in sharers.indices where other != place && isAwaited(other, now) {
             needed += max(0, sharers[place].served - sharers[other].served + (other < place ? 1 : 0))
         }
-        let next = pace.nextAt(now, count: needed)
+        var next = pace.nextAt(now, count: needed)
+        if holding != nil, next > now {
+            holding?.heldBack()
+            next = min(next, now + Self.looksAgainAfter)
+        }
         sharers[place].asksAt = next
         return next
+    }
+
+    /// What to ask the other processes' book now; nil: nothing. For who was just asked for an allowance.
+    package mutating func ask(_ now: MonotonicInstant) -> QuotaAsk? {
+        holding?.ask(perSecond: pace.wholePerSecond(now), now)
+    }
+
+    /// - Parameter grant: nil where none came.
+    package mutating func heard(_ grant: QuotaGrant?, of ask: QuotaAsk, _ now: MonotonicInstant) {
+        holding?.heard(grant, of: ask, now)
+        guard let grant, let holding else { return }
+        pace.hold(holding.part(now), now)
+        pace.follow(rampAge: grant.rampAge, begins: grant.begins, now)
     }
 
     private func place(of share: Share) -> Int? { sharers.firstIndex { $0.share == share } }

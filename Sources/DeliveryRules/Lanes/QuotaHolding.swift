@@ -1,0 +1,88 @@
+import PushModel
+
+/// What one process holds of a project's quota, and when to ask for it anew: its side of `QuotaBook`.
+///
+/// Nobody waits for an answer. Until it comes, and when it fails to come for long, the process sends at a hundredth of
+/// the quota.
+package struct QuotaHolding: Equatable, Sendable {
+    /// Without a part: a few pushes pass at once, and a process that is cut off from the database costs the others
+    /// nothing that Google would notice.
+    package static let advance = QuotaPart(millionths: 10_000)
+    /// A part is used for so long, counted from before the ask left. `QuotaBook` keeps it for longer.
+    package static let lasts: Duration = .milliseconds(2_500)
+    package static let askEvery: Duration = .seconds(1)
+    /// Where somebody else is about to give way, or the last ask failed.
+    package static let askSoon: Duration = .milliseconds(250)
+    /// Room to grow until the next ask, for who uses little.
+    private static let growth = 2.0
+
+    private var part = QuotaPart.none
+    private var until: MonotonicInstant?
+    private var asking: Int64?
+    /// nil: at once.
+    private var asksAt: MonotonicInstant?
+    /// Since the last ask.
+    private var taken = 0
+    private var isHeldBack = false
+    private var askedAt: MonotonicInstant?
+    private var wanted = QuotaPart.none
+
+    package init() {}
+
+    /// What may be used now.
+    package func part(_ now: MonotonicInstant) -> QuotaPart { max(held(now), Self.advance) }
+
+    private func held(_ now: MonotonicInstant) -> QuotaPart {
+        guard let until, now < until else { return .none }
+        return part
+    }
+
+    mutating func took(_ count: Int) { taken += count }
+
+    mutating func giveBack(_ count: Int) { taken -= count }
+
+    /// A lane waits for the pace.
+    mutating func heldBack() {
+        isHeldBack = true
+        guard wanted < .whole, let askedAt else { return }
+        let soon = askedAt + Self.askSoon
+        asksAt = asksAt.map { min($0, soon) }
+    }
+
+    /// To be asked now; nil: not yet. Asked only by who wants to send, so that nobody asks who has nothing to send.
+    /// - Parameter perSecond: requests that all processes together may send now.
+    mutating func ask(perSecond: Double, _ now: MonotonicInstant) -> QuotaAsk? {
+        guard asking == nil, asksAt.map({ now >= $0 }) ?? true else { return nil }
+        let ask = QuotaAsk(number: now.nanoseconds, wants: wants(perSecond, now), holds: held(now))
+        asking = ask.number
+        (taken, isHeldBack, askedAt, wanted) = (0, false, now, ask.wants)
+        return ask
+    }
+
+    /// - Parameter grant: nil where none came.
+    mutating func heard(_ grant: QuotaGrant?, of ask: QuotaAsk, _ now: MonotonicInstant) {
+        guard asking == ask.number, let askedAt else { return }
+        asking = nil
+        guard let grant else {
+            asksAt = now + Self.askSoon
+            return
+        }
+        part = grant.part
+        until = askedAt + Self.lasts
+        if ask.holds - grant.part > .slight {
+            // Others wait for the word that this process uses less.
+            asksAt = now
+        } else {
+            asksAt = askedAt + (grant.isShort ? Self.askSoon : Self.askEvery)
+        }
+    }
+
+    private func wants(_ perSecond: Double, _ now: MonotonicInstant) -> QuotaPart {
+        if isHeldBack { return .whole }
+        // Who comes anew is not known yet, and will say so soon where it has much to send.
+        guard let askedAt, now > askedAt else { return Self.advance }
+        let seconds = Double((now - askedAt).wholeNanoseconds) / 1e9
+        let used = Double(max(0, taken)) / seconds / perSecond
+        return max(Self.advance, QuotaPart(millionths: Int32(min(1, Self.growth * used) * 1_000_000)))
+    }
+}
