@@ -88,6 +88,7 @@ let package = Package(
                 .embedInCode("0025_quiet_hours.sql"),
                 .embedInCode("0026_progress_of_a_message.sql"),
                 .embedInCode("0030_narrow_rows_go_with_theirs.sql"),
+                .embedInCode("0032_project_quotas.sql"),
             ], swiftSettings: house),
         room(
             "Store",
@@ -194,7 +195,10 @@ let package = Package(
         .target(name: "CInstructionCounter", path: "Tests/InstructionCounter"),
         suite(
             "TransportTests",
-            ["CAllocationCounter", "CInstructionCounter", "HTTP2", "PushModel", "Reactor", "TLS", "Transport"]),
+            [
+                "CAllocationCounter", "CInstructionCounter", "DeliveryRules", "HTTP2", "PushModel", "Reactor", "TLS",
+                "Transport",
+            ]),
         suite(
             "StoreTests",
             [

@@ -24,5 +24,6 @@ package enum EmbeddedMigrations {
         ("0025_quiet_hours", PackageResources._025_quiet_hours_sql),
         ("0026_progress_of_a_message", PackageResources._026_progress_of_a_message_sql),
         ("0030_narrow_rows_go_with_theirs", PackageResources._030_narrow_rows_go_with_theirs_sql),
+        ("0032_project_quotas", PackageResources._032_project_quotas_sql),
     ]
 }

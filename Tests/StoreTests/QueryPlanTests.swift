@@ -188,6 +188,8 @@ struct QueryPlanTests {
         }
         _ = try await world.stores.messages.content(StoreWorld.message(1))
         _ = try await world.stores.messages.standing(of: world.app, countingTo: 10)
+        let ask = QuotaAsk(number: 1, wants: .whole, holds: .none)
+        _ = try await world.stores.credentials.answer(ask, of: StoreWorld.ann, project: "bells", now: dawn)
     }
 
     /// Each prepared statement of the pool's one connection, with its plan for any values.

@@ -1,0 +1,34 @@
+import Postgres
+
+/// Who may use which part of a project's quota.
+enum QuotaSQL {
+    /// $1 project.
+    static let add = Statement(
+        "project_quota_add", "INSERT INTO project_quotas (project) VALUES ($1) ON CONFLICT DO NOTHING")
+
+    /// $1 project, $2 now.
+    static let lock = Statement(
+        "project_quota_lock",
+        """
+        SELECT coalesce($2, clock_timestamp()), ramp_since, asked_at, processes, numbers, wants, parts, heard_at
+        FROM project_quotas WHERE project = $1 FOR UPDATE
+        """)
+
+    /// $1 project, $2 ramp since, $3 asked at, $4 processes, $5 numbers, $6 wants, $7 parts, $8 heard at.
+    static let write = Statement(
+        "project_quota_write",
+        """
+        UPDATE project_quotas SET ramp_since = $2, asked_at = $3, processes = $4, numbers = $5, wants = $6, parts = $7,
+            heard_at = $8
+        WHERE project = $1
+        """)
+
+    /// $1 now, $2 rows at most. Of projects that nobody sends to any more.
+    static let sweep = Statement(
+        "sweep_project_quotas",
+        """
+        DELETE FROM project_quotas WHERE ctid = ANY (ARRAY(
+            SELECT ctid FROM project_quotas WHERE asked_at < coalesce($1, clock_timestamp()) - interval '1 day'
+            LIMIT $2 FOR UPDATE SKIP LOCKED))
+        """)
+}

@@ -1,0 +1,74 @@
+import DeliveryRules
+import Postgres
+import PushModel
+import Store
+import Testing
+
+private let dawn = StoreWorld.dawn
+
+extension StoreWorld {
+    fileprivate func ask(
+        _ process: ProcessID = ann, holds: QuotaPart = .none, number: Int64 = 1, project: String = "bells",
+        at now: WallInstant? = dawn
+    ) async throws -> QuotaGrant? {
+        let ask = QuotaAsk(number: number, wants: .whole, holds: holds)
+        return try await stores.credentials.answer(ask, of: process, project: project, now: now)
+    }
+}
+
+@Suite("A project's quota")
+struct QuotaTests {
+    @Test("is one process's alone, and shared when another comes")
+    func shared() async throws {
+        try await withStores { world in
+            #expect(try await world.ask()?.part == .whole)
+            #expect(try await world.ask(StoreWorld.bob)?.part == QuotaPart.none)
+            let half = try #require(try await world.ask(holds: .whole, number: 2)).part
+            #expect(half.millionths == 500_000)
+            _ = try await world.ask(holds: half, number: 3)
+            #expect(try await world.ask(StoreWorld.bob, number: 2)?.part == half)
+            // Another project's is its own.
+            #expect(try await world.ask(StoreWorld.bob, project: "chimes")?.part == .whole)
+        }
+    }
+
+    @Test("is never given away twice by sessions that ask at the same time")
+    func together() async throws {
+        try await withStores { world in
+            for round in 1...20 {
+                let parts = try await withThrowingTaskGroup(of: Int32.self) { group in
+                    for process in 1...8 {
+                        group.addTask {
+                            let id = ProcessID(UniversalID(high: UInt64(round), low: UInt64(process)))
+                            return try await world.ask(id, project: "project-\(round)", at: nil)?.part.millionths ?? -1
+                        }
+                    }
+                    return try await group.reduce(into: [Int32]()) { $0.append($1) }
+                }
+                #expect(parts.count == 8 && parts.allSatisfy { $0 >= 0 })
+                // Whoever was first has it all, until it hears of the others.
+                #expect(parts.reduce(0, +) == 1_000_000)
+            }
+        }
+    }
+
+    @Test("is not changed by an ask that a later one has overtaken")
+    func overtaken() async throws {
+        try await withStores { world in
+            _ = try await world.ask(number: 9)
+            #expect(try await world.ask(number: 8) == nil)
+            #expect(try await world.number("SELECT numbers[1] FROM project_quotas") == 9)
+        }
+    }
+
+    @Test("of which nobody sends any more is swept")
+    func swept() async throws {
+        try await withStores { world in
+            _ = try await world.ask()
+            while try await world.stores.sweeper.sweep(now: dawn + .seconds(86_000)) > 0 {}
+            #expect(try await world.number("SELECT count(*) FROM project_quotas") == 1)
+            while try await world.stores.sweeper.sweep(now: dawn + .seconds(86_401)) > 0 {}
+            #expect(try await world.number("SELECT count(*) FROM project_quotas") == 0)
+        }
+    }
+}
