@@ -16,7 +16,7 @@ package struct LaneTemplate: Sendable {
     package var production: APNsEndpoint
     package var sandbox: APNsEndpoint
     package var fcm: Endpoint
-    /// Of a project, as far as this process goes.
+    /// Of a project, by all processes together.
     package var fcmRequestsPerMinute: Int
     package var trust: TLSTrust
     package var proxy: ProxySettings?
@@ -79,7 +79,14 @@ package actor CredentialLanes: LaneCredentials {
         self.keeper = keeper
         self.template = template
         self.process = process
-        paces = ProjectPaces(perMinute: template.fcmRequestsPerMinute)
+        paces = ProjectPaces(perMinute: template.fcmRequestsPerMinute) { project, ask in
+            do { return try await store.answer(ask, of: process, project: project.name) } catch {
+                log.info(
+                    "A project's quota could not be shared",
+                    metadata: ["project": "\(project.name)", "fault": "\(error)"])
+                return nil
+            }
+        }
         self.log = log
     }
 

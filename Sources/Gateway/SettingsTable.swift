@@ -133,8 +133,8 @@ package enum SettingsTable {
             "CONNECTIONS_PER_LANE", \.connectionsPerLane, 1...64, "Connections to a provider, per route and process."),
         count(
             "FCM_MESSAGES_PER_MINUTE", \.fcmMessagesPerMinute, 60...1_000_000_000,
-            "What a process sends to one FCM project in a minute at most, reached within a minute; your project's quota,"
-                + " divided by your processes."),
+            "What is sent to one FCM project in a minute at most, by all processes together, reached within a minute:"
+                + " your project's quota."),
         count("PARCEL_MEMBERS", \.parcelMembers, 1...20_000, "Pushes that are leased, sent and settled together."),
         count(
             "BACKLOG_MESSAGES", \.backlogMessages, 1...1_000_000,

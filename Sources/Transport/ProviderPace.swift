@@ -1,17 +1,38 @@
 import DeliveryRules
 import PushModel
+import Reactor
 import Synchronization
 
 /// What one project may send in a minute, for all lanes that speak for it, whatever their threads.
 ///
-/// A lane asks once a round of requests, never once a request.
+/// A lane asks once a round of requests, never once a request. Now and then its question makes this process ask for its
+/// part among all processes; nobody waits for that answer.
 package final class ProviderPace: Sendable {
     private let shared: Mutex<SharedPace>
+    private let book: Book?
 
-    package init(perMinute: Int) { shared = Mutex(SharedPace(perMinute: perMinute)) }
+    /// Asks the book that all processes share; nil where it can't be asked.
+    package typealias Book = @Sendable (QuotaAsk) async -> QuotaGrant?
+
+    /// - Parameter book: nil: the whole is this process's.
+    package init(perMinute: Int, book: Book? = nil) {
+        shared = Mutex(SharedPace(perMinute: perMinute, amongProcesses: book != nil))
+        self.book = book
+    }
 
     /// A lane's part in it, as long as the lane lives.
     func join() -> LanePace { LanePace(self, shared.withLock { $0.join() }) }
+
+    private func allowance(_ share: SharedPace.Share, _ now: MonotonicInstant) -> Int {
+        let (allowance, ask) = shared.withLock { ($0.allowance(share, now), $0.ask(now)) }
+        if let ask, let book {
+            Task {
+                let grant = await book(ask)
+                shared.withLock { $0.heard(grant, of: ask, Clocks.monotonicNow()) }
+            }
+        }
+        return allowance
+    }
 
     /// One lane's side of `SharedPace`, which says what the words mean.
     final class LanePace: Sendable {
@@ -25,7 +46,7 @@ package final class ProviderPace: Sendable {
 
         deinit { pace.shared.withLock { $0.leave(share) } }
 
-        func allowance(_ now: MonotonicInstant) -> Int { pace.shared.withLock { $0.allowance(share, now) } }
+        func allowance(_ now: MonotonicInstant) -> Int { pace.allowance(share, now) }
         func took(_ count: Int) { pace.shared.withLock { $0.took(share, count) } }
         func giveBack(_ count: Int) { pace.shared.withLock { $0.giveBack(share, count) } }
         func rest() { pace.shared.withLock { $0.rest(share) } }

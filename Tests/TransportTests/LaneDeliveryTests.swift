@@ -1,3 +1,4 @@
+import DeliveryRules
 import PushModel
 import Reactor
 import Synchronization
@@ -115,6 +116,34 @@ struct LaneDeliveryTests {
             #expect(answers.count(of: .unsent(.withdrawn)) >= 2_500)
             await bench.finish()
         }
+        peer.stop()
+    }
+
+    @Test("asks for its part of a quota that processes share, once a second, and sends by it")
+    func sharedQuota() async throws {
+        let peer = try await Peer()
+        let asks = Mutex<[QuotaAsk]>([])
+        let book = Mutex(QuotaBook())
+        let pace = ProviderPace(perMinute: 6_000) { ask in
+            asks.withLock { $0.append(ask) }
+            return book.withLock {
+                $0.answer(ask, of: ProcessID(UniversalID(high: 0, low: 1)), now: Clocks.wallNow())
+            }
+        }
+        let bench = try Bench(peer) { $0.pace = pace }
+        let start = Clocks.monotonicNow()
+        bench.submit(0..<1_000, ticket: 1)
+        // Without an answer these would take minutes: a hundredth of the quota, a tenth of it at first.
+        _ = await bench.sink.answers(40)
+        bench.lane.withdraw(BatchTicket(1))
+        let seconds = Int((Clocks.monotonicNow() - start).components.seconds)
+        let answers = await bench.sink.answers(1_000)
+        #expect(answers.count(of: .accepted) >= 40)
+        let said = asks.withLock { $0 }
+        #expect(said.first?.holds == QuotaPart.none)
+        #expect(said.dropFirst().allSatisfy { $0.holds == .whole })
+        #expect((2...seconds + 3).contains(said.count))
+        await bench.finish()
         peer.stop()
     }
 
