@@ -51,7 +51,8 @@ struct SimulatedProcess: Sendable {
 
     mutating func placeOfProject(_ number: Int64, perMinute: Int?) -> Int {
         if let place = projects.firstIndex(where: { $0.number == number }) { return place }
-        projects.append(SimulatedProject(number: number, pace: perMinute.map { SharedPace(perMinute: $0) }))
+        let pace = perMinute.map { SharedPace(perMinute: $0, amongProcesses: true) }
+        projects.append(SimulatedProject(number: number, pace: pace))
         return projects.count - 1
     }
 
@@ -108,11 +109,10 @@ struct LaneQuota: Sendable {
     let share: SharedPace.Share?
 }
 
-/// A project of Google's in one process: the real pace of all its lanes, and the bookkeeper's count of them together.
+/// A project of Google's in one process: the real pace of all its lanes.
 struct SimulatedProject: Sendable {
     let number: Int64
     var pace: SharedPace?
-    var meter = QuotaMeter()
 }
 
 /// One service account in one process: the real cache of its access token, and what lanes read of it.

@@ -27,6 +27,8 @@ package struct SimulatedStore: Equatable, Sendable {
     /// Of apps that set any.
     package var limits: [LimitRow] = []
     package var userDays: [UserDayRow] = []
+    /// In the order of their first asks.
+    package var quotas: [QuotaRow] = []
     /// Identities that were handed out.
     package var lastRoute: Int64 = 0
     package var lastRegistration: Int64 = 0

@@ -22,6 +22,8 @@ package struct SimulatedWorld {
     var stoppedAt: [MessageID: SimulatedTime] = [:]
     /// Of messages that have a rate. Looked up, never walked.
     var rateMeters: [MessageID: RateMeter] = [:]
+    /// What left, as Google counts: one for each project.
+    var meters: [QuotaMeter] = []
     package var trail: Trail
     package var violation: Violation?
     var sent = 0

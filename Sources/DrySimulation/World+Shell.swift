@@ -141,6 +141,8 @@ extension SimulatedWorld {
             self.call(.plan, index)
             tell(.hint, to: index)
             notifyOthers(index)
+        case (.quota(let project, let ask), .quota(let grant)): hearQuota(grant, ask, project, index)
+        case (.quota(let project, let ask), _): hearQuota(nil, ask, project, index)
         case (.plan, _), (.rescue, _), (.confirm, _), (.stops, _): break
         }
     }

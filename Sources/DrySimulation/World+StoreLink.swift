@@ -85,6 +85,7 @@ extension SimulatedWorld {
         case .stops:
             applyStops()
             return .done
+        case .quota(let project, let ask): return applyQuota(ask, project, call.owner)
         }
     }
 

@@ -40,6 +40,7 @@ package struct WorldCensus: Equatable, Sendable {
         case mixed = "messages for both providers"
         case paced = "requests that wait for their pace"
         case pacedTogether = "requests that wait beside others of their project"
+        case quotaParts = "parts of a project's quota, beside other processes"
         case accessRenewed = "access tokens renewed"
         case triedElsewhere = "tokens tried in the other environment"
         case found = "tokens found there"
@@ -71,6 +72,7 @@ package struct WorldCensus: Equatable, Sendable {
         count(.drains, world.incidents.drains)
         count(.paced, world.incidents.paced)
         count(.pacedTogether, world.incidents.pacedTogether)
+        count(.quotaParts, world.incidents.quotaParts)
         count(.accessRenewed, world.incidents.accessRenewed)
         count(.triedElsewhere, world.incidents.triedElsewhere)
         count(.found, world.incidents.found)

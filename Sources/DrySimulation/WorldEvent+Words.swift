@@ -61,6 +61,8 @@ extension StoreCall {
         case .rescue: "\(from)'s rescue"
         case .stops: "\(from) carries out pauses and cancels"
         case .confirm: "\(from)'s look at doubts"
+        case .quota(let project, let ask):
+            "\(from) wants \(ask.wants.millionths) millionths of project \(project), holds \(ask.holds.millionths)"
         }
     }
 }
@@ -78,6 +80,7 @@ extension StoreReply {
         case .settled(.settled): "written"
         case .settled(.fenced): "fenced"
         case .planned(let slice): slice.map { "\($0.members) members" } ?? "nothing to plan"
+        case .quota(let grant): grant.map { "\($0.part.millionths) millionths" } ?? "overtaken"
         case .done: "done"
         }
     }

@@ -77,6 +77,7 @@ enum StoreRequest: Sendable {
     case rescue
     case confirm
     case stops
+    case quota(project: Int64, QuotaAsk)
 }
 
 enum StoreReply: Sendable {
@@ -89,6 +90,7 @@ enum StoreReply: Sendable {
     case verdictsWritten
     case settled(SettleReply)
     case planned(SimulatedSlice?)
+    case quota(QuotaGrant?)
     case done
 }
 

@@ -47,7 +47,7 @@ enum StoreStep: CaseIterable, Sendable {
         case .renew: self = .renewal
         case .verdicts: self = .verdicts
         case .settle: self = .settle
-        case .poll, .rescue, .confirm, .stops: return nil
+        case .poll, .rescue, .confirm, .stops, .quota: return nil
         }
     }
 }

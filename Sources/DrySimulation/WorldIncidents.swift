@@ -12,6 +12,8 @@ package struct WorldIncidents: Sendable {
     package var paced = 0
     /// Beside another lane of their project, that had something to send too.
     package var pacedTogether = 0
+    /// Parts of a project's quota that a process got while others held some.
+    package var quotaParts = 0
     /// Access tokens that took the place of refused ones.
     package var accessRenewed = 0
     /// Pushes that their own environment did not know.

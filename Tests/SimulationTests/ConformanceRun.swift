@@ -47,7 +47,8 @@ struct ConformanceRun {
         stores = Stores(pool: pool)
         try await pool.script(
             """
-            TRUNCATE apps, message_contents, push_history, registration_pulse, registration_tags, user_days
+            TRUNCATE apps, message_contents, push_history, registration_pulse, registration_tags, user_days,
+            project_quotas
             RESTART IDENTITY CASCADE
             """)
         var made: [AppID] = []
@@ -76,7 +77,8 @@ struct ConformanceRun {
 
     private mutating func step() async throws -> String? {
         switch random.below(100) {
-        case 0..<20: try await register()
+        case 0..<19: try await register()
+        case 19..<20: try await askQuota()
         case 20..<21: try await changeSender()
         case 21..<22: try await changeLimits()
         case 22..<25: try await remove()

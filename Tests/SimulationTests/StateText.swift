@@ -1,3 +1,4 @@
+import DeliveryRules
 import DrySimulation
 import Encodings
 import Postgres
@@ -83,6 +84,13 @@ enum StateText {
                 UNION ALL
                 SELECT 16, message_id::text, 0, concat_ws('|', 'rate', message_id, \(micros("next_at")))
                 FROM message_rates
+                UNION ALL
+                SELECT 17, project, 0, concat_ws('|', 'quota', project, \(micros("ramp_since")), \(micros("asked_at")),
+                    array_to_string(processes, ','), array_to_string(numbers, ','), array_to_string(wants, ','),
+                    array_to_string(parts, ','),
+                    (SELECT string_agg(\(micros("at"))::text, ',' ORDER BY place)
+                        FROM unnest(heard_at) WITH ORDINALITY AS heard (at, place)))
+                FROM project_quotas
             ) AS state ORDER BY section, number, key COLLATE "C"
             """)
 
@@ -116,6 +124,7 @@ enum StateText {
             + store.schedules.sorted { $0.message < $1.message }.map(\.cells)
             + store.userDays.sorted { ($0.day, $0.app, $0.who) < ($1.day, $1.app, $1.who) }.map(\.cells)
             + store.rates.sorted { $0.message < $1.message }.map { ["rate", $0.message.text, $0.nextAt.microseconds] }
+            + store.quotas.sorted { $0.project < $1.project }.map(\.cells)
         return rows.map { row in row.map { "\($0)" }.joined(separator: "|") }
     }
 }
@@ -126,6 +135,19 @@ extension MessageID {
 
 extension Optional<WallInstant> {
     fileprivate var cell: Int64 { self?.microseconds ?? -1 }
+}
+
+extension QuotaRow {
+    fileprivate var cells: [Any] {
+        func list(_ cell: (QuotaBook.Entry) -> Any) -> String {
+            book.entries.map { "\(cell($0))" }.joined(separator: ",")
+        }
+        return [
+            "quota", project, book.rampSince.cell, book.askedAt.cell, list { $0.process.value.text },
+            list { $0.number }, list { $0.wants.millionths }, list { $0.part.millionths },
+            list { $0.askedAt.microseconds },
+        ]
+    }
 }
 
 extension RouteRow {

@@ -50,6 +50,20 @@ struct WorldStoryTests {
         #expect(reached)
     }
 
+    @Test("and that is a small quota, which two processes share: Google throttles nobody", arguments: UInt64(1)...5)
+    func quota(seed: UInt64) {
+        var plan = WorldPlan.calm(seed: seed, devicesPerApp: 400)
+        (plan.fcmDevices, plan.isOneProject, plan.requestsPerMinute) = (1_000, true, 600)
+        var world = SimulatedWorld(plan: plan)
+        #expect(world.run() == nil)
+        #expect(world.providers.log.count == world.ledger.pairs.count)
+        #expect(world.incidents.quotaParts > 0)
+        // A minute's ramp, and then as many as Google takes: nothing of it is lost between the two.
+        let leftAt = world.providers.log.map(\.push.openedAt)
+        let (first, last) = (leftAt.min() ?? .zero, leftAt.max() ?? .zero)
+        #expect(last - first <= .seconds(Int64(60 + leftAt.count / 10 + 5)))
+    }
+
     @Test("a message that is cancelled leaves no more, and is accounted for; the others reach everybody")
     func cancelled() {
         var (cancelled, paused, endedUnsent) = (0, 0, 0)
