@@ -1,4 +1,5 @@
 import Postgres
+import PushModel
 import Simulator
 import Testing
 
@@ -26,6 +27,39 @@ extension Journeys {
                 #expect(try await gateways[0].account(message, of: .garden) == account)
                 #expect(try await world.production.receipts(of: live) == .onceEach(live.count))
                 #expect(try await gateways[1].feedback(.garden).count == dead.count)
+                for gateway in gateways { try await gateway.stopGently() }
+            }
+        }
+
+        @Test("share an FCM project's quota: Google sees no more than one may send, and one ramp")
+        func quota() async throws {
+            // A hundred a second, reached within a minute.
+            let settings = ["FCM_MESSAGES_PER_MINUTE": "6000", "PARCEL_MEMBERS": "20"]
+            let tokens = (0..<400).map { "live-\($0)-0000000000000000" }
+            try await World.within(settings: settings) { world in
+                let gateways = [try await world.gateway(), try await world.gateway()]
+                try await world.furnish(.garden, [], through: gateways[0])
+                try await gateways[0].api.expect(201, "POST", "/v1/apps/garden/credentials", world.google.credential)
+                try await gateways[0].registerFCM(tokens)
+                let message = try await gateways[0].send(.garden, audience: #"{"all": true}"#)
+                try await eventually("both to have a part of the quota") {
+                    try await world.database { pool in
+                        try await pool.number(
+                            "SELECT count(*) FROM project_quotas, unnest(parts) AS part WHERE part BETWEEN 1 AND 999999"
+                        ) >= 2
+                    }
+                }
+                let account = try await gateways[1].finished(message, of: .garden)
+                #expect(account.endings == ["accepted": tokens.count])
+
+                var arrivals: [WallInstant] = []
+                for token in tokens { arrivals += await world.google.requests(to: token).map(\.arrivedAt) }
+                arrivals.sort()
+                try #require(arrivals.count == tokens.count)
+                // Ten at once, and 69 in five seconds; twice that and in 11 seconds all, if each had the whole.
+                let first = arrivals.count { $0 - arrivals[0] <= .seconds(5) }
+                #expect(first <= 100, "a tenth of a hundred a second, growing for a minute")
+                #expect(arrivals[arrivals.count - 1] - arrivals[0] >= .seconds(14), "17, as for one")
                 for gateway in gateways { try await gateway.stopGently() }
             }
         }
