@@ -79,14 +79,8 @@ package actor CredentialLanes: LaneCredentials {
         self.keeper = keeper
         self.template = template
         self.process = process
-        paces = ProjectPaces(perMinute: template.fcmRequestsPerMinute) { project, ask in
-            do { return try await store.answer(ask, of: process, project: project.name) } catch {
-                log.info(
-                    "A project's quota could not be shared",
-                    metadata: ["project": "\(project.name)", "fault": "\(error)"])
-                return nil
-            }
-        }
+        let desk = QuotaDesk(store: store, process: process, log: log)
+        paces = ProjectPaces(perMinute: template.fcmRequestsPerMinute) { await desk.answer($1, of: $0) }
         self.log = log
     }
 

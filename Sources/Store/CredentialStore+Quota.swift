@@ -4,7 +4,8 @@ import PushModel
 
 // A project's quota, which all processes share.
 extension CredentialStore {
-    /// The process's part in it. Processes that ask at the same time wait for one another.
+    /// The process's part in it. Processes that ask at the same time wait for one another, no longer than an answer is
+    /// of use.
     ///
     /// - Parameter now: nil: the database's.
     /// - Returns: nil for what was overtaken by a later ask of the same process.
@@ -18,9 +19,10 @@ extension CredentialStore {
                 $0.instant(now)
             },
         ]
+        let options = TransactionOptions(deadline: QuotaHolding.lasts)
         let pool = pool
         return try await translating { () throws(PostgresError) in
-            try await pool.transaction { transaction throws(PostgresError) -> QuotaGrant? in
+            try await pool.transaction(options) { transaction throws(PostgresError) -> QuotaGrant? in
                 let found = try await transaction.run(opening)[1]
                 // Swept at this moment: nobody had asked for a day.
                 guard found.rowCount == 1 else {

@@ -21,8 +21,9 @@ package struct QuotaHolding: Equatable, Sendable {
     private var asking: Int64?
     /// nil: at once.
     private var asksAt: MonotonicInstant?
-    /// Since the last ask.
+    /// What left since it was last said how much this process would use, and when that was.
     private var taken = 0
+    private var countedSince: MonotonicInstant?
     private var isHeldBack = false
     private var askedAt: MonotonicInstant?
     private var wanted = QuotaPart.none
@@ -53,9 +54,9 @@ package struct QuotaHolding: Equatable, Sendable {
     /// - Parameter perSecond: requests that all processes together may send now.
     mutating func ask(perSecond: Double, _ now: MonotonicInstant) -> QuotaAsk? {
         guard asking == nil, asksAt.map({ now >= $0 }) ?? true else { return nil }
-        let ask = QuotaAsk(number: now.nanoseconds, wants: wants(perSecond, now), holds: held(now))
-        asking = ask.number
-        (taken, isHeldBack, askedAt, wanted) = (0, false, now, ask.wants)
+        judgeWants(perSecond, now)
+        let ask = QuotaAsk(number: now.nanoseconds, wants: wanted, holds: held(now))
+        (asking, askedAt, isHeldBack) = (ask.number, now, false)
         return ask
     }
 
@@ -77,12 +78,19 @@ package struct QuotaHolding: Equatable, Sendable {
         }
     }
 
-    private func wants(_ perSecond: Double, _ now: MonotonicInstant) -> QuotaPart {
-        if isHeldBack { return .whole }
-        // Who comes anew is not known yet, and will say so soon where it has much to send.
-        guard let askedAt, now > askedAt else { return Self.advance }
-        let seconds = Double((now - askedAt).wholeNanoseconds) / 1e9
-        let used = Double(max(0, taken)) / seconds / perSecond
-        return max(Self.advance, QuotaPart(millionths: Int32(min(1, Self.growth * used) * 1_000_000)))
+    private mutating func judgeWants(_ perSecond: Double, _ now: MonotonicInstant) {
+        if isHeldBack {
+            wanted = .whole
+        } else if let countedSince {
+            let counted = now - countedSince
+            // A shorter time has a burst in it, or has none: either would be told as what is used in all of it.
+            guard counted >= Self.askEvery else { return }
+            let used = Double(max(0, taken)) / (Double(counted.wholeNanoseconds) / 1e9) / perSecond
+            wanted = max(Self.advance, QuotaPart(millionths: Int32(min(1, Self.growth * used) * 1_000_000)))
+        } else {
+            // Not known yet: it will be said soon where there is much to send.
+            wanted = Self.advance
+        }
+        (taken, countedSince) = (0, now)
     }
 }
