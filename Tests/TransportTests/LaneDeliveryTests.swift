@@ -141,7 +141,7 @@ struct LaneDeliveryTests {
         #expect(answers.count(of: .accepted) >= 40)
         let said = asks.withLock { $0 }
         #expect(said.first?.holds == QuotaPart.none)
-        #expect(said.dropFirst().allSatisfy { $0.holds == .whole })
+        #expect(said.dropFirst().contains { $0.holds == .whole })
         #expect((2...seconds + 3).contains(said.count))
         await bench.finish()
         peer.stop()
