@@ -19,7 +19,7 @@ extension CredentialStore {
                 $0.instant(now)
             },
         ]
-        let options = TransactionOptions(deadline: QuotaHolding.lasts)
+        let options = TransactionOptions(lockTimeout: QuotaHolding.lasts)
         let pool = pool
         return try await translating { () throws(PostgresError) in
             try await pool.transaction(options) { transaction throws(PostgresError) -> QuotaGrant? in
