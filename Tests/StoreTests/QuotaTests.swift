@@ -9,7 +9,7 @@ private let dawn = StoreWorld.dawn
 extension StoreWorld {
     fileprivate func ask(
         _ process: ProcessID = ann, holds: QuotaPart = .none, number: Int64 = 1, project: String = "bells",
-        at now: WallInstant? = dawn
+        at now: WallInstant = dawn
     ) async throws -> QuotaGrant? {
         let ask = QuotaAsk(number: number, wants: .whole, holds: holds)
         return try await stores.credentials.answer(ask, of: process, project: project, now: now)
@@ -36,11 +36,15 @@ struct QuotaTests {
     func together() async throws {
         try await withStores { world in
             for round in 1...20 {
+                let project = "project-\(round)"
+                // Free again three seconds later, for all at once.
+                _ = try await world.ask(project: project)
                 let parts = try await withThrowingTaskGroup(of: Int32.self) { group in
                     for process in 1...8 {
                         group.addTask {
                             let id = ProcessID(UniversalID(high: UInt64(round), low: UInt64(process)))
-                            return try await world.ask(id, project: "project-\(round)", at: nil)?.part.millionths ?? -1
+                            return try await world.ask(id, project: project, at: dawn + .seconds(3))?.part.millionths
+                                ?? -1
                         }
                     }
                     return try await group.reduce(into: [Int32]()) { $0.append($1) }
@@ -49,6 +53,16 @@ struct QuotaTests {
                 // Whoever was first has it all, until it hears of the others.
                 #expect(parts.reduce(0, +) == 1_000_000)
             }
+        }
+    }
+
+    @Test("goes by the database's clock")
+    func clock() async throws {
+        try await withStores { world in
+            let ask = QuotaAsk(number: 1, wants: .whole, holds: .none)
+            _ = try await world.stores.credentials.answer(ask, of: StoreWorld.ann, project: "bells")
+            let isNow = "extract(epoch FROM clock_timestamp() - asked_at) BETWEEN 0 AND 600"
+            #expect(try await world.number("SELECT count(*) FROM project_quotas WHERE \(isNow)") == 1)
         }
     }
 
