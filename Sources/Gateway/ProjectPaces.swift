@@ -22,7 +22,8 @@ package struct ProjectPaces: Sendable {
     package mutating func pace(of project: FCMProject, spokenFor: (FCMProject) -> Bool) -> ProviderPace {
         if let pace = paces[project] { return pace }
         paces = paces.filter { spokenFor($0.key) }
-        let projectsBook: ProviderPace.Book? = book.map { book in { ask in await book(project, ask) } }
+        var projectsBook: ProviderPace.Book?
+        if let book { projectsBook = { await book(project, $0) } }
         let pace = ProviderPace(perMinute: perMinute, book: projectsBook)
         paces[project] = pace
         return pace
