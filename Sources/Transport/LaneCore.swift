@@ -232,7 +232,7 @@ extension LaneCore {
             budget -= sent
             pace?.took(sent)
             if sent > 0 {
-                queue.rotate(after: run)
+                queue.rotate(after: run, sent: sent)
                 touch(connection)
             }
         }

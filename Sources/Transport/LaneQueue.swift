@@ -4,8 +4,8 @@ import PushModel
 
 /// The batches of a lane while any of their requests is unanswered, and which request leaves next.
 ///
-/// Batches take turns, a quantum each, so that a single push does not wait behind a broadcast. Every request is
-/// answered exactly once: by its response, by a fault, or by being handed back.
+/// Batches take turns, a quantum each, the urgent ones before all others, so that a single push does not wait behind a
+/// broadcast. Every request is answered exactly once: by its response, by a fault, or by being handed back.
 ///
 /// Bounded by what the caller submits; it keeps nothing of a batch whose requests are all answered.
 package struct LaneQueue {
@@ -42,11 +42,17 @@ package struct LaneQueue {
     package static let refusalsMax: Int32 = 4
     /// Requests of one batch in a row, before the next batch's turn.
     package static let quantum = 64
+    /// Urgent requests in a row, before one turn of the others that wait. Few people wait for each of the urgent ones, so
+    /// that they are seldom so many: but a lane that always has more of them than its provider takes forgets nobody.
+    package static let urgentInARowMax = 16 * quantum
 
     private var runs: [Run] = []
     private var freeRuns: [Int32] = []
-    /// Batches with waiting requests, in the order of their turns.
+    /// Batches with waiting requests, in the order of their turns: the urgent ones, and the others.
+    private var urgentRing: [Int32] = []
     private var ring: [Int32] = []
+    /// While others waited.
+    private var urgentInARow = 0
     /// Batches with answers to deliver.
     private var news: [Int32] = []
     private var serials: UInt64 = 0
@@ -93,18 +99,25 @@ package struct LaneQueue {
     }
 
     private mutating func handBack(_ fault: TransportFault, where isMeant: (Run) -> Bool) {
-        for place in ring where isMeant(runs[Int(place)]) {
-            while let flight = pop(place) { answer(flight, .unsent(fault), from: nil) }
-            runs[Int(place)].isInRing = false
-        }
+        for place in urgentRing where isMeant(runs[Int(place)]) { handBack(place, fault) }
+        for place in ring where isMeant(runs[Int(place)]) { handBack(place, fault) }
+        urgentRing.removeAll { !runs[Int($0)].isInRing }
         ring.removeAll { !runs[Int($0)].isInRing }
+    }
+
+    private mutating func handBack(_ place: Int32, _ fault: TransportFault) {
+        while let flight = pop(place) { answer(flight, .unsent(fault), from: nil) }
+        runs[Int(place)].isInRing = false
     }
 }
 
 // Out.
 extension LaneQueue {
     /// The batch whose turn it is.
-    package var front: Int32? { ring.first }
+    package var front: Int32? {
+        if urgentInARow >= LaneQueue.urgentInARowMax, let other = ring.first { return other }
+        return urgentRing.first ?? ring.first
+    }
 
     package func batch(_ place: Int32) -> (PushBatch, serial: UInt64) {
         (runs[Int(place)].batch, runs[Int(place)].serial)
@@ -125,9 +138,16 @@ extension LaneQueue {
         enterRing(flight.run)
     }
 
-    /// The batch had its quantum: the next one's turn. It is that one's already where nothing of the batch waits.
-    package mutating func rotate(after place: Int32) {
-        if ring.count > 1 && ring.first == place { ring.append(ring.removeFirst()) }
+    /// The batch had its quantum, or what there was room for: the next one's turn. It is that one's already where nothing
+    /// of the batch waits.
+    package mutating func rotate(after place: Int32, sent: Int) {
+        if runs[Int(place)].batch.isUrgent {
+            urgentInARow = ring.isEmpty ? 0 : urgentInARow + sent
+            if urgentRing.count > 1 && urgentRing.first == place { urgentRing.append(urgentRing.removeFirst()) }
+        } else {
+            urgentInARow = 0
+            if ring.count > 1 && ring.first == place { ring.append(ring.removeFirst()) }
+        }
     }
 
     private mutating func pop(_ place: Int32) -> Flight? {
@@ -145,12 +165,16 @@ extension LaneQueue {
     private mutating func enterRing(_ place: Int32) {
         if runs[Int(place)].isInRing { return }
         runs[Int(place)].isInRing = true
-        ring.append(place)
+        if runs[Int(place)].batch.isUrgent { urgentRing.append(place) } else { ring.append(place) }
     }
 
     private mutating func leaveRing(_ place: Int32) {
         runs[Int(place)].isInRing = false
-        ring.removeAll { $0 == place }
+        if runs[Int(place)].batch.isUrgent {
+            urgentRing.removeAll { $0 == place }
+        } else {
+            ring.removeAll { $0 == place }
+        }
     }
 }
 
@@ -230,7 +254,16 @@ extension LaneQueue {
 extension LaneQueue {
     /// Since when the oldest waiting request waits.
     package var waitingSince: MonotonicInstant? {
+        Self.earlier(waitingSince(in: urgentRing), waitingSince(in: ring))
+    }
+
+    private func waitingSince(in ring: [Int32]) -> MonotonicInstant? {
         ring.lazy.filter { runs[Int($0)].waiting > 0 }.map { runs[Int($0)].submittedAt }.min()
+    }
+
+    private static func earlier(_ one: MonotonicInstant?, _ other: MonotonicInstant?) -> MonotonicInstant? {
+        guard let one, let other else { return one ?? other }
+        return min(one, other)
     }
 
     /// Hands back what must not get a stream any more, and what no connection could take for too long.
@@ -245,12 +278,19 @@ extension LaneQueue {
 
     /// When `expire` has something to do next.
     package func expiry(unusableSince: MonotonicInstant?, unreachableAfter: Duration) -> MonotonicInstant? {
+        Self.earlier(
+            expiry(in: urgentRing, unusableSince, unreachableAfter), expiry(in: ring, unusableSince, unreachableAfter))
+    }
+
+    private func expiry(
+        in ring: [Int32], _ unusableSince: MonotonicInstant?, _ unreachableAfter: Duration
+    ) -> MonotonicInstant? {
         var earliest: MonotonicInstant?
         for place in ring where runs[Int(place)].waiting > 0 {
             let run = runs[Int(place)]
             var at = run.noStreamAfter + .nanoseconds(1)
             if let unusableSince { at = min(at, max(run.submittedAt, unusableSince) + unreachableAfter) }
-            earliest = earliest.map { min($0, at) } ?? at
+            earliest = Self.earlier(earliest, at)
         }
         return earliest
     }

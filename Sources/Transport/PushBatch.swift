@@ -63,10 +63,12 @@ package struct PushBatch: Sendable {
     package let requests: [Request]
     /// No stream is opened later than this: what has none by then is answered `.withdrawn`. `Lane.extend` moves it.
     package let noStreamAfter: MonotonicInstant
+    /// Its requests leave before those of the lane's other batches.
+    package let isUrgent: Bool
 
     package init(
         idHeader: [UInt8], sharedFields: [SharedField], bytes: [UInt8], frames: [BodyFrame] = [BodyFrame()],
-        requests: [Request], noStreamAfter: MonotonicInstant
+        requests: [Request], noStreamAfter: MonotonicInstant, isUrgent: Bool = false
     ) {
         precondition(requests.allSatisfy { frames.indices.contains(Int($0.frame)) })
         self.idHeader = idHeader
@@ -75,6 +77,7 @@ package struct PushBatch: Sendable {
         self.frames = frames
         self.requests = requests
         self.noStreamAfter = noStreamAfter
+        self.isUrgent = isUrgent
     }
 }
 

@@ -166,17 +166,19 @@ final class Bench: Sendable {
     }
 
     func submit(
-        _ tags: Range<Int32>, ticket: UInt64 = 1, noStreamAfter: Duration = .seconds(60), sink: Sink? = nil
+        _ tags: Range<Int32>, ticket: UInt64 = 1, noStreamAfter: Duration = .seconds(60), isUrgent: Bool = false,
+        sink: Sink? = nil
     ) {
-        lane.submit(
-            Self.batch(tags, noStreamAfter: Clocks.monotonicNow() + noStreamAfter), ticket: BatchTicket(ticket),
-            sink: sink ?? self.sink)
+        let batch = Self.batch(tags, noStreamAfter: Clocks.monotonicNow() + noStreamAfter, isUrgent: isUrgent)
+        lane.submit(batch, ticket: BatchTicket(ticket), sink: sink ?? self.sink)
     }
 
     /// As a parcel's pushes look: shared fields, and a path, an id and a body each.
     ///
     /// - Parameter padding: bytes that make each path longer.
-    static func batch(_ tags: Range<Int32>, noStreamAfter: MonotonicInstant, padding: Int = 0) -> PushBatch {
+    static func batch(
+        _ tags: Range<Int32>, noStreamAfter: MonotonicInstant, padding: Int = 0, isUrgent: Bool = false
+    ) -> PushBatch {
         let end = String(repeating: "~", count: padding)
         var bytes: [UInt8] = []
         func append(_ text: String) -> ByteRange {
@@ -194,7 +196,7 @@ final class Bench: Sendable {
         return PushBatch(
             idHeader: Array("apns-id".utf8),
             sharedFields: fields.map { .init(name: Array($0.utf8), value: Array($1.utf8), isIndexed: true) },
-            bytes: bytes, requests: requests, noStreamAfter: noStreamAfter)
+            bytes: bytes, requests: requests, noStreamAfter: noStreamAfter, isUrgent: isUrgent)
     }
 }
 

@@ -162,6 +162,25 @@ struct LaneDeliveryTests {
         peer.stop()
     }
 
+    @Test("gives the next request that the pace allows to what is urgent, however many batches wait")
+    func urgentWithinPace() async throws {
+        let peer = try await Peer()
+        // A hundred a second at most, and ten of them at once at the start.
+        let bench = try Bench(peer) { $0.pace = ProviderPace(perMinute: 6_000) }
+        for ticket in 1...500 as ClosedRange<Int32> {
+            bench.submit(ticket * 10..<ticket * 10 + 10, ticket: UInt64(ticket))
+        }
+        _ = await bench.sink.answers(12)
+        let urgent = Sink()
+        bench.submit(0..<1, ticket: 501, isUrgent: true, sink: urgent)
+        #expect(await urgent.answers(1) == [.accepted])
+        #expect(bench.sink.order.count < 200)
+        for ticket in 1...500 as ClosedRange<UInt64> { bench.lane.withdraw(BatchTicket(ticket)) }
+        _ = await bench.sink.answers(5_000)
+        await bench.finish()
+        peer.stop()
+    }
+
     @Test("grows to more connections while every stream is taken, and not beyond its bound")
     func grows() async throws {
         var script = PeerScript()

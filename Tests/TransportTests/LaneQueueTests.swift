@@ -9,8 +9,10 @@ private final class NoSink: AnswerSink {
 
 private func at(_ milliseconds: Int64) -> MonotonicInstant { MonotonicInstant(nanoseconds: milliseconds * 1_000_000) }
 
-private func batch(_ tags: Range<Int32>, noStreamAfter: MonotonicInstant = at(1_000_000)) -> PushBatch {
-    Bench.batch(tags, noStreamAfter: noStreamAfter)
+private func batch(
+    _ tags: Range<Int32>, noStreamAfter: MonotonicInstant = at(1_000_000), isUrgent: Bool = false
+) -> PushBatch {
+    Bench.batch(tags, noStreamAfter: noStreamAfter, isUrgent: isUrgent)
 }
 
 @Suite("A lane's queue")
@@ -28,12 +30,59 @@ struct LaneQueueTests {
         while let run = queue.front {
             if let flight = queue.take(run) {
                 seen.append(queue.batch(run).0.requests[Int(flight.request)].tag)
-                queue.rotate(after: run)
+                queue.rotate(after: run, sent: 1)
             }
         }
         #expect(seen == [0, 10, 1, 11, 2])
         #expect(queue.waiting == 0)
         #expect(queue.unanswered == 5)
+    }
+
+    @Test("hands out urgent batches first, in turns among themselves, whatever came before")
+    func urgent() throws {
+        var queue = LaneQueue()
+        queue.submit(batch(0..<3), BatchTicket(1), NoSink(), at(0))
+        var seen = [try next(of: &queue)]
+        queue.submit(batch(10..<12, isUrgent: true), BatchTicket(2), NoSink(), at(1))
+        queue.submit(batch(20..<21, isUrgent: true), BatchTicket(3), NoSink(), at(1))
+        while queue.waiting > 0 { seen.append(try next(of: &queue)) }
+        #expect(seen == [0, 10, 20, 11, 1, 2])
+    }
+
+    @Test("hands out an urgent request that comes back before what others wait for")
+    func urgentAgain() throws {
+        var queue = LaneQueue()
+        queue.submit(batch(0..<1, isUrgent: true), BatchTicket(1), NoSink(), at(0))
+        queue.submit(batch(10..<12), BatchTicket(2), NoSink(), at(0))
+        let run = try #require(queue.front)
+        let taken = queue.take(run)
+        let flight = try #require(taken)
+        queue.rotate(after: run, sent: 1)
+        var seen = [try next(of: &queue)]
+        queue.refuse(flight, from: nil)
+        while queue.waiting > 0 { seen.append(try next(of: &queue)) }
+        #expect(seen == [10, 0, 11])
+    }
+
+    @Test("leaves the others one turn after many urgent requests in a row")
+    func urgentForLong() throws {
+        var queue = LaneQueue()
+        let inARow = Int32(LaneQueue.urgentInARowMax)
+        queue.submit(batch(0..<2), BatchTicket(1), NoSink(), at(0))
+        queue.submit(batch(10..<(10 + 3 * inARow), isUrgent: true), BatchTicket(2), NoSink(), at(0))
+        var places: [Int] = []
+        for place in 0..<(3 * LaneQueue.urgentInARowMax) where try next(of: &queue) < 10 { places.append(place) }
+        #expect(places == [LaneQueue.urgentInARowMax, 2 * LaneQueue.urgentInARowMax + 1])
+    }
+
+    /// One request's turn: its tag.
+    private func next(of queue: inout LaneQueue) throws -> Int32 {
+        while true {
+            let run = try #require(queue.front)
+            guard let flight = queue.take(run) else { continue }
+            queue.rotate(after: run, sent: 1)
+            return queue.batch(run).0.requests[Int(flight.request)].tag
+        }
     }
 
     @Test("leaves the next batch its turn when one is used up within its own")
@@ -44,7 +93,7 @@ struct LaneQueueTests {
         }
         let run = try #require(queue.front)
         while queue.take(run) != nil {}
-        queue.rotate(after: run)
+        queue.rotate(after: run, sent: 1)
         let next = try #require(queue.front)
         #expect(queue.batch(next).0.requests.first?.tag == 20)
     }
@@ -107,7 +156,9 @@ struct LaneQueueTests {
             case 0:
                 let count = Int32(next(30))
                 queue.submit(
-                    batch(submitted..<(submitted + count), noStreamAfter: at(now + Int64(next(500)))),
+                    batch(
+                        submitted..<(submitted + count), noStreamAfter: at(now + Int64(next(500))),
+                        isUrgent: next(3) == 0),
                     BatchTicket(step), NoSink(), at(now))
                 submitted += count
             case 1: queue.withdraw(BatchTicket(UInt64(next(Int(step) + 1))))
@@ -118,7 +169,7 @@ struct LaneQueueTests {
                 for _ in 0..<next(20) {
                     guard let run = queue.front else { continue }
                     if let flight = queue.take(run) { flights.append(flight) }
-                    if next(4) == 0 { queue.rotate(after: run) }
+                    if next(4) == 0 { queue.rotate(after: run, sent: 1) }
                 }
             default:
                 guard !flights.isEmpty else { continue }
