@@ -80,7 +80,8 @@ package struct ParcelEncoder: Sendable {
         }
         let batch = PushBatch(
             idHeader: idHeader, sharedFields: sharedFields(pushes: positions.count), bytes: bytes,
-            frames: frames(now: now), requests: requests, noStreamAfter: noStreamAfter)
+            frames: frames(now: now), requests: requests, noStreamAfter: noStreamAfter,
+            isUrgent: parcel.urgency == .transactional)
         return EncodedPushes(batch: batch, tooLarge: tooLarge)
     }
 

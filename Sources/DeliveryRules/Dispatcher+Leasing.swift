@@ -28,6 +28,7 @@ extension Dispatcher {
             }
             guard let place = places[route.line] else { continue }
             routes[place].hasWork = route.hasOrdinary
+            routes[place].hasUrgent = route.hasUrgent
             if route.hasOrdinary { routes[place].workSeenAt = now }
             routes[place].hasLapsed = route.hasLapsed
             routes[place].pacedAt = route.pacedAfter.map { now + $0 }
@@ -46,7 +47,7 @@ extension Dispatcher {
         }
         var used = Set(routes.compactMap(\.lane))  // lookup only
         for run in runs { if let lane = run.lane { used.insert(lane) } }
-        lanes.removeAll { $0.members == 0 && !used.contains($0.key) }
+        lanes.removeAll { $0.members == 0 && $0.urgentMembers == 0 && !used.contains($0.key) }
     }
 
     private static func isBefore(_ left: ReadyRoute, _ right: ReadyRoute) -> Bool {
@@ -62,14 +63,20 @@ extension Dispatcher {
         if let canSend { lanes[laneAt].canSend = canSend }
     }
 
-    mutating func noteLeaseEnded(_ request: LeaseRequest, hasWork: Bool) {
+    /// - Parameter parcel: what came; nil: nothing.
+    mutating func noteLeaseEnded(_ request: LeaseRequest, _ parcel: LeasedParcel?) {
+        let hasWork = parcel != nil
         leasesOutstanding -= 1
         guard let place = placeOfRoute(request.line) else { return }
         routes[place].isLeasing = false
+        let isNews = routes[place].workSeenAt.map { $0 <= request.startedAt } ?? true
         switch request.scope {
         case .ordinary:
-            let isNews = routes[place].workSeenAt.map { $0 <= request.startedAt } ?? true
             if hasWork || isNews { routes[place].hasWork = hasWork }
+            // Transactional goes first: where bulk came, nothing else was there.
+            if isNews { routes[place].hasUrgent = parcel?.urgency == .transactional }
+        case .urgent:
+            if hasWork || isNews { routes[place].hasUrgent = hasWork }
         case .lapsed: routes[place].hasLapsed = hasWork
         case .expired: routes[place].maySweep = hasWork
         case .paced: break  // `notePaced`
@@ -80,16 +87,17 @@ extension Dispatcher {
         _ parcel: LeasedParcel, _ request: LeaseRequest, _ reading: MessageReading, _ now: MonotonicInstant,
         _ actions: inout [DispatchAction]
     ) {
-        noteLeaseEnded(request, hasWork: true)
+        noteLeaseEnded(request, parcel)
         var run = ParcelRun(
             parcel: parcel, leasedAt: request.startedAt, policy: settings.retry,
             isRepeatable: reading != .unrepeatable)
         let positions = run.takeMembersToSend()
         for alarm in run.takeAlarms() { actions.append(.alarm(parcel.message, alarm)) }
         let leaseEnd = request.startedAt + settings.leaseLength
-        if let lane = request.lane { lanes[placeOfLane(lane)].members += parcel.members.count }
+        if let lane = request.lane { lanes[placeOfLane(lane)].count(parcel.members.count, of: request.scope) }
         let state = RunState(
-            run: run, lane: request.lane, leaseEnd: leaseEnd, renewAt: request.startedAt + settings.leaseLength / 3,
+            run: run, lane: request.lane, scope: request.scope, leaseEnd: leaseEnd,
+            renewAt: request.startedAt + settings.leaseLength / 3,
             settleAt: now + settings.settleEvery, ratePerSecond: parcel.ratePerSecond)
         runs.append(state)
         guard !positions.isEmpty else { return }
@@ -110,10 +118,10 @@ extension Dispatcher {
     private func maySend(_ scope: LeaseScope) -> Bool {
         switch (scope, company) {
         case (.expired, _): false
-        case (.ordinary, .together), (.paced, .together): !isDraining
+        case (.ordinary, .together), (.urgent, .together), (.paced, .together): !isDraining
         case (.lapsed, .alone(_, let isOver)): !isOver && !isDraining
-        case (.ordinary, .parting), (.ordinary, .alone), (.paced, .parting), (.paced, .alone), (.lapsed, .parting),
-            (.lapsed, .together):
+        case (.ordinary, .parting), (.ordinary, .alone), (.urgent, .parting), (.urgent, .alone), (.paced, .parting),
+            (.paced, .alone), (.lapsed, .parting), (.lapsed, .together):
             false
         }
     }
@@ -142,6 +150,8 @@ extension Dispatcher {
                 lease(place, .paced, now, &actions)
             } else if route.hasWork && laneHasRoom(route.lane) {
                 lease(place, .ordinary, now, &actions)
+            } else if route.hasUrgent && laneHasUrgentRoom(route.lane) {
+                lease(place, .urgent, now, &actions)
             } else if route.maySweep && route.isResolved && !laneCanSend(route.lane) {
                 // A route that was just found waits for its lane: a sweep would only stand before its first parcel.
                 routes[place].maySweep = false
@@ -177,8 +187,16 @@ extension Dispatcher {
     func laneHasRoom(_ key: LaneKey?) -> Bool {
         guard let key, let lane = lanes.first(where: { $0.key == key }), lane.canSend else { return false }
         // A lane may hold as much as is left for all the others: however many are slow, something is always left.
-        let left = settings.membersMax - membersInFlight
+        let left = settings.membersMax - lanes.reduce(0) { $0 + $1.members }
         if lane.members == 0 { return left > -settings.membersReserve }
         return lane.members < min(settings.laneMembersMax, left)
+    }
+
+    /// Whatever the lane holds: a broadcast that fills it, for as long as its provider's pace lasts, holds back nobody who
+    /// waits for one push. What is leased so counts by itself, and takes nothing from the others' bounds.
+    private func laneHasUrgentRoom(_ key: LaneKey?) -> Bool {
+        guard let key, let lane = lanes.first(where: { $0.key == key }), lane.canSend else { return false }
+        let left = settings.urgentMax - lanes.reduce(0) { $0 + $1.urgentMembers }
+        return lane.urgentMembers < min(settings.laneUrgentMax, left)
     }
 }

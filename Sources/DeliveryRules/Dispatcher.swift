@@ -52,10 +52,10 @@ package struct Dispatcher: Sendable {
             noteLeased(parcel, request, reading, now, &actions)
         case .leasedNothing(let request, let again):
             notePaced(request, again, atLeast: MessagePace.askAgainFloor, now)
-            noteLeaseEnded(request, hasWork: false)
+            noteLeaseEnded(request, nil)
         case .leaseFailed(let request):
             // The poll looks again, after its pause.
-            noteLeaseEnded(request, hasWork: false)
+            noteLeaseEnded(request, nil)
             notePacedFailed(request, now)
             pollAt = min(pollAt, now + settings.storePause)
         case .answers(let name, let accepted, let others):
@@ -98,7 +98,7 @@ package struct Dispatcher: Sendable {
     }
 
     /// Members leased here that are neither settled nor handed back.
-    package var membersInFlight: Int { lanes.reduce(0) { $0 + $1.members } }
+    package var membersInFlight: Int { lanes.reduce(0) { $0 + $1.members + $1.urgentMembers } }
 
     package var runningLeases: [LeaseName] { runs.map(\.name) }
 
@@ -118,6 +118,8 @@ struct RouteState: Sendable {
     var isResolved = false
     /// The poll or a lease saw due parcels, and none has come back empty since.
     var hasWork: Bool
+    /// The same of transactional ones.
+    var hasUrgent = false
     /// The same of parcels that travel alone.
     var hasLapsed: Bool
     /// One call at a time: of two that run side by side the later one may bring its parcel first, and what has been due for
@@ -138,12 +140,21 @@ struct RouteState: Sendable {
 struct LaneState: Sendable {
     let key: LaneKey
     var canSend = true
+    /// Leased within the lane's bound.
     var members = 0
+    /// Leased on top of it.
+    var urgentMembers = 0
+
+    mutating func count(_ members: Int, of scope: LeaseScope) {
+        if scope == .urgent { urgentMembers += members } else { self.members += members }
+    }
 }
 
 struct RunState: Sendable {
     var run: ParcelRun
     let lane: LaneKey?
+    /// As what it was asked for.
+    let scope: LeaseScope
     var leaseEnd: MonotonicInstant
     var renewAt: MonotonicInstant
     var renewStartedAt: MonotonicInstant?

@@ -25,6 +25,10 @@ package struct DispatcherSettings: Equatable, Sendable {
     package var membersMax: Int
     /// On top of `membersMax`, for lanes that hold nothing yet: whatever the slow ones hold, another one gets a parcel.
     package var membersReserve: Int
+    /// On top of `laneMembersMax`, for transactional parcels: however much else a lane holds, these are leased.
+    package var laneUrgentMax: Int
+    /// The same over all lanes, on top of `membersMax` and its reserve.
+    package var urgentMax: Int
     /// Calls for parcels on their way at once: what they bring may come on top of all bounds.
     package var leasesMax: Int
     /// How long parcels that travel alone may keep everything else waiting, before the others have their turn.
@@ -38,11 +42,12 @@ package struct DispatcherSettings: Equatable, Sendable {
         settleEvery: Duration = .seconds(1), pollEvery: Duration = .seconds(1),
         storePause: Duration = .milliseconds(500),
         laneMembersMax: Int = 20_000, membersMax: Int = 100_000,
-        membersReserve: Int = 50_000, leasesMax: Int = 16,
+        membersReserve: Int = 50_000, laneUrgentMax: Int = 1_000, urgentMax: Int = 10_000, leasesMax: Int = 16,
         aloneFor: Duration = .seconds(5), togetherFor: Duration = .seconds(30), retry: RetryPolicy = RetryPolicy()
     ) {
         precondition(leaseLength > requestDeadline, "a lease outlives the requests that it sends")
         precondition(laneMembersMax > 0 && membersMax >= laneMembersMax && leasesMax > 0)
+        precondition(laneUrgentMax > 0 && urgentMax >= laneUrgentMax)
         self.leaseLength = leaseLength
         self.requestDeadline = requestDeadline
         self.settleEvery = settleEvery
@@ -51,6 +56,8 @@ package struct DispatcherSettings: Equatable, Sendable {
         self.laneMembersMax = laneMembersMax
         self.membersMax = membersMax
         self.membersReserve = membersReserve
+        self.laneUrgentMax = laneUrgentMax
+        self.urgentMax = urgentMax
         self.leasesMax = leasesMax
         self.aloneFor = aloneFor
         self.togetherFor = togetherFor

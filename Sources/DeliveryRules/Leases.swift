@@ -28,6 +28,7 @@ package struct LeasedParcel: Equatable, Sendable {
     package let otherEnvironment: RouteID?
     /// Its message's rate when it was leased; nil: it has none.
     package let ratePerSecond: Int32?
+    package let urgency: MessageUrgency
     package let expiresAt: WallInstant
     /// The database's clock when the lease was written. Verdicts without a time of their own count from here.
     package let leasedAt: WallInstant
@@ -51,9 +52,9 @@ package struct LeasedParcel: Equatable, Sendable {
     package init(
         id: ParcelID, message: MessageID, app: AppID, route: RouteID, epoch: Int32, settles: Int32, attempt: Int16,
         lapses: Int16, retrySpent: Duration, answerLost: Bool, home: HomeRefusal? = nil,
-        otherEnvironment: RouteID? = nil, ratePerSecond: Int32? = nil, expiresAt: WallInstant, leasedAt: WallInstant,
-        memberCount: Int,
-        members: [LeasedMember], tokens: [UInt8], locales: [UInt8] = [], settledBits: [UInt8]
+        otherEnvironment: RouteID? = nil, ratePerSecond: Int32? = nil, urgency: MessageUrgency = .bulk,
+        expiresAt: WallInstant, leasedAt: WallInstant, memberCount: Int, members: [LeasedMember], tokens: [UInt8],
+        locales: [UInt8] = [], settledBits: [UInt8]
     ) {
         self.id = id
         self.message = message
@@ -68,6 +69,7 @@ package struct LeasedParcel: Equatable, Sendable {
         self.home = home
         self.otherEnvironment = otherEnvironment
         self.ratePerSecond = ratePerSecond
+        self.urgency = urgency
         self.expiresAt = expiresAt
         self.leasedAt = leasedAt
         self.memberCount = memberCount
@@ -289,6 +291,8 @@ package struct AnswerSample: Equatable, Sendable {
 package enum LeaseScope: Equatable, Sendable {
     /// Those that no process ended over, or one at most.
     case ordinary
+    /// Of the ordinary ones the transactional: the lane is full, but for what is kept free for them.
+    case urgent
     /// Those whose leases lapsed so often that they travel alone (rule 10).
     case lapsed
     /// The lane can't send: whatever has expired meanwhile, to end it.
@@ -306,12 +310,15 @@ package struct ReadyRoute: Equatable, Sendable {
     package let environment: PushEnvironment
     package let topic: String
     package let hasOrdinary: Bool
+    /// Some of the ordinary ones are transactional.
+    package let hasUrgent: Bool
     package let hasLapsed: Bool
     /// How long it is until one of the messages that wait here for their rate may go on; nil: none waits.
     package var pacedAfter: Duration?
     package init(
         route: RouteID, service: TopicService = .app, app: AppID, provider: Provider, environment: PushEnvironment,
-        topic: String, hasOrdinary: Bool = true, hasLapsed: Bool = false, pacedAfter: Duration? = nil
+        topic: String, hasOrdinary: Bool = true, hasUrgent: Bool = false, hasLapsed: Bool = false,
+        pacedAfter: Duration? = nil
     ) {
         self.route = route
         self.service = service
@@ -320,6 +327,7 @@ package struct ReadyRoute: Equatable, Sendable {
         self.environment = environment
         self.topic = topic
         self.hasOrdinary = hasOrdinary
+        self.hasUrgent = hasUrgent
         self.hasLapsed = hasLapsed
         self.pacedAfter = pacedAfter
     }

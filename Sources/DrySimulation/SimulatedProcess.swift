@@ -85,7 +85,8 @@ struct AnswerBatch: Sendable {
 struct SimulatedLane: Sendable {
     let key: LaneKey
     let provider: Provider
-    var waiting: [(lease: LeaseName, position: Int32)] = []
+    /// In the order in which they leave: transactional before bulk.
+    var waiting: [WaitingPush] = []
     var open: [WirePush] = []
     var connections: [SimulatedConnection] = []
     /// When the provider token was signed that its requests carry.
@@ -99,6 +100,19 @@ struct SimulatedLane: Sendable {
     var unusableSince: SimulatedTime?
     /// Its alarm clock, if it is set.
     var timerAt: SimulatedTime?
+
+    mutating func queue(_ positions: [Int32], of lease: LeaseName, _ urgency: MessageUrgency) {
+        let pushes = positions.map { WaitingPush(lease: lease, position: $0, urgency: urgency) }
+        let next = urgency == .transactional ? waiting.firstIndex { $0.urgency == .bulk } : nil
+        waiting.insert(contentsOf: pushes, at: next ?? waiting.count)
+    }
+}
+
+/// A push that has no stream yet.
+struct WaitingPush: Sendable {
+    let lease: LeaseName
+    let position: Int32
+    let urgency: MessageUrgency
 }
 
 /// A lane's part in the pace of its project.

@@ -11,7 +11,8 @@ extension SimulatedStore {
                 }
                 guard !due.isEmpty else { return nil }
                 return route.ready(
-                    service, ordinary: due.contains { !$0.travelsAlone }, lapsed: due.contains(where: \.travelsAlone))
+                    service, ordinary: due.contains { !$0.travelsAlone },
+                    urgent: due.contains { $0.isWanted(.urgent, now) }, lapsed: due.contains(where: \.travelsAlone))
             }
         }
     }
@@ -35,8 +36,9 @@ extension SimulatedStore {
         scope: LeaseScope = .ordinary, now: WallInstant
     ) -> LeasedParcel? {
         let formats = service.formats(ofContents: knownFormats)
+        let mayWait = scope == .ordinary || scope == .urgent
         var next = nextDue(route, formats, scope, now)
-        while let place = next, isStopped(parcels[place].message) || scope == .ordinary && waitsForRate(place, now) {
+        while let place = next, isStopped(parcels[place].message) || mayWait && waitsForRate(place, now) {
             if isStopped(parcels[place].message) {
                 _ = hold(parcels[place].message)
             } else {
@@ -127,8 +129,8 @@ extension SimulatedStore {
             settles: parcel.settles, attempt: parcel.attempt, lapses: parcel.lapses, retrySpent: parcel.retrySpent,
             answerLost: parcel.answerLost, home: parcel.home,
             otherEnvironment: parcel.home == nil ? otherEnvironment(of: parcel.route, service, now) : nil,
-            ratePerSecond: message(parcel.message)?.ratePerSecond, expiresAt: parcel.expiresAt, leasedAt: now,
-            memberCount: parcel.members.count, members: members,
+            ratePerSecond: message(parcel.message)?.ratePerSecond, urgency: parcel.urgency,
+            expiresAt: parcel.expiresAt, leasedAt: now, memberCount: parcel.members.count, members: members,
             tokens: tokens, settledBits: parcel.bitmap)
     }
 
@@ -191,6 +193,7 @@ extension ParcelRow {
     fileprivate func isWanted(_ scope: LeaseScope, _ now: WallInstant) -> Bool {
         switch scope {
         case .ordinary, .paced: !travelsAlone
+        case .urgent: urgency == .transactional && !travelsAlone
         case .lapsed: travelsAlone
         case .expired: min(expiresAt, home?.until ?? expiresAt) <= now
         }

@@ -169,7 +169,7 @@ extension SimulatedStore {
                     .map { parcels[$0].message }
                 let instants = rates.filter { waiting.contains($0.message) }.map { $0.instant(now) }
                 guard let next = instants.min() else { return nil }
-                var ready = route.ready(service, ordinary: false, lapsed: false)
+                var ready = route.ready(service, ordinary: false, urgent: false, lapsed: false)
                 ready.pacedAfter = max(.zero, next - now)
                 return ready
             }

@@ -45,11 +45,10 @@ package struct RouteRow: Equatable, Sendable {
     package let environment: PushEnvironment
     package let topic: String
 
-    package func ready(_ service: TopicService, ordinary: Bool, lapsed: Bool) -> ReadyRoute {
+    package func ready(_ service: TopicService, ordinary: Bool, urgent: Bool, lapsed: Bool) -> ReadyRoute {
         ReadyRoute(
             route: id, service: service, app: app, provider: provider, environment: environment, topic: topic,
-            hasOrdinary: ordinary,
-            hasLapsed: lapsed)
+            hasOrdinary: ordinary, hasUrgent: urgent, hasLapsed: lapsed)
     }
 }
 

@@ -150,7 +150,9 @@ extension SimulatedWorld {
         }
         // What is on its way when the bound is reached comes on top.
         let leaseMax = max(plan.parcelMembersMax, sharesMax)
-        let bound = plan.settings.membersMax + plan.settings.membersReserve + plan.settings.leasesMax * leaseMax
+        let bound =
+            plan.settings.membersMax + plan.settings.membersReserve + plan.settings.urgentMax
+            + plan.settings.leasesMax * leaseMax
         if held > bound { fail("P8", "\(held) members in flight, at most \(bound) may be") }
         if process.turnsWithoutTime > 100 { fail("P8", "the dispatcher spins") }
     }

@@ -14,15 +14,15 @@ extension SimulatedWorld {
         processes[index].leases[lease].until = until
         checkCompany(index)
         let lane = placeOfLane(key, index)
-        let message = processes[index].leases[lease].parcel.message
-        if place(of: key) == .google, forms[message]?.isForFCM == false {
+        let parcel = processes[index].leases[lease].parcel
+        if place(of: key) == .google, forms[parcel.message]?.isForFCM == false {
             return refuse(name, positions, index)
         }
         guard !processes[index].lanes[lane].isBlocked else {
             for position in positions { report(.deferred(after: nil, .laneBlocked), position, name, index) }
             return
         }
-        for position in positions { processes[index].lanes[lane].waiting.append((name, position)) }
+        processes[index].lanes[lane].queue(positions, of: name, parcel.urgency)
     }
 
     /// The message says something to another provider's devices only.
@@ -129,7 +129,7 @@ extension SimulatedWorld {
             isAnyLate = isAnyLate || judged?.isLate == true
         }
         guard isAnyLate else { return }
-        var staying: [(lease: LeaseName, position: Int32)] = []
+        var staying: [WaitingPush] = []
         for waiting in lane.waiting {
             let isLate = processes[index].streamsUntil(waiting.lease).map { $0 <= mono } ?? true
             if isLate || isShut {

@@ -19,14 +19,16 @@ extension SimulatedWorld {
     }
 
     /// For stories, before anything happens: this message, not the one that was drawn.
-    package mutating func replaceMessage(_ number: Int, _ content: SimulatedContent, _ audience: Audience) {
+    package mutating func replaceMessage(
+        _ number: Int, _ content: SimulatedContent, _ audience: Audience, _ urgency: MessageUrgency? = nil
+    ) {
         let drawn = messages[number]
         let form = MessageForm(content, badge: .none, drawn.id)
         forms[drawn.id] = form
         messages[number] = SimulatedMessage(
-            id: drawn.id, app: drawn.app, format: content.service.format(ofContent: 1), urgency: drawn.urgency,
-            kind: form.kind, badge: .none,
-            lifetime: drawn.lifetime, audience: audience)
+            id: drawn.id, app: drawn.app, format: content.service.format(ofContent: 1),
+            urgency: urgency ?? drawn.urgency, kind: form.kind, badge: .none, lifetime: drawn.lifetime,
+            audience: audience)
     }
 
     private mutating func write(_ number: Int, isNamed: Bool, lifetime: Duration) -> SimulatedMessage {

@@ -80,6 +80,7 @@ extension LeaseScope {
     fileprivate var claim: Statement {
         switch self {
         case .ordinary: ParcelSQL.claimOrdinary
+        case .urgent: ParcelSQL.claimUrgent
         case .lapsed: ParcelSQL.claimLapsed
         case .expired: ParcelSQL.claimExpired
         case .paced: ParcelSQL.claimPaced

@@ -84,7 +84,7 @@ extension ParcelStore {
                     }
                     var claimed = try ClaimedParcel(reading: answer, order)
                     if state == Self.pacedState {
-                        let share = try claimed.carve(Int(answer.int32(0, 29)), for: order, now: now)
+                        let share = try claimed.carve(Int(answer.int32(0, 30)), for: order, now: now)
                         claimed.id = ParcelID(try await transaction.run([share])[0].int64(0, 0))
                     } else if order.scope == .paced,
                         let next = try await claimed.gather(
@@ -210,6 +210,9 @@ struct ClaimedParcel: Sendable {
     var isExpired: Bool { get throws(PostgresError) { try row.instant(0, 9) <= row.instant(0, 10) } }
     /// No lease was free to send any of it.
     var isUnmarked: Bool { get throws(PostgresError) { try row.bool(0, 16) } }
+    private var urgency: MessageUrgency {
+        get throws(PostgresError) { MessageUrgency(rawValue: try row.int16(0, 29)) ?? .bulk }
+    }
     private var asksLocale: Bool { get throws(PostgresError) { try row.bool(0, 17) } }
 
     /// nil: no limit holds for anybody of it, and none held anybody back.
@@ -283,8 +286,8 @@ struct ClaimedParcel: Sendable {
             route: route, epoch: epoch, settles: settles, attempt: try row.int16(0, 5),
             lapses: try row.int16(0, 6), retrySpent: .microseconds(try row.int64(0, 7)),
             answerLost: try row.bool(0, 8), home: home, otherEnvironment: try row.int64OrNil(0, 19).map(RouteID.init),
-            ratePerSecond: row.isNull(0, 28) ? nil : try row.int32(0, 28), expiresAt: try row.instant(0, 9),
-            leasedAt: try row.instant(0, 10), memberCount: memberCount,
+            ratePerSecond: row.isNull(0, 28) ? nil : try row.int32(0, 28), urgency: try urgency,
+            expiresAt: try row.instant(0, 9), leasedAt: try row.instant(0, 10), memberCount: memberCount,
             members: members, tokens: tokens, locales: locales, settledBits: settledBits)
         parcel.holds = judged?.holds.contains { $0 != .none } == true ? judged?.holds ?? [] : []
         parcel.neverSent = try neverSent

@@ -48,13 +48,16 @@ package struct ParcelStore: Sendable {
                 guard let provider = Provider(rawValue: try rows.int16(row, 2)),
                     let environment = PushEnvironment(rawValue: try rows.int16(row, 3))
                 else { continue }
-                let (ordinary, lapsed) = (try rows.int32(row, 5), try rows.int32(row, 6))
+                let (ordinary, lapsed, urgent) = (
+                    try rows.int32(row, 5), try rows.int32(row, 6), try rows.int32(row, 7)
+                )
                 for service in TopicService.allCases where service.isIn(ordinary | lapsed) {
                     routes.append(
                         ReadyRoute(
                             route: route, service: service, app: AppID(try rows.int64(row, 1)), provider: provider,
                             environment: environment, topic: try rows.text(row, 4),
-                            hasOrdinary: service.isIn(ordinary), hasLapsed: service.isIn(lapsed)))
+                            hasOrdinary: service.isIn(ordinary), hasUrgent: service.isIn(urgent),
+                            hasLapsed: service.isIn(lapsed)))
                 }
             }
             return ReadyRoutePage(routes: routes, last: last, isFull: rows.rowCount == limit)

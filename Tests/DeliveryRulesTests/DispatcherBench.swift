@@ -18,8 +18,10 @@ struct DispatcherBench {
         dispatcher = Dispatcher(settings: settings, now: now)
     }
 
-    static func route(_ id: Int64, app: Int64 = 1) -> ReadyRoute {
-        ReadyRoute(route: RouteID(id), app: AppID(app), provider: .apns, environment: .production, topic: "")
+    static func route(_ id: Int64, app: Int64 = 1, hasUrgent: Bool = false) -> ReadyRoute {
+        ReadyRoute(
+            route: RouteID(id), app: AppID(app), provider: .apns, environment: .production, topic: "",
+            hasUrgent: hasUrgent)
     }
 
     @discardableResult

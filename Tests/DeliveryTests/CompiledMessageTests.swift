@@ -60,3 +60,18 @@ struct CompiledMessageTests {
         #expect(CompiledMessage.providersAsked(call, reached: [.apns, .fcm]) == [.apns])
     }
 }
+
+@Suite("A parcel's pushes")
+struct ParcelUrgencyTests {
+    @Test(
+        "leave before others where the parcel is transactional",
+        arguments: [TemplateWorld.topic, TemplateWorld.project])
+    func urgency(target: PushTarget) async throws {
+        let content = MessageContent(notification: NotificationText(body: "Your code"))
+        let message = try CompiledMessage.compile(content, message: TemplateWorld.id)
+        for urgency in [MessageUrgency.transactional, .bulk] {
+            let world = TemplateWorld(message, [[]], urgency: urgency)
+            #expect(try await world.pushes(to: target).batch.isUrgent == (urgency == .transactional))
+        }
+    }
+}

@@ -23,7 +23,10 @@ struct TemplateWorld {
     /// - Parameters:
     ///   - devices: their values, in the order of the message's fields; nil: nobody was asked.
     ///   - locales: of the devices.
-    init(_ message: CompiledMessage, _ devices: [[String]], locales: [String] = [], areValuesRead: Bool = true) {
+    init(
+        _ message: CompiledMessage, _ devices: [[String]], locales: [String] = [], areValuesRead: Bool = true,
+        urgency: MessageUrgency = .bulk
+    ) {
         self.message = message
         var values = MemberValues(fieldCount: max(1, message.holes.fields.count))
         var tokens: [UInt8] = []
@@ -45,7 +48,7 @@ struct TemplateWorld {
         self.values = message.holes.isEmpty || !areValuesRead ? nil : values
         parcel = LeasedParcel(
             id: ParcelID(1), message: Self.id, app: AppID(1), route: RouteID(1), epoch: 1, settles: 0, attempt: 0,
-            lapses: 0, retrySpent: .zero, answerLost: false, expiresAt: Self.now + .seconds(3_600),
+            lapses: 0, retrySpent: .zero, answerLost: false, urgency: urgency, expiresAt: Self.now + .seconds(3_600),
             leasedAt: Self.now, memberCount: members.count, members: members, tokens: tokens, locales: said,
             settledBits: [])
     }

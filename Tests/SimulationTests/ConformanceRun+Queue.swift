@@ -20,8 +20,10 @@ extension ConformanceRun {
             due.isEmpty || random.happens(perMille: 150) ? nil : random.pick(stopped.isEmpty ? due : stopped)
         let route = wanted?.route ?? random.pick(simulated.routes.map(\.id))
         let owner = random.pick(Self.owners)
-        let fitting: LeaseScope = wanted?.travelsAlone == true ? .lapsed : .ordinary
-        let scope = random.happens(perMille: 800) ? fitting : random.pick([.ordinary, .lapsed, .expired])
+        let usual: LeaseScope =
+            wanted?.urgency == .transactional && random.happens(perMille: 500) ? .urgent : .ordinary
+        let fitting: LeaseScope = wanted?.travelsAlone == true ? .lapsed : usual
+        let scope = random.happens(perMille: 800) ? fitting : random.pick([.ordinary, .urgent, .lapsed, .expired])
         let formats: [Int16] = random.happens(perMille: 200) ? [1] : [1, 2]
         let own = TopicService(rawValue: (wanted?.format ?? 0) / 100) ?? .app
         let service = random.happens(perMille: 900) ? own : random.pick(TopicService.allCases)

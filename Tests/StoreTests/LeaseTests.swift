@@ -53,6 +53,29 @@ struct LeaseTests {
         }
     }
 
+    @Test("of a full lane is a transactional one, the one that has been due longest, or none")
+    func urgent() async throws {
+        try await withStores { world in
+            try await world.register(1...3)
+            try await world.send(world.newMessage(1))
+            #expect(try await world.lease(scope: .urgent) == nil)
+            for number in UInt64(2)...3 {
+                try await world.send(
+                    world.newMessage(number, urgency: .transactional, badge: .increment),
+                    at: dawn + .seconds(Int64(number)))
+            }
+            let later = dawn + .seconds(3)
+            for number in UInt64(2)...3 {
+                let parcel = try #require(try await world.lease(scope: .urgent, at: later))
+                #expect(parcel.message == StoreWorld.message(number) && parcel.urgency == .transactional)
+                #expect(parcel.members.map(\.badge) == [Int32](repeating: Int32(number) - 1, count: 3))
+            }
+            #expect(try await world.lease(scope: .urgent, at: later) == nil)
+            let bulk = try await world.lease(at: later)
+            #expect(bulk?.message == StoreWorld.message(1) && bulk?.urgency == .bulk)
+        }
+    }
+
     @Test("of many that are wanted by many at once is each handed out once")
     func race() async throws {
         try await withStores { world in

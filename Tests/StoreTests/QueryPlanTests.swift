@@ -171,6 +171,7 @@ struct QueryPlanTests {
         try await reach(world)
         _ = try await world.stores.parcels.readyRoutes(knownFormats: [1], now: dawn)
         let parcel = try #require(try await world.lease())
+        _ = try await world.lease(scope: .urgent)
         _ = try await world.stores.parcels.renew(
             parcel.id, epoch: parcel.epoch, owner: StoreWorld.ann, for: .seconds(60), now: dawn)
         _ = try await world.stores.parcels.settle(parcel.settling([(0..<1, Ending(.expired))]), now: dawn)
@@ -224,10 +225,11 @@ struct QueryPlanTests {
     /// What has to stand in the plans of the statements whose names hold the first.
     private static let expected = [
         ("parcel_claim", "Index Scan using parcels_claim on parcels"),
+        ("parcel_claim_urgent", "Index Cond: ((route_id = $1) AND (priority = "),
         ("parcel_ready_routes", "Index Only Scan using parcels_ready on parcels"),
         (
             "parcel_ready_routes",
-            "Index Cond: ((route_id = hop.route_id) AND (format = ANY (services.formats)) AND (pri"
+            "Index Cond: ((route_id = hop_1.route_id) AND (format = ANY (services.formats)) AND (pri"
         ),
         ("parcel_ready_routes", "using parcels_lapsed on parcels"),
         ("parcel_rescue", "using parcels_leases on parcels"),

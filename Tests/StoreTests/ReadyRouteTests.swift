@@ -77,6 +77,24 @@ struct ReadyRouteTests {
         }
     }
 
+    @Test("are told to have something transactional for the services for which they have")
+    func urgent() async throws {
+        try await withStores { world in
+            try await world.register(1...1)
+            try await world.send(world.newMessage(1, format: 101))
+            try await world.send(world.newMessage(2))
+            #expect(try await world.ready(at: dawn).map(\.hasUrgent) == [false, false])
+            try await world.send(world.newMessage(3, urgency: .transactional))
+            let ready = try await world.ready(at: dawn)
+            #expect(ready.map(\.service) == [.app, .voip] && ready.map(\.hasUrgent) == [true, false])
+            #expect(ready.map(\.hasOrdinary) == [true, true])
+            _ = try await world.lease(scope: .urgent)
+            #expect(try await world.ready(at: dawn).map(\.hasUrgent) == [false, false])
+            try await world.pool.script("UPDATE parcels SET lapses = 2, priority = 1 WHERE state = 1")
+            #expect(try await world.ready(at: dawn).map(\.hasUrgent) == [false, false])
+        }
+    }
+
     @Test("that wait for a credential are named with their whole topics, each service by itself")
     func waiting() async throws {
         try await withStores { world in

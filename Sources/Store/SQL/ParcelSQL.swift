@@ -1,5 +1,6 @@
 import DeliveryRules
 import Postgres
+import PushModel
 
 /// Parcels: found, leased, renewed, rescued, settled. A lease runs under `PlannerSQL.inKeyOrder`.
 ///
@@ -10,7 +11,9 @@ enum ParcelSQL {
     private static let isOrdinary = "p.lapses < \(PoisonRule.aloneFrom)"
     private static let isLapsed = "p.lapses >= \(PoisonRule.aloneFrom)"
 
-    private static func isDue(_ which: String, priority: Int) -> String {
+    private static let all: [MessageUrgency] = [.transactional, .bulk]
+
+    private static func isDue(_ which: String, priority: Int16) -> String {
         """
         EXISTS (SELECT 1 FROM parcels p WHERE p.state = 1 AND p.route_id = hop.route_id AND p.priority = \(priority)
             AND p.format = ANY (services.formats) AND p.due_at <= coalesce($3, now()) AND \(which))
@@ -18,11 +21,10 @@ enum ParcelSQL {
     }
 
     // The services that have such a parcel on the route at hand, a bit for each.
-    private static func services(_ which: String) -> String {
-        """
-        (SELECT coalesce(bit_or(1 << services.service), 0) FROM services
-            WHERE \(isDue(which, priority: 1)) OR \(isDue(which, priority: 2)))
-        """
+    // A filter, and no condition of the rows: that might be answered by a join, which looks at all the parcels.
+    private static func services(_ which: String, of urgencies: [MessageUrgency]) -> String {
+        let due = urgencies.map { isDue(which, priority: $0.rawValue) }.joined(separator: " OR ")
+        return "(SELECT coalesce(bit_or(1 << services.service) FILTER (WHERE \(due)), 0) FROM services)"
     }
 
     /// $1 after which route, $2 how many, $3 now, $4 known formats. What waits there for another program doesn't count.
@@ -41,13 +43,14 @@ enum ParcelSQL {
             SELECT (SELECT p.route_id FROM parcels p
                 WHERE p.state = 1 AND p.route_id > hop.route_id ORDER BY p.route_id LIMIT 1)
             FROM hop WHERE hop.route_id IS NOT NULL
-        ), asked AS (
-            SELECT hop.route_id, \(services(isOrdinary)) AS ordinary, \(services(isLapsed)) AS lapsed
+        ), asked AS MATERIALIZED (
+            SELECT hop.route_id, \(services(isOrdinary, of: [.transactional])) AS urgent,
+                \(services(isOrdinary, of: [.bulk])) AS bulk, \(services(isLapsed, of: all)) AS lapsed
             FROM hop WHERE hop.route_id IS NOT NULL
         ), due AS (
-            SELECT route_id, ordinary, lapsed FROM asked WHERE ordinary | lapsed <> 0 LIMIT $2
+            SELECT route_id, urgent, bulk, lapsed FROM asked WHERE urgent | bulk | lapsed <> 0 LIMIT $2
         )
-        SELECT r.id, r.app_id, r.provider, r.environment, r.topic, due.ordinary, due.lapsed
+        SELECT r.id, r.app_id, r.provider, r.environment, r.topic, due.urgent | due.bulk, due.lapsed, due.urgent
         FROM due JOIN routes r ON r.id = due.route_id ORDER BY r.id
         """)
 
@@ -83,14 +86,17 @@ enum ParcelSQL {
     /// badges: nothing will be sent.
     /// A parcel whose message is stopped is not leased but held, whoever left it among the ready ones; and one that is to
     /// wait for its message's rate goes to those that wait.
-    private static func claim(_ name: String, where which: String, unless isPaced: String = "false") -> Statement {
+    private static func claim(
+        _ name: String, where which: String, of urgencies: [MessageUrgency] = all, unless isPaced: String = "false"
+    ) -> Statement {
+        let turns = urgencies.map { "(\($0.rawValue)::smallint)" }.joined(separator: ", ")
         let isKept = "(\(isStopped) OR \(isPaced))"
         return Statement(
             name,
             """
             WITH next AS MATERIALIZED (
                 SELECT due.id, due.badge_marked
-                FROM (VALUES (1::smallint), (2::smallint)) AS urgency (priority)
+                FROM (VALUES \(turns)) AS urgency (priority)
                 CROSS JOIN LATERAL (
                     SELECT p.id, p.badge_marked FROM parcels p
                     WHERE p.route_id = $1 AND p.state = 1 AND p.priority = urgency.priority
@@ -117,7 +123,7 @@ enum ParcelSQL {
             m.badge_value, NOT next.badge_marked,
             m.reads_locale, m.has_inline, CASE WHEN p.home_route_id IS NULL THEN (\(otherEnvironment)) END,
             p.home_route_id, p.home_generation, p.home_reason, p.home_until, p.home_as_of, p.state,
-            \(LimitSQL.ofParcel(now: "coalesce($5, now())")), p.uncounted, m.rate_per_second
+            \(LimitSQL.ofParcel(now: "coalesce($5, now())")), p.uncounted, m.rate_per_second, p.priority
         """
 
     private static let isStopped = "(\(LifeSQL.isStopped("m")))"
@@ -125,6 +131,7 @@ enum ParcelSQL {
         "(\(RateSQL.isPaced("m", lapses: "p.lapses", home: "p.home_route_id")) AND p.expires_at > coalesce($5, now()))"
 
     static let claimOrdinary = claim("parcel_claim", where: isOrdinary, unless: isPaced)
+    static let claimUrgent = claim("parcel_claim_urgent", where: isOrdinary, of: [.transactional], unless: isPaced)
     static let claimPaced = RateSQL.claim(returning: columns)
     static let claimLapsed = claim("parcel_claim_lapsed", where: isLapsed)
     /// Away from home a parcel waits no longer than for the other environment's answer.

@@ -1,0 +1,39 @@
+import DeliveryRules
+import DrySimulation
+import PushModel
+import Testing
+
+/// Worlds in which a broadcast fills its lane behind a small quota of its project.
+@Suite("A named push beside a broadcast that fills its lane")
+struct UrgencyTests {
+    @Test("is leased at once, and has the next request that the quota allows", arguments: UInt64(1)...10)
+    func next(seed: UInt64) throws {
+        var world = Self.world(seed)
+        #expect(world.run() == nil)
+        let (broadcast, named) = (world.messages[0].id, world.messages[1].id)
+        let sent = world.providers.log.map(\.push).sorted { $0.openedAt < $1.openedAt }
+        let place = try #require(sent.firstIndex { $0.message == named })
+        let acceptedAt = try #require(world.store.message(named)).acceptedAt
+        let others = sent.filter { $0.message == broadcast }
+        #expect(others.count + 1 == sent.count && others.count == 300)
+        #expect(sent[place].leasedAt - acceptedAt < .seconds(4), "planners look every few seconds")
+        // Leased for the full lane before it, and sent after it.
+        let overtaken = sent[place...].count { $0.message == broadcast && $0.leasedAt < sent[place].leasedAt }
+        #expect(overtaken > 0)
+        let between = sent[..<place].count { SimulatedWorld.wall(at: $0.openedAt) > sent[place].leasedAt }
+        #expect(between <= 1, "one may leave while the lease's reply is on its way")
+    }
+
+    /// One process, a quota of one push a second, one app with 300 devices, and a lane that is full with a hundred of them,
+    /// which are one parcel.
+    private static func world(_ seed: UInt64) -> SimulatedWorld {
+        var plan = WorldPlan.calm(seed: seed, devicesPerApp: 300)
+        (plan.processes, plan.apps, plan.messages) = (1, 1, 2)
+        (plan.fcmDevices, plan.requestsPerMinute) = (1_000, 60)
+        (plan.idsMax, plan.parcelMembersMax, plan.settings.laneMembersMax) = (100, 100, 100)
+        var world = SimulatedWorld(plan: plan)
+        world.replaceMessage(0, .alert, .all, .bulk)
+        world.replaceMessage(1, .alert, .installations(["phone-1-7"]), .transactional)
+        return world
+    }
+}
