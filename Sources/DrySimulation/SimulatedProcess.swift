@@ -24,6 +24,10 @@ struct SimulatedProcess: Sendable {
     /// The alarm clock, if it is set.
     var wakesAt: SimulatedTime?
     var leaseCalls = 0
+    /// Since when nothing kept it from hearing what the database says.
+    var hearsSince = SimulatedTime.zero
+    /// A poll is under way that is lost or late.
+    var isPollTroubled = false
     /// One for each account that it knows.
     var accounts: [SimulatedAccount] = []
     /// Turns without time passing: a dispatcher that wakes itself at once, again and again, is spinning.
@@ -73,6 +77,8 @@ struct HeldLease: Sendable {
     let number: Int
     let lane: LaneKey?
     var until: MonotonicInstant?
+    /// The process was told that its message is stopped.
+    var isSilenced = false
 }
 
 struct AnswerBatch: Sendable {

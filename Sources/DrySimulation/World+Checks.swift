@@ -33,6 +33,7 @@ extension SimulatedWorld {
                 continue
             }
             let badge = ledger.badge(of: member.registration)
+            judge(.badgeSent)
             if member.badge != badge {
                 fail("P3", "badge \(member.badge) would be sent where \(badge) is due")
             }
@@ -58,6 +59,7 @@ extension SimulatedWorld {
             default: break
             }
         }
+        judge(.closed)
         let ended = closed.filter { !goingOn.contains($0) }
         if settlement.endings.reduce(0, { $0 + $1.count }) != ended.count {
             fail("P2", "\(ended.count) members ended, the endings say otherwise")
@@ -74,6 +76,7 @@ extension SimulatedWorld {
         checkNotStopped(push)
         checkHour(of: push)
         checkRate(of: push)
+        judge(.fence)
         // A clock that was set forward ends a lease before its time, and no owner can know.
         let isCutShort = plan.clockStepEvery != nil && ledger.promisedUntil(push.lease) > now
         let parcel = store.parcel(push.lease.parcel)
@@ -83,6 +86,8 @@ extension SimulatedWorld {
         }
         // Five seconds are more than the worst clock goes wrong by within a lease.
         let lateness: Duration = plan.clockStepEvery == nil ? .seconds(5) : .seconds(50)
+        // Only what has not long to live can be late.
+        if parcel.expiresAt < databaseWall(at: plan.faultsEnd) { judge(.expiredUnsent) }
         if wall > parcel.expiresAt + lateness { fail("P2", "a push is sent that has expired") }
         if ledger[PushPair(message: push.message, registration: push.registration)]?.isEnded != false {
             fail("P4", "a push is sent that has ended")
@@ -92,6 +97,7 @@ extension SimulatedWorld {
     /// What lapsed often travels alone: with a push that ends its process nothing else may lapse (rule 10).
     mutating func checkCompany(_ index: Int) {
         let leases = processes[index].leases
+        if leases.contains(where: { $0.parcel.lapses >= PoisonRule.aloneFrom }) { judge(.company) }
         guard leases.count > 1 else { return }
         // It has an hour only once it was handed to its lane.
         let travelling = leases.filter { $0.until != nil && $0.parcel.lapses >= PoisonRule.aloneFrom }
@@ -100,6 +106,7 @@ extension SimulatedWorld {
 
     mutating func checkRetired(_ before: RegistrationRow) {
         guard before.isLive, let after = store.registration(before.id), !after.isLive else { return }
+        judge(.retired)
         ledger.disturb(before.id)
         let token = providers[before.stored.provider, before.stored.token]
         if !token.goneSaid.contains(where: { $0 >= before.registeredAt }) {
@@ -112,6 +119,7 @@ extension SimulatedWorld {
         guard let after = store.registration(before.id), after.stored.state == .suspected,
             before.stored.state == .active
         else { return }
+        judge(.suspected)
         let token = providers[before.stored.provider, before.stored.token]
         if !token.doubtSaid.contains(where: { $0 >= before.registeredAt }) {
             fail("P5", "a token is suspected that no answer doubted since it was registered")
@@ -123,6 +131,7 @@ extension SimulatedWorld {
     mutating func checkConfirmed(_ doubt: SuspicionRow, _ row: RegistrationRow) {
         let token = providers[row.stored.provider, row.stored.token]
         guard token.flaw == nil, token.environment == store.route(doubt.route)?.environment else { return }
+        judge(.confirmed)
         let first = doubt.suspectedAt.minute
         // Up to the end of the window's last minute.
         let window = first...(first + plan.suspicion.window).minute + .seconds(60)
@@ -141,6 +150,7 @@ extension SimulatedWorld {
 
     mutating func checkBounds(_ index: Int) {
         let process = processes[index]
+        if !process.leases.isEmpty { judge(.inFlight) }
         let held = process.leases.reduce(0) { $0 + ($1.lane == nil ? 0 : $1.parcel.members.count) }
         if process.dispatcher.membersInFlight != held {
             fail("P8", "\(process.dispatcher.membersInFlight) members are said to be in flight, \(held) are")

@@ -55,6 +55,7 @@ extension SimulatedWorld {
             }
             if own[0] > accepted { fail("P2", "more accepted than \(provider) accepted") }
         }
+        judge(.account)
         let silent = message.reasons.first { $0.ending == Ending(.rejected, "nothing_to_show") }?.count ?? 0
         if silent > frozen.count(where: { ledger.refusedHere.contains($0) }) {
             fail("P2", "a push had nothing to show that its provider has a form of")
@@ -102,6 +103,7 @@ extension SimulatedWorld {
     private mutating func checkPoison(_ message: MessageRow, _ frozen: [PushPair]) {
         let given = message.reasons.first { $0.ending == Ending(.gaveUp, EndingReason.poison) }?.count ?? 0
         let guilty = frozen.filter { poisonous.contains($0.registration) }.count
+        if plan.onlyPoisonLapses, guilty > 0 { judge(.poison) }
         if plan.onlyPoisonLapses, given > guilty { fail("P2", "\(given) were given up as poison, \(guilty) are") }
     }
 
@@ -114,6 +116,7 @@ extension SimulatedWorld {
             else { return false }
             return !seen.contains { $0.answer.word.isAccepted }
         }
+        if !missed.isEmpty { judge(.reached) }
         let poisoned = missed.filter { ledger.lapses[$0, default: 0] >= Int(PoisonRule.lapsesMax) }
         let excused =
             account.count(.expired) + account.count(.gaveUp) + account.count(.cancelled)
@@ -127,11 +130,13 @@ extension SimulatedWorld {
     private mutating func checkPair(_ pair: PushPair) {
         let seen = providers.seen(pair)
         let id = PushIdentity.apnsID(message: pair.message, registration: pair.registration)
+        if seen.count > 1 { judge(.name) }
         if seen.contains(where: { $0.push.apnsID != id }) { fail("P4", "two names for one push") }
         for (earlier, later) in zip(seen, seen.dropFirst()) {
             let isExcused =
                 providers.isAnswerLost(earlier.push) || ledger.hasLapsed(earlier.push.lease)
                 || isCutShort(later.push.lease)
+            if earlier.answer.pauseAsked != nil, !isExcused { judge(.pauseAsked) }
             if let pause = earlier.answer.pauseAsked, !isExcused,
                 later.at - earlier.at + SimulatedTime(clockSlack) < SimulatedTime(pause)
             {
@@ -140,7 +145,13 @@ extension SimulatedWorld {
             guard earlier.answer.word.isAccepted else { continue }
             if !isExcused { fail("P4", "a push was repeated although its answer came and was settled") }
         }
+        if seen.contains(where: \.answer.word.isAccepted) { judge(.repeated) }
         let shown = seen.count { $0.answer.word.isAccepted }
+        if shown > 0, forms[pair.message]?.content.isSeenTwice == true,
+            seen.contains(where: { providers.isAnswerLost($0.push) || ledger.hasLapsed($0.push.lease) })
+        {
+            judge(.seenTwice)
+        }
         if shown > 1, forms[pair.message]?.content.isSeenTwice == true,
             !seen.contains(where: { isCutShort($0.push.lease) })
         {
@@ -155,8 +166,10 @@ extension SimulatedWorld {
     private func isCutShort(_ lease: LeaseName) -> Bool { plan.clockStepEvery != nil && ledger.hasLapsed(lease) }
 
     private mutating func checkBadges() {
-        for row in store.registrations where row.badge != ledger.badge(of: row.id) {
-            fail("P3", "badge \(row.badge) in the registry, \(ledger.badge(of: row.id)) by the book")
+        for row in store.registrations {
+            let badge = ledger.badge(of: row.id)
+            if badge > 0 { judge(.badgeKept) }
+            if row.badge != badge { fail("P3", "badge \(row.badge) in the registry, \(badge) by the book") }
         }
     }
 
@@ -171,6 +184,7 @@ extension SimulatedWorld {
             let isTheSame =
                 row.stored.provider == seen.push.provider && row.stored.token == seen.push.token
                 && row.registeredAt + clockSlack <= since
+            if isTheSame { judge(.deadRetired) }
             if isTheSame, row.isLive { fail("P5", "a token lives on that \(seen.push.provider) called dead") }
         }
     }
@@ -179,6 +193,7 @@ extension SimulatedWorld {
         if processes[index].dispatcher.membersInFlight != 0 {
             fail("P8", "a lane keeps count of members that are gone")
         }
+        judge(.nothingHeld)
         let actions = processes[index].dispatcher.handle(.drain, now: processes[index].clock.read(at: now))
         if actions != [.drained] { fail("P8", "an idle dispatcher has something to drain: \(actions)") }
     }

@@ -32,6 +32,7 @@ extension SimulatedWorld {
         // Where the database's clock is set, its minutes are not ours.
         for row in found {
             let isExodus = isExodus(from: row.stored.route)
+            if isExodus { judge(.stayed) }
             guard store.registration(row.id)?.stored.route == row.stored.route else {
                 if isExodus, plan.clockStepEvery == nil {
                     fail("P5", "too many tokens of a route moved to the other environment")
@@ -61,6 +62,7 @@ extension SimulatedWorld {
     private mutating func checkFound(_ row: RegistrationRow) {
         let token = providers[.apns, row.stored.token]
         if isInsideOut { return }
+        judge(.moved)
         if store.route(row.stored.route)?.environment != token.environment {
             fail("P5", "a registration moved to an environment that does not know its token")
         }
@@ -76,6 +78,7 @@ extension SimulatedWorld {
         }
         guard offer.isThere else { return }
         for entry in settlement.history where entry.event == .ended(Ending(.rejected, "BadDeviceToken")) {
+            judge(.lookedForElsewhere)
             for member in entry.members where isUncompared(member, offer) {
                 fail("P1", "a token that is unknown at home was not looked for elsewhere")
             }
@@ -88,6 +91,7 @@ extension SimulatedWorld {
     }
 
     private mutating func checkTry(_ member: RegistrationID, _ remainder: Remainder, _ offer: EnvironmentOffer) {
+        judge(.triedElsewhere)
         guard let home = remainder.home else { return fail("P2", "a push goes elsewhere and knows no home") }
         if !isUncompared(member, offer) { fail("P5", "a token is tried elsewhere that was tried before") }
         if offer.generations[member] != home.generation { fail("P5", "another token than the refused one is tried") }
@@ -103,6 +107,7 @@ extension SimulatedWorld {
                 let row = store.registration(seen.push.registration), row.isLive, row.stored.provider == .apns,
                 row.stored.token == seen.push.token
             else { continue }
+            judge(.remembered)
             if store.route(row.stored.route)?.environment != providers[.apns, row.stored.token].environment {
                 fail("P5", "a token was found elsewhere, and its registration is where it was")
             }

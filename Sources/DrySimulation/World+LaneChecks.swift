@@ -10,6 +10,7 @@ extension SimulatedWorld {
             return
         }
         let account = processes[index].accounts.first { $0.credential == push.lane.credential }
+        if account?.refused.isEmpty == false { judge(.accessToken) }
         if account?.refused.contains(access) ?? true { fail("P7", "an access token goes out that was refused") }
     }
 }

@@ -48,6 +48,9 @@ extension SimulatedWorld {
         noteRate(of: id)
         if store.isStopped(id) {
             if stoppedAt[id] == nil { stoppedAt[id] = now }
+            // Somebody could send what is left of it, and hears of this in time.
+            let canHear = processes.contains { $0.isAlive && !$0.isFrozen && !$0.isPollTroubled }
+            if canHear, store.parcels.contains(where: { $0.message == id }) { judge(.atOnce) }
         } else {
             stoppedAt[id] = nil
         }
@@ -65,20 +68,45 @@ extension SimulatedWorld {
         }
     }
 
-    /// Where nothing keeps a process from hearing it, the next poll but one takes back what is left.
+    /// A process is told that messages are stopped of which it holds parcels. What it could have sent still is what the
+    /// checkers have to judge.
+    mutating func noteStopped(_ stopped: [StoppedMessage], _ index: Int) {
+        for place in processes[index].leases.indices {
+            let lease = processes[index].leases[place]
+            guard !lease.isSilenced, stopped.contains(where: { $0.message == lease.parcel.message }) else { continue }
+            processes[index].leases[place].isSilenced = true
+            let isWaiting = processes[index].lanes.contains { $0.waiting.contains { $0.lease == lease.name } }
+            guard isWaiting else { continue }
+            judge(.silenced)
+        }
+    }
+
+    /// Since when a process could have heard that the message is stopped; nil: it is not, or something keeps the process
+    /// from its database.
+    private func lateness(of message: MessageID, _ index: Int) -> SimulatedTime? {
+        guard let since = stoppedAt[message], !processes[index].isPollTroubled else { return nil }
+        return now - max(since, processes[index].hearsSince)
+    }
+
+    /// Judged by what each process could hear, whatever goes wrong elsewhere: the next poll but one takes back what is
+    /// left, and what was taken back never leaves.
     mutating func checkNotStopped(_ push: WirePush) {
-        guard plan.saysAtOnce, let since = stoppedAt[push.message],
-            now - since > SimulatedTime(plan.settings.pollEvery) + .milliseconds(500)
+        let index = push.from.process
+        if processes[index].lease(push.lease)?.isSilenced == true {
+            fail("P2", "a push leaves although its process knows that its message was stopped")
+        }
+        guard let late = lateness(of: push.message, index),
+            late > SimulatedTime(plan.settings.pollEvery) + .milliseconds(500)
         else { return }
-        fail("P2", "a push leaves \(now - since) after its message was stopped")
+        fail("P2", "a push leaves \(late) after its process could know that its message was stopped")
     }
 }
 
 extension WorldPlan {
-    /// Nothing keeps a process from hearing what was said.
+    /// Nothing keeps a process from hearing what was said, or holds up what it sends.
     var saysAtOnce: Bool {
         killEvery == nil && freezeEvery == nil && outageEvery == nil && driftMax == 0
             && slownessEvery == nil && connectionTroubleEvery == nil && clockStepEvery == nil
-            && storeCallLost + storeReplyLost + storeCallLate + notificationLost == 0
+            && storeCallLost + storeReplyLost + storeCallLate + notificationLost + poisonous == 0
     }
 }

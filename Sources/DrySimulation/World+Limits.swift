@@ -58,6 +58,7 @@ extension SimulatedWorld {
         let said = store.registration(member.registration)?.stored.timeZone
         let east = SimulatedZones.minutesEast(said, else: limits.timeZone)
         let quiet = hours.map { $0.isQuiet(now, east) } ?? false
+        if hours != nil { judge(.quietHours) }
         guard case .quietHours(let until, _) = hold else {
             if quiet, hold == .none { fail("P2", "a push may leave in its device's quiet hours") }
             return
@@ -72,6 +73,7 @@ extension SimulatedWorld {
     ) {
         guard !message.ignored.contains(.dailyCap), let cap = limits.dailyCap, let who = store.who(member.registration)
         else { return }
+        judge(.dailyCap)
         let day = PersonDay(app: message.app, who: who, day: store.day(of: message.app, wall))
         switch hold {
         case .quietHours: break

@@ -39,6 +39,7 @@ extension SimulatedWorld {
         let lifetime = message.expiresAt - sending.hour.last
         for member in parcel.members {
             guard let shown = instant(message, member) else { continue }
+            judge(.localHour)
             let sentAt = max(shown, message.acceptedAt)
             if shown < message.acceptedAt, !sending.sendsPassed {
                 fail("rule 9", "a push is planned whose hour had passed")
@@ -62,6 +63,7 @@ extension SimulatedWorld {
             guard row.entry.event == .ended(Ending(.suppressed, EndingReason.localTimePassed)) else { continue }
             for member in row.entry.members {
                 guard let shown = instant(message, member) else { continue }
+                judge(.tooLate)
                 if shown >= message.acceptedAt || message.localSending?.sendsPassed != false {
                     fail("rule 9", "a push is suppressed whose hour was ahead")
                 }

@@ -70,6 +70,7 @@ extension SimulatedWorld {
     mutating func thaw(_ index: Int) {
         guard processes[index].isFrozen else { return }
         processes[index].isFrozen = false
+        processes[index].hearsSince = now
         for event in processes[index].held { queue.put(event, at: after(.zero ... .milliseconds(5))) }
         processes[index].held = []
     }

@@ -113,6 +113,7 @@ extension SimulatedWorld {
             fail("P7", "a push leaves by another service's certificate")
         }
         if case .tokens = store.message(push.message)?.audienceWanted.selection { return }
+        if plan.manyKinds > 0 || plan.fcmDevices > 0 { judge(.kind) }
         if providers[push.provider, push.token].kind != push.kind {
             fail("P2", "a push of kind \(push.kind) went to an installation's token of another kind")
         }

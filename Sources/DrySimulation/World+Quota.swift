@@ -18,6 +18,8 @@ extension SimulatedWorld {
         askBook(quota, index, mono)
         guard allowance < 1 else { return nil }
         incidents.paced += 1
+        let isBeginning = meters[meter].began.map { now - $0 <= .seconds(10) } ?? false
+        if isBeginning, plan.clockStepEvery == nil { judge(.rampUp) }
         if processes[index].lanes.contains(where: { $0.key != processes[index].lanes[place].key && isPaced($0, quota) })
         {
             incidents.pacedTogether += 1
@@ -97,6 +99,8 @@ extension SimulatedWorld {
         let alone = plan.clockStepEvery == nil ? 1 : plan.processes
         let bound = alone * (perMinute + perMinute / 100 + aSecond) + advances
         let counted = meter.counted(within: 60, at: now)
+        // A world has to send so much before it can be too much.
+        if counted > perMinute / 10 { judge(.minuteQuota) }
         if counted > bound { fail("P7", "\(counted) pushes count for a minute's quota of \(perMinute)") }
         guard plan.clockStepEvery == nil, let began = meter.began, now - began <= .seconds(10) else { return }
         // A tenth of the rate, growing for a minute: a quarter after ten seconds.
@@ -112,6 +116,7 @@ extension SimulatedWorld {
         for lane in processes[index].lanes where lane.quota?.project == quota.project && lane.quota?.share != share {
             if let other = lane.quota?.share { pace.rest(other) }
         }
+        judge(.givenBack)
         let allowance = pace.allowance(share, processes[index].clock.read(at: now))
         if allowance < 1 { fail("P7", "a push that was answered 429 is counted") }
     }

@@ -25,6 +25,7 @@ extension SimulatedWorld {
         guard parcel.ratePerSecond == rateMeters[parcel.message]?.perSecond else {
             return fail("P7", "a share is leased of a message without its rate")
         }
+        judge(.rateLeased)
         let wall = wall
         let excess = rateMeters[parcel.message]?.lease(parcel.members.count - parcel.heldCount, at: wall)
         guard let excess, excess > 0, plan.clockStepEvery == nil else { return }
@@ -35,8 +36,10 @@ extension SimulatedWorld {
     mutating func checkRate(of push: WirePush) {
         let (now, count) = (now, processes.count)
         guard plan.saysAtOnce, !push.isElsewhere, rateMeters[push.message].map({ now >= $0.leavingFrom }) == true,
-            let excess = rateMeters[push.message]?.leave(at: now, processes: count), excess > 0
+            let excess = rateMeters[push.message]?.leave(at: now, processes: count)
         else { return }
+        if rateMeters[push.message]?.wouldShow(processes: count) == true { judge(.rateOnTheWire) }
+        guard excess > 0 else { return }
         fail("P7", "\(excess) pushes more leave than the rate of their message allows")
     }
 }
@@ -77,11 +80,16 @@ struct RateMeter: Sendable {
         return worst
     }
 
+    /// Its routes are asked beside each other, each for a share.
+    private func open(_ processes: Int) -> Int { processes * (Int(perSecond) * MessagePace.secondsOpenMax + 4 * share) }
+
+    /// So many have left that they would have been too many at once.
+    func wouldShow(processes: Int) -> Bool { left.count > open(processes) + allowed(within: MessagePace.slack) + 1 }
+
     mutating func leave(at now: SimulatedTime, processes: Int) -> Int {
         left.append(now)
         if left.count > Self.eventsMax { left.removeFirst() }
-        // Its routes are asked beside each other, each for a share.
-        let open = processes * (Int(perSecond) * MessagePace.secondsOpenMax + 4 * share)
+        let open = open(processes)
         var worst = 0
         for (count, instant) in left.reversed().enumerated() {
             let time = Duration.nanoseconds(now.nanoseconds - instant.nanoseconds)

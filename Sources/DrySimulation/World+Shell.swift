@@ -22,6 +22,7 @@ extension SimulatedWorld {
             id: ProcessID(UniversalID(high: UInt64(index), low: UInt64(old.life + 1))),
             dispatcher: Dispatcher(settings: plan.settings, now: old.clock.read(at: now)), clock: old.clock)
         fresh.isAlive = true
+        fresh.hearsSince = now
         processes[index] = fresh
         queue.put(.housekeeping(fresh.addressee), at: after(.zero ... .seconds(1)))
         scheduleWake(index)
@@ -124,10 +125,16 @@ extension SimulatedWorld {
     mutating func hear(_ reply: StoreReply, to call: StoreCall, _ index: Int) {
         switch (call.request, reply) {
         case (.poll, .routes(let routes, let stopped, let rated)):
-            if !stopped.isEmpty { tell(.stopped(stopped), to: index) }
+            notePollHeard(index)
+            if !stopped.isEmpty {
+                noteStopped(stopped, index)
+                tell(.stopped(stopped), to: index)
+            }
             if !rated.isEmpty { tell(.rated(rated), to: index) }
             tell(.polled(routes), to: index)
-        case (.poll, _): tell(.pollFailed, to: index)
+        case (.poll, _):
+            notePollHeard(index)
+            tell(.pollFailed, to: index)
         case (.lease(let request), let reply): hearLease(reply, request, index)
         case (.renew(let name), .renewed(let held)): tell(.renewed(name, held), to: index)
         case (.renew(let name), _): tell(.renewFailed(name), to: index)

@@ -11,8 +11,12 @@ extension SimulatedWorld {
             queue.put(.callArrives(call, willBeAnswered: true), at: arrival)
             return
         }
-        guard now >= weather.storeSlowUntil else { return callSlowly(call) }
+        guard now >= weather.storeSlowUntil else {
+            troublePoll(call)
+            return callSlowly(call)
+        }
         let lot = random.below(1_000)
+        if lot < plan.storeCallLost + plan.storeReplyLost + plan.storeCallLate { troublePoll(call) }
         if lot < plan.storeCallLost {
             incidents.note(.neverWas)
             queue.put(.callAnswered(call, .failed), at: givesUp)
@@ -46,12 +50,24 @@ extension SimulatedWorld {
         if isCallerGone, random.happens(perMille: 300) { return }
         guard now >= weather.storeDownUntil else {
             incidents.note(.gone)
+            troublePoll(call)
             if willBeAnswered { queue.put(.callAnswered(call, .failed), at: after(.zero ... .seconds(1))) }
             return
         }
         let reply = apply(call)
         guard willBeAnswered else { return incidents.note(.unheard) }
         queue.put(.callAnswered(call, reply), at: after(.milliseconds(1) ... .milliseconds(isFaulty ? 60 : 5)))
+    }
+
+    /// Its process hears later what the database says, or not this time.
+    private mutating func troublePoll(_ call: StoreCall) {
+        guard case .poll = call.request, processes[call.from.process].life == call.from.life else { return }
+        processes[call.from.process].isPollTroubled = true
+    }
+
+    mutating func notePollHeard(_ index: Int) {
+        if processes[index].isPollTroubled { processes[index].hearsSince = now }
+        processes[index].isPollTroubled = false
     }
 
     private static let formats: [Int16] = [1, 2]
@@ -110,6 +126,7 @@ extension SimulatedWorld {
             ledger.promise(
                 LeaseName(parcel: parcel.id, epoch: parcel.epoch),
                 until: now + SimulatedTime(plan.settings.leaseLength))
+            if !plan.mayLapse { judge(.calmLease) }
         }
         return .leased(parcel, number: number, again: again)
     }

@@ -6,6 +6,8 @@ package struct WorldCensus: Equatable, Sendable {
     package var worlds = 0
     package var events = 0
     package var pushes = 0
+    /// In how many worlds each checker had something to judge, by its place.
+    private var judged = [Int](repeating: 0, count: WorldChecker.allCases.count)
     /// What came about, by its name, and how often.
     private var counts: [(name: String, count: Int)] = WorldCensus.names.map { ($0, 0) }
     /// Looked up, never walked.
@@ -85,6 +87,7 @@ package struct WorldCensus: Equatable, Sendable {
         count(.shares, world.incidents.shares)
         count(.endedUnsent, world.incidents.endedUnsent)
         for told in world.store.feedback { count(told) }
+        for place in judged.indices where world.incidents.judged[place] > 0 { judged[place] += 1 }
         for message in world.store.messages {
             if message.providers.count > 1 { count(.mixed) }
             if message.dueAt != nil { count(.scheduled) }
@@ -104,6 +107,7 @@ package struct WorldCensus: Equatable, Sendable {
         events += other.events
         pushes += other.pushes
         for place in counts.indices { counts[place].count += other.counts[place].count }
+        for place in judged.indices { judged[place] += other.judged[place] }
     }
 
     private mutating func count(_ trouble: Trouble, _ count: Int = 1) { self.count(trouble.rawValue, count) }
@@ -146,15 +150,20 @@ package struct WorldCensus: Equatable, Sendable {
     /// The kinds that never came about.
     package var missing: [String] { counts.filter { $0.count == 0 }.map(\.name) }
 
+    /// In how many worlds it had something to judge.
+    package func worlds(judgedBy checker: WorldChecker) -> Int { judged[checker.rawValue] }
+
     package static func == (left: WorldCensus, right: WorldCensus) -> Bool {
         left.worlds == right.worlds && left.events == right.events && left.pushes == right.pushes
+            && left.judged == right.judged
             && left.counts.elementsEqual(right.counts) { $0 == $1 }
     }
 }
 
 extension WorldCensus: CustomStringConvertible {
     package var description: String {
-        (["\(worlds) worlds, \(events) events, \(pushes) pushes"] + counts.map { "\($0.name): \($0.count)" })
+        (["\(worlds) worlds, \(events) events, \(pushes) pushes"] + counts.map { "\($0.name): \($0.count)" }
+            + WorldChecker.allCases.map { "worlds judged by \($0.words): \(worlds(judgedBy: $0))" })
             .joined(separator: "\n")
     }
 }

@@ -31,8 +31,12 @@ package struct WorldIncidents: Sendable {
     package var shares = 0
     /// Settled without a lease.
     package var endedUnsent = 0
+    /// How often each checker had something to judge, by its place.
+    package private(set) var judged = [Int](repeating: 0, count: WorldChecker.allCases.count)
     /// By the census's names.
     package private(set) var noted: [(name: String, count: Int)] = []
+
+    mutating func judge(_ checker: WorldChecker) { judged[checker.rawValue] += 1 }
 
     mutating func note(_ fault: WorldFault) { note(fault.rawValue) }
     mutating func note(storm word: AnswerWord) { note("storm of \(word)") }

@@ -118,6 +118,7 @@ package struct WorldPlan: Sendable {
         drawProviders(&random)
         drawLife(&random)
         drawLimits(&random)
+        drawUndisturbed()
     }
 
     /// Nothing goes wrong.
@@ -225,6 +226,24 @@ package struct WorldPlan: Sendable {
         quietMinutes = random.within(1...9)
         dailyCap = random.pick([nil, 1, 2, 4])
         unsparing = random.pick([0, 300])
+    }
+
+    /// Some worlds have no trouble with processes, their database, their connections and clocks: what leaves at once and
+    /// no faster than it may can be judged there on the wire, whatever providers and devices are up to. Drawn apart.
+    private mutating func drawUndisturbed() {
+        var apart = SeededRandom(seed: seed ^ 0xca1f)
+        guard apart.happens(perMille: 150) else { return }
+        (killEvery, freezeEvery, outageEvery, slownessEvery) = (nil, nil, nil, nil)
+        (connectionTroubleEvery, clockStepEvery, driftMax) = (nil, nil, 0)
+        (storeCallLost, storeReplyLost, storeCallLate, notificationLost) = (0, 0, 0, 0)
+        (rated, poisonous) = apart.pick([(0, 0), (0, 60), (700, 0), (700, 0)])
+        // A message has to be so large that its rate, or a stop, holds something back.
+        if rated > 0 { devicesPerApp = 150 }
+        if poisonous > 0 { devicesPerApp = max(devicesPerApp, 20) }
+        named = max(named, 300)
+        paused = max(paused, apart.pick([0, 500]))
+        cancelled = max(cancelled, apart.pick([0, 300]))
+        if paused > 0 { streamsMax = min(streamsMax, 2) }
     }
 
     /// A world in which nothing goes wrong: for stories about one thing that does.

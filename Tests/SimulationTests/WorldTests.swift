@@ -39,4 +39,22 @@ struct WorldTests {
         for batch in WorldSeeds.batches { census.add(await WorldSeeds.harvest(of: batch).census) }
         #expect(census.missing.isEmpty, "\(census)")
     }
+
+    /// A checker that has nothing to judge, or was disarmed by what goes wrong elsewhere, is green and proves nothing.
+    @Test("has something to judge for each of its checkers, in many worlds", arguments: WorldChecker.allCases)
+    func checkersAreHeard(checker: WorldChecker) async {
+        var census = WorldCensus()
+        for batch in WorldSeeds.batches { census.add(await WorldSeeds.harvest(of: batch).census) }
+        let least = Self.rare[checker] ?? Self.worldsMin
+        let judged = census.worlds(judgedBy: checker)
+        #expect(judged * 2_000 >= least * census.worlds, "\(judged) worlds: \(checker.words)")
+    }
+
+    /// Of two thousand.
+    private static let worldsMin = 100
+    /// What takes several rare things at once.
+    private static let rare: [WorldChecker: Int] = [
+        .rateOnTheWire: 30, .silenced: 30, .poison: 30, .seenTwice: 10, .confirmed: 30, .stayed: 40,
+        .tooLate: 35,
+    ]
 }
