@@ -154,7 +154,12 @@ extension ParcelRun {
     }
 
     /// Of its parcel, unless it had no part in them.
-    private func lapses(of position: Int) -> Int16 { wasNeverSent(position) ? 0 : parcel.lapses }
+    private func lapses(of position: Int) -> Int16 { wasNeverSent(position) ? 0 : lapsesGoingOn }
+
+    /// Whoever was in company, and goes on without it, is tried alone once more: another one may have ended the owners.
+    var lapsesGoingOn: Int16 {
+        parcel.members.count > 1 ? min(parcel.lapses, PoisonRule.lapsesMax - 1) : parcel.lapses
+    }
 
     var nextAttempt: Int16 { min(parcel.attempt, Int16.max - 1) + 1 }
 

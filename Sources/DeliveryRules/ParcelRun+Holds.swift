@@ -35,7 +35,7 @@ extension ParcelRun {
             } else {
                 goOn(
                     position, route: route, dueAfter: pause, attempt: parcel.attempt,
-                    lapses: isCounted ? parcel.lapses : 0, spent: parcel.retrySpent, answerLost: isLost,
+                    lapses: isCounted ? lapsesGoingOn : 0, spent: parcel.retrySpent, answerLost: isLost,
                     cause: .quietHours, home: nil, isCounted: isCounted)
             }
         }

@@ -113,9 +113,10 @@ package struct ParcelRun: Equatable, Sendable {
         if isPoisoned { bisect(present) } else { toSend = present }
     }
 
-    /// A parcel that ended three of its owners is cut in two, until the one push that does it stands alone.
+    /// A parcel that ended three of its owners is cut in two, until the one push that does it stands alone. Of a company
+    /// of which the others are gone or moved by now, the one that is left is no culprit yet: it goes on alone.
     mutating func bisect(_ present: [Int32]) {
-        guard present.count > 1 else {
+        guard parcel.members.count > 1 else {
             for position in present {
                 end(Int(position), Ending(.gaveUp, EndingReason.poison))
                 alarms.append(.poison(parcel.members[Int(position)].registration))

@@ -178,4 +178,23 @@ struct ParcelRunPoisonTests {
         #expect(run.takeAlarms() == [.poison(RegistrationID(101))])
         #expect(run.settlement()?.endings == [EndingCount(ending: Ending(.gaveUp, EndingReason.poison), count: 1)])
     }
+
+    @Test("calls nobody a culprit whose company has gone or moved: each is tried alone once more")
+    func companyLeft() {
+        for other in [MemberStanding.deleted, .retired, .moved(to: RouteID(9))] {
+            var run = ParcelRunSamples.run(ParcelRunSamples.parcel([.present, other], lapses: PoisonRule.lapsesMax))
+            #expect(run.takeAlarms().isEmpty)
+            let settlement = run.settlement()
+            #expect(settlement?.endings.contains { $0.ending.reason == EndingReason.poison } == false)
+            let lapses = settlement?.remainders.map(\.lapses) ?? []
+            #expect(!lapses.isEmpty && lapses.allSatisfy { $0 == PoisonRule.lapsesMax - 1 })
+        }
+    }
+
+    @Test("is given up as poison wherever its one push has moved to")
+    func movedAlone() {
+        var run = ParcelRunSamples.run(
+            ParcelRunSamples.parcel([.moved(to: RouteID(9))], lapses: PoisonRule.lapsesMax))
+        #expect(run.settlement()?.remainders.map(\.lapses) == [PoisonRule.lapsesMax])
+    }
 }

@@ -129,4 +129,17 @@ struct WorldStoryTests {
         #expect(world.store.messages.reduce(0) { $0 + $1.counts[6] } == guilty.count)
         #expect(!world.providers.log.contains { $0.push.registration == RegistrationID(7) })
     }
+
+    /// Seeds 20, 1321 and 1609 of the first worlds in which the checker of poison had something to judge: who had
+    /// travelled with the culprit, and had moved to another route since, was given up with it, untried.
+    @Test(
+        "a push that ends its processes is given up alone, also where its company moves on",
+        arguments: UInt64(1)...20)
+    func poisonOnTheMove(seed: UInt64) {
+        var plan = WorldPlan.calm(seed: seed)
+        (plan.poisonous, plan.fcmDevices) = (60, 300)
+        plan.deviceEventEvery = .milliseconds(200)
+        var world = SimulatedWorld(plan: plan)
+        #expect(world.run() == nil)
+    }
 }
