@@ -50,9 +50,9 @@ package struct Ledger: Sendable {
     func messages(_ day: PersonDay) -> Set<MessageID> { days[day] ?? [] }
 
     package struct PairStanding: Sendable {
-        package var isEnded = false
-        /// A process died with the push in hand, or its answer was lost.
-        package var isExcused = false
+        /// nil: it is owed still.
+        package var ending: Ending?
+        package var isEnded: Bool { ending != nil }
     }
 
     /// nil where the pair was never frozen.
@@ -65,10 +65,10 @@ package struct Ledger: Sendable {
         return nil
     }
 
-    package mutating func end(_ pair: PushPair) -> String? {
+    package mutating func end(_ pair: PushPair, _ ending: Ending) -> String? {
         guard let known = standing[pair] else { return "a pair ended that was never owed" }
         guard !known.isEnded else { return "a pair ended twice" }
-        standing[pair]?.isEnded = true
+        standing[pair]?.ending = ending
         return nil
     }
 

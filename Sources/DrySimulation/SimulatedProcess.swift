@@ -60,6 +60,14 @@ struct SimulatedProcess: Sendable {
         return projects.count - 1
     }
 
+    /// Its word about the position waits for the Dispatcher.
+    func hasUnread(_ position: Int32, of lease: LeaseName) -> Bool {
+        answers.contains { batch in
+            batch.lease == lease
+                && (batch.accepted.contains(position) || batch.others.contains { $0.position == position })
+        }
+    }
+
     mutating func collect(_ outcome: Outcome, for position: Int32, of lease: LeaseName) {
         if answers.last?.lease != lease { answers.append(AnswerBatch(lease: lease)) }
         if outcome == .accepted {

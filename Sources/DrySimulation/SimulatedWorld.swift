@@ -18,6 +18,11 @@ package struct SimulatedWorld {
     package var messages: [SimulatedMessage] = []
     package var weather = Weather()
     package var ledger = Ledger()
+    var book = AnswerBook()
+    /// Messages that were cancelled. Looked up, never walked.
+    var cancelled: Set<MessageID> = []
+    /// For tests of the checkers: what the engine says falsely.
+    package var lie: PlantedLie?
     /// Since when nothing of a message may be sent. Looked up, never walked.
     var stoppedAt: [MessageID: SimulatedTime] = [:]
     /// Of messages that have a rate. Looked up, never walked.
@@ -143,6 +148,7 @@ package struct SimulatedWorld {
         case .streamEnds(_, let lane, let stream, let end): endStream(stream, lane, end, process)
         case .saidAgain(_, let lease, let position, let outcome):
             incidents.note(.saidAgain)
+            noteSaidAgain(outcome, position, lease, process)
             report(outcome, position, lease, process)
         default: break
         }

@@ -13,7 +13,7 @@ extension SimulatedWorld {
     }
 
     /// A lease: badges change on the first, and what is handed out is what stands.
-    mutating func book(_ parcel: LeasedParcel) {
+    mutating func noteLeased(_ parcel: LeasedParcel) {
         guard let message = store.message(parcel.message) else { return fail("P1", "a parcel without its message") }
         checkSpared(parcel, message)
         for (place, member) in parcel.members.enumerated()
@@ -41,7 +41,7 @@ extension SimulatedWorld {
     }
 
     /// A settle: each member that was open and is not any more either ended, or goes on in one of the new parcels.
-    mutating func book(_ settlement: Settlement, _ before: ParcelRow, newParcelsAfter last: Int64) {
+    mutating func noteSettled(_ settlement: Settlement, _ before: ParcelRow, newParcelsAfter last: Int64) {
         let goingOn = store.parcels.filter { $0.id.value > last }.flatMap(\.members)
         var closed: [RegistrationID] = []
         for index in before.members.indices where !before.settled[index] {
@@ -64,8 +64,14 @@ extension SimulatedWorld {
         if settlement.endings.reduce(0, { $0 + $1.count }) != ended.count {
             fail("P2", "\(ended.count) members ended, the endings say otherwise")
         }
+        let name = LeaseName(parcel: settlement.parcel, epoch: settlement.epoch)
+        let endings = settlement.endingOfMembers
+        for member in closed { checkClosed(member, as: endings[member], name, before) }
         for member in ended {
-            if let wrong = ledger.end(PushPair(message: before.message, registration: member)) { fail("P2", wrong) }
+            guard let ending = endings[member] else { return fail("P2", "the history does not say how a member ended") }
+            if let wrong = ledger.end(PushPair(message: before.message, registration: member), ending) {
+                fail("P2", wrong)
+            }
         }
         if let sum = store.brokenSum { fail("P2", sum) }
         bookElsewhere(settlement, before)
@@ -165,5 +171,17 @@ extension SimulatedWorld {
             + plan.settings.leasesMax * leaseMax
         if held > bound { fail("P8", "\(held) members in flight, at most \(bound) may be") }
         if process.turnsWithoutTime > 100 { fail("P8", "the dispatcher spins") }
+    }
+}
+
+extension Settlement {
+    /// Looked up, never walked.
+    fileprivate var endingOfMembers: [RegistrationID: Ending] {
+        var endings: [RegistrationID: Ending] = [:]
+        for entry in history {
+            guard case .ended(let ending) = entry.event else { continue }
+            for member in entry.members { endings[member] = ending }
+        }
+        return endings
     }
 }

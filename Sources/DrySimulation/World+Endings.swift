@@ -7,7 +7,10 @@ extension SimulatedWorld {
     mutating func checkTheEnd() {
         if let sum = store.brokenSum { fail("P2", sum) }
         for message in store.messages { checkAccount(message) }
-        for pair in ledger.pairs { checkPair(pair) }
+        for pair in ledger.pairs {
+            checkPair(pair)
+            checkShown(pair)
+        }
         checkBadges()
         checkDeadAreRetired()
         checkFoundAreRemembered()
@@ -30,7 +33,7 @@ extension SimulatedWorld {
         if frozen.contains(where: { ledger[$0]?.isEnded != true }) { fail("P2", "a member never ended") }
         checkProviders(message, account, frozen, retired: retired)
         checkHistory(message, frozen)
-        checkReach(message, account, frozen)
+        checkReach(message, frozen)
         checkPoison(message, frozen)
         checkTooLate(message)
     }
@@ -95,8 +98,20 @@ extension SimulatedWorld {
         let expected = message.counts.indices.map { state in
             message.providers.reduce(nobodys[state]) { $0 + $1.counts[state] }
         }
+        checkReasons(message)
         if endings != message.counts { fail("P2", "the history ends \(endings) of \(message.counts)") }
         if endings != expected { fail("P2", "the history ends \(endings), the providers say \(expected)") }
+    }
+
+    /// Each reason is told as often as the history has it.
+    private mutating func checkReasons(_ message: MessageRow) {
+        var told: [Ending: Int64] = [:]  // lookup only
+        for row in store.history where row.message == message.id {
+            guard case .ended(let ending) = row.entry.event, ending != Ending(.accepted) else { continue }
+            told[ending, default: 0] += Int64(row.entry.members.count)
+        }
+        let isSame = message.reasons.allSatisfy { told[$0.ending] == $0.count } && told.count == message.reasons.count
+        if !isSame { fail("P2", "the account has other reasons than the history") }
     }
 
     /// Where nothing else ends a process, only the push that does is given up as poison.
@@ -108,7 +123,7 @@ extension SimulatedWorld {
     }
 
     /// Who was there all along, and was never refused, got it.
-    private mutating func checkReach(_ message: MessageRow, _ account: MessageAccount, _ frozen: [PushPair]) {
+    private mutating func checkReach(_ message: MessageRow, _ frozen: [PushPair]) {
         let missed = frozen.filter { pair in
             let seen = providers.seen(pair)
             guard !ledger.disturbed.contains(pair.registration), !ledger.refusedHere.contains(pair),
@@ -118,11 +133,15 @@ extension SimulatedWorld {
         }
         if !missed.isEmpty { judge(.reached) }
         let poisoned = missed.filter { ledger.lapses[$0, default: 0] >= Int(PoisonRule.lapsesMax) }
-        let excused =
-            account.count(.expired) + account.count(.gaveUp) + account.count(.cancelled)
-            + account.count(.suppressed)
-        if missed.count > Int(excused) { fail("P1", "\(missed.count) were not reached, \(excused) are excused") }
-        if plan.everyoneIsReached, forms[message.id]?.content.isSeenTwice == false, missed.count > poisoned.count {
+        // Each of these endings was held against its reason as it was settled.
+        let excuses: [TerminalState] = [.expired, .gaveUp, .cancelled, .suppressed]
+        for pair in missed where !book.isContradicted(pair) {
+            guard let state = ledger[pair]?.ending?.state, !excuses.contains(state) else { continue }
+            fail("P1", "a push was not shown, and is recorded as \(state.name)")
+        }
+        guard plan.everyoneIsReached, forms[message.id]?.content.isSeenTwice == false else { return }
+        judge(.everybody)
+        if missed.count > poisoned.count {
             fail("P1", "\(missed.count - poisoned.count) were not reached, and nothing excuses it")
         }
     }
@@ -160,7 +179,7 @@ extension SimulatedWorld {
     }
 
     /// Times that the database wrote are wrong by so much against each other where its clock is set.
-    private var clockSlack: Duration { plan.clockStepEvery == nil ? .zero : .seconds(40) }
+    var clockSlack: Duration { plan.clockStepEvery == nil ? .zero : .seconds(40) }
 
     /// The database's clock was set forward in its time: its owner held it, and another one did too.
     private func isCutShort(_ lease: LeaseName) -> Bool { plan.clockStepEvery != nil && ledger.hasLapsed(lease) }

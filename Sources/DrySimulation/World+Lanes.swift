@@ -250,6 +250,7 @@ extension SimulatedWorld {
         switch end {
         case .fault(let isSent, let fault):
             if isSent { providers.loseAnswer(push) }
+            book.hearFault(push, isSent: isSent)
             report(isSent ? .unknown(fault) : .unsent(fault), push.position, push.lease, index)
         case .answered(let answer):
             hear(answer, push, lane, index)
@@ -266,9 +267,19 @@ extension SimulatedWorld {
         pumpLanes(index)
     }
 
+    /// The transport contradicts itself, and the first word is not passed on yet.
+    mutating func noteSaidAgain(_ outcome: Outcome, _ position: Int32, _ name: LeaseName, _ index: Int) {
+        guard processes[index].hasUnread(position, of: name), let parcel = processes[index].lease(name)?.parcel else {
+            return
+        }
+        let member = parcel.members[Int(position)].registration
+        book.contradict(name, PushPair(message: parcel.message, registration: member), outcome)
+    }
+
     /// What an answer means for its push, and for its lane.
     private mutating func hear(_ answer: ProviderAnswer, _ push: WirePush, _ lane: Int, _ index: Int) {
         let outcome = outcome(of: answer, processes[index].lanes[lane])
+        book.hear(answer, push)
         report(outcome, push.position, push.lease, index)
         if outcome == .accepted { processes[index].lanes[lane].provenAt = now }
         if answer.word.status == 429 { giveBackToQuota(lane, index) }

@@ -44,6 +44,7 @@ extension SimulatedWorld {
         let reply = store.wish(wish, id, now: wall)
         guard reply == .stands else { return }
         if wish == .pause { incidents.paused += 1 }
+        if wish == .cancel { cancelled.insert(id) }
         if case .rate = wish { incidents.rated += 1 }
         noteRate(of: id)
         if store.isStopped(id) {
@@ -64,7 +65,7 @@ extension SimulatedWorld {
         let lastParcel = store.lastParcel
         for (settlement, before) in store.carryOut(now: wall).settled {
             incidents.endedUnsent += 1
-            book(settlement, before, newParcelsAfter: lastParcel)
+            noteSettled(settlement, before, newParcelsAfter: lastParcel)
         }
     }
 

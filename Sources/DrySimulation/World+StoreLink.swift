@@ -90,7 +90,8 @@ extension SimulatedWorld {
         case .verdicts(_, let pending):
             applyVerdicts(pending)
             return .verdictsWritten
-        case .settle(_, let pending, _): return .settled(applySettle(pending.settlement))
+        case .settle(_, let pending, _):
+            return .settled(applySettle(lie?.told(pending.settlement) ?? pending.settlement))
         case .plan: return .planned(applyPlan())
         case .rescue:
             applyRescue()
@@ -120,7 +121,8 @@ extension SimulatedWorld {
         }
         let number = ledger.noteLease()
         if let parcel {
-            book(parcel)
+            noteLeased(parcel)
+            book.begin(parcel)
             checkRate(of: parcel, request.scope)
             ledger.offer(parcel)
             ledger.promise(
@@ -138,7 +140,7 @@ extension SimulatedWorld {
         switch reply {
         case .settled:
             guard let before else { break }
-            book(settlement, before, newParcelsAfter: lastParcel)
+            noteSettled(settlement, before, newParcelsAfter: lastParcel)
             ledger.hear(settlement.sample, on: before.home?.route ?? before.route, at: wall)
         case .fenced(let standing):
             let isOwn =

@@ -4,6 +4,7 @@ package enum WorldChecker: Int, CaseIterable, Sendable {
     // P1.
     case reached, everybody, lookedForElsewhere
     // P2.
+    case acceptedKept, accepted, rejected, unregistered, expired, suppressed, cancelled, gaveUp, notShown
     case account, closed, expiredUnsent, atOnce, silenced, quietHours, dailyCap, kind, company, poison
     // P3.
     case badgeSent, badgeKept
@@ -23,6 +24,15 @@ package enum WorldChecker: Int, CaseIterable, Sendable {
         case .reached: "P1: who was there all along got it, or has an ending that excuses it"
         case .everybody: "P1: everybody got it, in a world that gives no reason for less"
         case .lookedForElsewhere: "P1: a token that is unknown at home is looked for elsewhere"
+        case .acceptedKept: "P2: an accepted answer that was heard is recorded"
+        case .accepted: "P2: who is recorded as accepted was heard to be"
+        case .rejected: "P2: who is recorded as rejected was refused"
+        case .unregistered: "P2: who is recorded as unregistered is gone, or was called dead"
+        case .expired: "P2: what is recorded as expired had no time for another try"
+        case .suppressed: "P2: what is recorded as suppressed was kept back by a rule"
+        case .cancelled: "P2: what is recorded as cancelled is of a cancelled message"
+        case .gaveUp: "P2: what is recorded as given up was lost, was poison or had no try left"
+        case .notShown: "P2: what expired, was cancelled or suppressed was not shown"
         case .account: "P2: an account and its history add up"
         case .closed: "P2: a settle closes what it says"
         case .expiredUnsent: "P2: nothing is sent that has expired"

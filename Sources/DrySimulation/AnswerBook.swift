@@ -1,0 +1,68 @@
+import DeliveryRules
+import PushModel
+
+/// What was heard of each push under each lease, and what its lease found: what endings are held against.
+///
+/// Written by the bookkeeper where a process hears an answer, and read by the checkers alone. Looked up, never walked.
+struct AnswerBook: Sendable {
+    private var words: [LeaseName: [RegistrationID: HeardWords]] = [:]
+    private var findings: [LeaseName: [RegistrationID: MemberFinding]] = [:]
+    /// Pushes of which an answer was lost.
+    private var lost: Set<PushPair> = []
+    /// Pushes of which the transport said two things at once.
+    private var contradicted: Set<PushPair> = []
+
+    func heard(_ lease: LeaseName, _ member: RegistrationID) -> HeardWords { words[lease]?[member] ?? HeardWords() }
+
+    func finding(_ lease: LeaseName, _ member: RegistrationID) -> MemberFinding {
+        findings[lease]?[member] ?? MemberFinding()
+    }
+
+    func mayBeLost(_ pair: PushPair) -> Bool { lost.contains(pair) }
+
+    func isContradicted(_ pair: PushPair) -> Bool { contradicted.contains(pair) }
+
+    /// What a lease found: who is gone, and who is held back.
+    mutating func begin(_ parcel: LeasedParcel) {
+        for (place, member) in parcel.members.enumerated() {
+            let hold = parcel.holds.isEmpty ? MemberHold.none : parcel.holds[place]
+            guard hold != .none || member.standing == .deleted || member.standing == .retired else { continue }
+            findings[LeaseName(parcel: parcel.id, epoch: parcel.epoch), default: [:]][member.registration] =
+                MemberFinding(standing: member.standing, hold: hold)
+        }
+    }
+
+    mutating func hear(_ answer: ProviderAnswer, _ push: WirePush) {
+        words[push.lease, default: [:]][push.registration, default: HeardWords()].answer = answer
+    }
+
+    mutating func hearFault(_ push: WirePush, isSent: Bool) {
+        words[push.lease, default: [:]][push.registration, default: HeardWords()].isFault = true
+        if isSent { lost.insert(PushPair(message: push.message, registration: push.registration)) }
+    }
+
+    /// Another word before the first one was passed on: either may count.
+    mutating func contradict(_ lease: LeaseName, _ pair: PushPair, _ outcome: Outcome) {
+        contradicted.insert(pair)
+        if outcome == .accepted {
+            words[lease, default: [:]][pair.registration, default: HeardWords()].isAcceptedToo = true
+        }
+        if case .unknown = outcome { lost.insert(pair) }
+    }
+}
+
+/// Of one push under one lease.
+struct HeardWords: Sendable {
+    var answer: ProviderAnswer?
+    /// Its stream ended without one.
+    var isFault = false
+    var isAcceptedToo = false
+
+    var saysAccepted: Bool { answer?.word.isAccepted ?? false || isAcceptedToo }
+    var isTried: Bool { answer != nil || isFault }
+}
+
+struct MemberFinding: Sendable {
+    var standing = MemberStanding.present
+    var hold = MemberHold.none
+}
