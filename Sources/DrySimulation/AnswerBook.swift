@@ -32,8 +32,9 @@ struct AnswerBook: Sendable {
         }
     }
 
-    mutating func hear(_ answer: ProviderAnswer, _ push: WirePush) {
+    mutating func hear(_ answer: ProviderAnswer, _ push: WirePush, clockError: Duration) {
         words[push.lease, default: [:]][push.registration, default: HeardWords()].answer = answer
+        words[push.lease]?[push.registration]?.clockError = clockError
     }
 
     mutating func hearFault(_ push: WirePush, isSent: Bool) {
@@ -57,6 +58,16 @@ struct HeardWords: Sendable {
     /// Its stream ended without one.
     var isFault = false
     var isAcceptedToo = false
+    /// How far the clock of the gateway that heard it was ahead.
+    var clockError = Duration.zero
+
+    /// What the provider asked for, as the gateway could read it. A date is read by a clock that may be wrong; one that
+    /// has passed by that clock says nothing, and the documentation's pause stands.
+    func pauseAsked(_ answer: ProviderAnswer) -> Duration? {
+        guard answer.retryAt != nil, let retryAfter = answer.retryAfter else { return answer.pauseAsked }
+        let read = .seconds(retryAfter) - clockError
+        return read <= .zero ? answer.word.floor : max(.seconds(1), read - .seconds(1))
+    }
 
     var saysAccepted: Bool { answer?.word.isAccepted ?? false || isAcceptedToo }
     var isTried: Bool { answer != nil || isFault }

@@ -9,6 +9,7 @@ struct SimulatedProcess: Sendable {
     var id: ProcessID
     var dispatcher: Dispatcher
     var clock: ProcessClock
+    var wallClock = ProcessWallClock()
     var isAlive = true
     /// Still there, but gets no time.
     var isFrozen = false
@@ -152,6 +153,19 @@ struct SimulatedAccount: Sendable {
     var isFetching = false
     /// The bookkeeper's: those that Google refused, and that it was told of.
     var refused: [FCMAccessToken] = []
+}
+
+/// What a gateway's machine takes for the time of day: wrong from the start, drifting, and set now and then.
+struct ProcessWallClock: Sendable {
+    var offset = Duration.zero
+    var partsPerMillion: Int64 = 0
+
+    func read(at time: SimulatedTime) -> WallInstant {
+        SimulatedWorld.wall(at: time) + offset + .nanoseconds(time.nanoseconds / 1_000_000 * partsPerMillion)
+    }
+
+    /// How far it is ahead of true time.
+    func error(at time: SimulatedTime) -> Duration { read(at: time) - SimulatedWorld.wall(at: time) }
 }
 
 /// A monotonic clock that runs a little wrong.

@@ -21,6 +21,9 @@ package struct SimulatedWorld {
     var book = AnswerBook()
     /// Messages that were cancelled. Looked up, never walked.
     var cancelled: Set<MessageID> = []
+    /// Before which none of its pushes may leave: its hour, less what the clock was wrong by that read it. Looked up,
+    /// never walked.
+    var hours: [MessageID: WallInstant] = [:]
     /// For tests of the checkers: what the engine says falsely.
     package var lie: PlantedLie?
     /// Since when nothing of a message may be sent. Looked up, never walked.

@@ -155,8 +155,9 @@ extension SimulatedWorld {
             let isExcused =
                 providers.isAnswerLost(earlier.push) || ledger.hasLapsed(earlier.push.lease)
                 || isCutShort(later.push.lease)
-            if earlier.answer.pauseAsked != nil, !isExcused { judge(.pauseAsked) }
-            if let pause = earlier.answer.pauseAsked, !isExcused,
+            let asked = book.heard(earlier.push.lease, pair.registration).pauseAsked(earlier.answer)
+            if asked != nil, !isExcused { judge(.pauseAsked) }
+            if let pause = asked, !isExcused,
                 later.at - earlier.at + SimulatedTime(clockSlack) < SimulatedTime(pause)
             {
                 fail("P7", "\(earlier.answer.word) asked for \(pause), the next try came sooner")

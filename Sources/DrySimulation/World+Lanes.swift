@@ -278,8 +278,9 @@ extension SimulatedWorld {
 
     /// What an answer means for its push, and for its lane.
     private mutating func hear(_ answer: ProviderAnswer, _ push: WirePush, _ lane: Int, _ index: Int) {
-        let outcome = outcome(of: answer, processes[index].lanes[lane])
-        book.hear(answer, push)
+        let outcome = outcome(of: answer, processes[index].lanes[lane], by: processes[index].wallClock.read(at: now))
+        book.hear(answer, push, clockError: processes[index].wallClock.error(at: now))
+        if let date = answer.retryAt, date <= processes[index].wallClock.read(at: now) { incidents.note(.passedDate) }
         report(outcome, push.position, push.lease, index)
         if outcome == .accepted { processes[index].lanes[lane].provenAt = now }
         if answer.word.status == 429 { giveBackToQuota(lane, index) }
@@ -292,9 +293,10 @@ extension SimulatedWorld {
         }
     }
 
-    private func outcome(of answer: ProviderAnswer, _ lane: SimulatedLane) -> Outcome {
+    /// - Parameter clock: the gateway's own.
+    private func outcome(of answer: ProviderAnswer, _ lane: SimulatedLane, by clock: WallInstant) -> Outcome {
         if answer.word.isAccepted { return .accepted }
-        let outcome = answer.verdict(now: wall).outcome
+        let outcome = answer.verdict(now: clock).outcome
         // A project that answered others a while ago is there: that push alone can't be found.
         guard answer.word == .noSuchProject, case .deferred = outcome,
             let proof = lane.provenAt, now - proof <= .seconds(600)

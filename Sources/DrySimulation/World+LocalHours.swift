@@ -51,6 +51,10 @@ extension SimulatedWorld {
 
     /// Never before its hour; a clock that was set back may show a minute twice.
     mutating func checkHour(of push: WirePush) {
+        if let hour = hours[push.message], plan.clockStepEvery == nil {
+            judge(.sendHour)
+            if wall < hour { fail("rule 9", "a push leaves \(hour - wall) before its message's hour") }
+        }
         guard plan.clockStepEvery == nil, let message = store.message(push.message),
             let shown = instant(message, push.registration), wall < max(shown, message.acceptedAt)
         else { return }

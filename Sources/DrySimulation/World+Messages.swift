@@ -76,10 +76,22 @@ extension SimulatedWorld {
         InlineTarget(provider: provider, environment: environment, topic: "", token: token)
     }
 
+    /// Read by the wall clock of the gateway that is asked.
+    private mutating func due(at hour: WallInstant, _ message: MessageID) -> WallInstant? {
+        guard plan.wallClockOffMax + plan.wallDriftMax > 0 else { return hour }
+        let clock = processes[random.below(processes.count)].wallClock
+        let due: WallInstant?
+        // Who is further off than that refuses it, and another gateway is asked, whose clock is right.
+        do { due = try SendTime.due(.instant(hour), now: clock.read(at: now)) } catch { return hour }
+        if due == nil { incidents.note(.hourPassed) }
+        hours[message] = hour + (.zero - max(.zero, clock.error(at: now)))
+        return due
+    }
+
     mutating func send(_ number: Int) {
         var message = messages[number]
         if random.happens(perMille: plan.scheduled), message.localSending == nil {
-            message.dueAt = wall + .seconds(Int64(random.below(30)))
+            message.dueAt = due(at: wall + .seconds(Int64(random.below(30))), message.id)
         }
         store.accept(message, now: wall)
         noteRate(of: message.id)

@@ -24,6 +24,7 @@ extension SimulatedWorld {
             weather.storm = (random.pick(words), after(.seconds(2) ... .seconds(60)))
         case .tokenExpiry: expireProviderTokens()
         case .clockStep: stepTheClock()
+        case .wallStep: stepTheWallClock(process)
         case .unreachable:
             weather.unreachable.append((random.pick([.apns, .fcm]), after(.seconds(1) ... .seconds(20))))
         case .credentialTrouble: troubleACredential()
@@ -48,6 +49,13 @@ extension SimulatedWorld {
         let offset = Duration.seconds(random.within(-20...20))
         incidents.note(offset > weather.clockOffset ? .clockForward : .clockBack)
         weather.clockOffset = offset
+    }
+
+    /// One gateway's: back to the truth, or away from it.
+    private mutating func stepTheWallClock(_ index: Int) {
+        let offset = random.happens(perMille: 300) ? 0 : random.within(-plan.wallClockOffMax...plan.wallClockOffMax)
+        incidents.note(.seconds(offset) > processes[index].wallClock.offset ? .wallClockForward : .wallClockBack)
+        processes[index].wallClock.offset = .seconds(offset)
     }
 
     mutating func kill(_ index: Int) {
@@ -100,6 +108,7 @@ extension WorldPlan {
         case .storm: stormEvery
         case .tokenExpiry: tokenExpiryEvery
         case .clockStep: clockStepEvery
+        case .wallStep: wallStepEvery
         case .unreachable: unreachableEvery
         case .credentialTrouble: credentialTroubleEvery
         case .revocation: revocationEvery

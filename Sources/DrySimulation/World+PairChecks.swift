@@ -104,7 +104,11 @@ extension SimulatedWorld {
         if heard.isTried {
             // A project that others found a while ago is asked for a minute later.
             let isMissing = heard.answer?.word == .noSuchProject
-            let asked = max(.seconds(isMissing ? 60 : 1), heard.answer?.pauseAsked ?? .zero)
+            var asked = max(.seconds(isMissing ? 60 : 1), heard.answer?.pauseAsked ?? .zero)
+            // A date is read by a clock that may be behind, or ahead of it: then it says nothing.
+            if let answer = heard.answer, answer.retryAt != nil {
+                asked = max(asked + max(.zero, .zero - heard.clockError), answer.word.floor ?? .zero)
+            }
             let doubled = asked * (1 << min(20, Int(before.attempt)))
             let bare = min(doubled, max(plan.settings.retry.ceiling, asked))
             pause = max(pause, bare * 5 / 4 + .seconds(2))

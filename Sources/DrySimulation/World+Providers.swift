@@ -12,7 +12,14 @@ extension SimulatedWorld {
             return queue.put(.pushArrives(push), at: stalledUntil + random.within(.zero ... .milliseconds(5)))
         }
         checkTarget(push)
-        let answer = answer(to: push)
+        var answer = answer(to: push)
+        // Google's only: Apple writes none.
+        if let pause = answer.retryAfter, push.provider == .fcm, plan.datedPauses > 0,
+            random.happens(perMille: plan.datedPauses)
+        {
+            answer.retryAt = Self.wall(at: now) + .seconds(pause)
+            incidents.note(.datedPause)
+        }
         if answer.word.saysDead, !push.isElsewhere {
             providers[push.provider, push.token].goneSaid.append(answer.since ?? push.leasedAt)
         }

@@ -8,19 +8,26 @@ extension SimulatedWorld {
         var random = SeededRandom(seed: plan.seed &+ UInt64(index) &* 7_919)
         let drift = plan.driftMax == 0 ? 0 : Int64(random.within(-plan.driftMax...plan.driftMax))
         let clock = ProcessClock(origin: Int64(random.below(1_000_000_000_000)), partsPerMillion: drift)
+        // Drawn apart from everything else, so that a world without is the same as ever.
+        var apart = SeededRandom(seed: plan.seed &* 41 &+ UInt64(index))
+        let wallClock = ProcessWallClock(
+            offset: .seconds(apart.within(-plan.wallClockOffMax...plan.wallClockOffMax)),
+            partsPerMillion: Int64(apart.within(-plan.wallDriftMax...plan.wallDriftMax)))
         return SimulatedProcess(
             index: index, id: ProcessID(UniversalID(high: UInt64(index), low: 0)),
-            dispatcher: Dispatcher(settings: plan.settings, now: clock.read(at: now)), clock: clock, isAlive: false)
+            dispatcher: Dispatcher(settings: plan.settings, now: clock.read(at: now)), clock: clock,
+            wallClock: wallClock, isAlive: false)
     }
 
-    /// A new process in the place of the old one; nothing is left of that but its clock.
+    /// A new process in the place of the old one; nothing is left of that but its clocks.
     mutating func start(_ index: Int) {
         guard !processes[index].isAlive else { return }
         let old = processes[index]
         var fresh = SimulatedProcess(
             index: index, life: old.life + 1,
             id: ProcessID(UniversalID(high: UInt64(index), low: UInt64(old.life + 1))),
-            dispatcher: Dispatcher(settings: plan.settings, now: old.clock.read(at: now)), clock: old.clock)
+            dispatcher: Dispatcher(settings: plan.settings, now: old.clock.read(at: now)), clock: old.clock,
+            wallClock: old.wallClock)
         fresh.isAlive = true
         fresh.hearsSince = now
         processes[index] = fresh

@@ -17,6 +17,7 @@ package enum WorldChecker: Int, CaseIterable, Sendable {
     // P8.
     case inFlight, nothingHeld
     // Rule 9.
+    case sendHour
     case localHour, tooLate
 
     package var words: String {
@@ -67,6 +68,7 @@ package enum WorldChecker: Int, CaseIterable, Sendable {
         case .rateOnTheWire: "P7: pushes leave as the rate allows"
         case .inFlight: "P8: what is counted as in flight is what the shell holds"
         case .nothingHeld: "P8: nothing is held when all is quiet"
+        case .sendHour: "rule 9: nothing leaves before its message's hour"
         case .localHour: "rule 9: an hour of each device's clock"
         case .tooLate: "rule 9: only whose hour had passed is suppressed for it"
         }

@@ -57,7 +57,7 @@ enum WorldEvent: Sendable {
 
 enum Mischief: CaseIterable, Sendable {
     case kill, freeze, drain, outage, slowness, unreachable, connectionTrouble, storm
-    case credentialTrouble, revocation, tokenExpiry, wave, clockStep
+    case credentialTrouble, revocation, tokenExpiry, wave, clockStep, wallStep
 }
 
 struct StoreCall: Sendable {

@@ -28,6 +28,11 @@ enum WorldFault: String, CaseIterable, Sendable {
     case clockForward = "database clocks set forward"
     case clockBack = "database clocks set back"
     case drift = "worlds whose clocks drift"
+    case wallClockForward = "gateways' wall clocks set forward"
+    case wallClockBack = "gateways' wall clocks set back"
+    case datedPause = "pauses asked for by a date"
+    case passedDate = "pauses asked for by a date that had passed by the gateway's clock"
+    case hourPassed = "hours that had passed by the clock of the gateway that was asked"
     case quiet = "pushes that waited for the end of quiet hours"
     case capped = "pushes above a day's cap"
 

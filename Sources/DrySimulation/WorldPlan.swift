@@ -37,6 +37,11 @@ package struct WorldPlan: Sendable {
     /// Parts per million that a process's clock is fast (or slow) by.
     package var driftMax: Int
     package var faultsEnd: SimulatedTime
+    /// By how many seconds each gateway's own wall clock is wrong at first, at most, and by how much it drifts.
+    package var wallClockOffMax = 0
+    package var wallDriftMax = 0
+    /// In a thousand pauses that Google asks for: by a date.
+    package var datedPauses = 0
 
     // How often, in a thousand.
     package var storeCallLost = 0
@@ -73,6 +78,8 @@ package struct WorldPlan: Sendable {
     package var tokenExpiryEvery: SimulatedTime?
     /// The database's clock is set.
     package var clockStepEvery: SimulatedTime?
+    /// A gateway's wall clock is set.
+    package var wallStepEvery: SimulatedTime?
     package var deviceEventEvery: SimulatedTime?
 
     /// From then on, Apple's production knows no token and its sandbox takes them all; nil: never.
@@ -119,6 +126,7 @@ package struct WorldPlan: Sendable {
         drawLife(&random)
         drawLimits(&random)
         drawUndisturbed()
+        drawWallClocks()
     }
 
     /// Nothing goes wrong.
@@ -246,6 +254,17 @@ package struct WorldPlan: Sendable {
         if paused > 0 { streamsMax = min(streamsMax, 2) }
     }
 
+    /// Drawn apart, so that a world without is the same as ever.
+    private mutating func drawWallClocks() {
+        var apart = SeededRandom(seed: seed ^ 0xc10c)
+        guard apart.happens(perMille: 300) else { return }
+        wallClockOffMax = apart.pick([2, 40, 5_400])
+        wallDriftMax = apart.pick([0, 200, 5_000])
+        wallStepEvery = apart.pick([nil, .seconds(20), .seconds(90)])
+        datedPauses = apart.pick([0, 500])
+        scheduled = max(scheduled, apart.pick([0, 500]))
+    }
+
     /// A world in which nothing goes wrong: for stories about one thing that does.
     package static func calm(seed: UInt64, devicesPerApp: Int = 40) -> WorldPlan {
         WorldPlan(seed: seed, processes: 2, apps: 2, devicesPerApp: devicesPerApp, messages: 4)
@@ -255,5 +274,7 @@ package struct WorldPlan: Sendable {
     package var everyoneIsReached: Bool {
         shortLived == 0 && dailyCap == nil && poisonous == 0 && cancelled == 0
             && settings.retry.budget >= .seconds(7_200)
+            // A gateway that reads a date by a clock that is an hour behind waits for as long.
+            && !(wallClockOffMax > 3_600 && datedPauses > 0)
     }
 }

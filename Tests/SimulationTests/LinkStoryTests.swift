@@ -1,0 +1,25 @@
+import DeliveryRules
+import DrySimulation
+import PushModel
+import Testing
+
+/// Worlds in which one thing goes wrong between a gateway and who talks to it.
+@Suite("A world in which one thing goes wrong around the gateways")
+struct LinkStoryTests {
+    /// The first worlds with such clocks found that a date which had passed by the gateway's own was a wait of a second,
+    /// after a 429 too.
+    @Test("and that is their wall clocks: pauses that Google asks for by a date are kept")
+    func wallClocks() {
+        var passed = 0
+        for seed in UInt64(1)...10 {
+            var plan = WorldPlan.calm(seed: seed)
+            (plan.fcmDevices, plan.throttled, plan.busy) = (1_000, 200, 200)
+            (plan.wallClockOffMax, plan.wallStepEvery, plan.datedPauses) = (600, .seconds(10), 1_000)
+            var world = SimulatedWorld(plan: plan)
+            #expect(world.run() == nil)
+            let name = "pauses asked for by a date that had passed by the gateway's clock"
+            passed += world.incidents.noted.first { $0.name == name }?.count ?? 0
+        }
+        #expect(passed > 0)
+    }
+}
