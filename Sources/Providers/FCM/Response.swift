@@ -68,9 +68,12 @@ package enum FCMResponse {
         }
     }
 
+    /// A date that has passed by our clock says nothing: that clock may be ahead, and what is documented holds.
     private static func wait(_ header: Span<UInt8>, _ now: WallInstant) -> Duration? {
         guard !header.isEmpty, header.count <= retryAfterBytesMax else { return nil }
-        return RetryAfter.parse(String(decoding: header.copied(), as: UTF8.self), now: now)
+        let text = String(decoding: header.copied(), as: UTF8.self)
+        let wait = RetryAfter.parse(text, now: now)
+        return wait == .zero && text.utf8.contains(UInt8(ascii: ":")) ? nil : wait
     }
 
     /// A word of Google's that we do not know yet is kept if it looks like one of its words: what else could stand there
