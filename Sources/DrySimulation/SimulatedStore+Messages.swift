@@ -3,7 +3,7 @@ import PushModel
 
 /// A message as it is handed to the store.
 package struct SimulatedMessage: Equatable, Sendable {
-    package let id: MessageID
+    package var id: MessageID
     package let app: AppID
     package var format: Int16 = 1
     package let urgency: MessageUrgency

@@ -34,7 +34,14 @@ package struct SimulatedWorld {
     var meters: [QuotaMeter] = []
     package var trail: Trail
     package var violation: Violation?
+    /// Messages whose acceptance was heard.
     var sent = 0
+    /// Looked up, never walked.
+    var acceptedHeard: Set<Int> = []
+    /// How often each was taken by a gateway. Looked up, never walked.
+    var acceptances: [Int: Int] = [:]
+    /// What becomes of requests.
+    var asker: SeededRandom
     var streams = 0
     var connections = 0
     /// What each message is. Looked up, never walked.
@@ -54,6 +61,7 @@ package struct SimulatedWorld {
         self.plan = plan
         trail = Trail(length: trailLength)
         random = SeededRandom(seed: plan.seed ^ 0x5eed)
+        asker = SeededRandom(seed: plan.seed ^ 0xa5c)
         populate()
         for index in 0..<plan.processes { processes.append(makeProcess(index)) }
         for index in processes.indices { start(index) }
@@ -124,8 +132,9 @@ package struct SimulatedWorld {
         case .thaw(let process): thaw(process)
         case .mischief(let mischief): happen(mischief)
         case .deviceEvent: happenToADevice()
-        case .send(let number): send(number)
-        case .wish(let number, let wish): say(wish, of: number)
+        case .send(let number): ask(.send(number))
+        case .wish(let number, let wish): ask(.wish(number, wish))
+        case .askArrives(let asking): carryOutLate(asking)
         case .faultsEnd: endFaults()
         default: break
         }
@@ -146,6 +155,7 @@ package struct SimulatedWorld {
         case .laneOpens(_, let lane): openLane(lane, process)
         case .laneTimer(_, let lane): ringLane(lane, process)
         case .connectionDies(_, let lane, let connection): bury(connection, lane, process)
+        case .lastStreamSaid(_, let lane, let connection): endGoodbye(connection, lane, process)
         case .accessArrives(_, let credential, let token): adopt(token, credential, process)
         case .callAnswered(let call, let reply): hear(reply, to: call, process)
         case .streamEnds(_, let lane, let stream, let end): endStream(stream, lane, end, process)

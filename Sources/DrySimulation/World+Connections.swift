@@ -121,7 +121,7 @@ extension SimulatedWorld {
             let until = after(.milliseconds(100)...deadline + deadline)
             processes[index].lanes[lane].connections[place].stalledUntil = until
             for push in open(lane, place, index) { endAtDeadline(push) }
-        case .goAway: goAway(lane, place, index)
+        case .goAway: sayGoodbye(lane, place, index)
         case .oneStream, .noStream:
             let until = after(.milliseconds(500) ... .seconds(25))
             processes[index].lanes[lane].connections[place].limit = (trouble == .oneStream ? 1 : 0, until)
@@ -165,6 +165,30 @@ extension SimulatedWorld {
             )
         }
         processes[index].lanes[lane].connections.remove(at: place)
+    }
+
+    /// At once, or as a server does that shuts down in good order: first with the highest number that there is, which
+    /// takes back no stream and only asks for no new ones, then with the last one that it will answer (RFC 9113, 6.8).
+    private mutating func sayGoodbye(_ lane: Int, _ place: Int, _ index: Int) {
+        guard plan.goAwayPairs > 0, random.happens(perMille: plan.goAwayPairs) else {
+            return goAway(lane, place, index)
+        }
+        incidents.note(.goAwayPair)
+        processes[index].lanes[lane].connections[place].isGoingAway = true
+        let connection = processes[index].lanes[lane].connections[place].number
+        queue.put(
+            .lastStreamSaid(processes[index].addressee, processes[index].lanes[lane].key, connection),
+            at: after(.milliseconds(1) ... .seconds(1)))
+    }
+
+    /// The second GOAWAY of a pair.
+    mutating func endGoodbye(_ number: Int, _ key: LaneKey, _ index: Int) {
+        let lane = placeOfLane(key, index)
+        guard let place = processes[index].lanes[lane].connections.firstIndex(where: { $0.number == number }) else {
+            return
+        }
+        if !open(lane, place, index).isEmpty { incidents.note(.secondGoAway) }
+        goAway(lane, place, index)
     }
 
     /// With any last stream from the highest that was read on: what lies above was not processed, what lies below is

@@ -16,6 +16,7 @@ extension SimulatedWorld {
             drawLocalHour(of: number, sentAt: at)
             scheduleWishes(number, sentAt: at)
         }
+        scheduleLastWishes()
     }
 
     /// For stories, before anything happens: this message, not the one that was drawn.
@@ -88,14 +89,14 @@ extension SimulatedWorld {
         return due
     }
 
-    mutating func send(_ number: Int) {
-        var message = messages[number]
+    /// A gateway takes it.
+    mutating func send(_ message: SimulatedMessage) {
+        var message = message
         if random.happens(perMille: plan.scheduled), message.localSending == nil {
             message.dueAt = due(at: wall + .seconds(Int64(random.below(30))), message.id)
         }
         store.accept(message, now: wall)
         noteRate(of: message.id)
-        sent += 1
         for process in processes where process.isAlive {
             queue.put(.notified(process.addressee), at: after(.zero ... .milliseconds(30)))
         }

@@ -16,6 +16,7 @@ extension WorldEvent: CustomStringConvertible {
         case .laneOpens(let to, let lane): "\(to): \(lane.words) can send"
         case .laneTimer(let to, let lane): "\(to): \(lane.words) looks at what waits"
         case .connectionDies(let to, _, let connection): "\(to): connection \(connection) answers no PING"
+        case .lastStreamSaid(let to, _, let connection): "\(to): connection \(connection) is told its last stream"
         case .accessArrives(let to, _, let token): "\(to) gets \(token == nil ? "no" : "an") access token"
         case .callArrives(let call, let willBeAnswered):
             "the database gets \(call.words)\(willBeAnswered ? "" : ", whose caller won't hear of it")"
@@ -28,8 +29,9 @@ extension WorldEvent: CustomStringConvertible {
         case .thaw(let process): "process \(process) gets time again"
         case .mischief(let mischief): "mischief: \(mischief)"
         case .deviceEvent: "something happens to a device"
-        case .send(let number): "message \(number + 1) is accepted"
+        case .send(let number): "message \(number + 1) is sent to a gateway"
         case .wish(let number, let wish): "message \(number + 1): \(wish)"
+        case .askArrives(let asking): "message \(asking.number + 1): a request arrives that its asker gave up"
         case .faultsEnd: "nothing goes wrong from now on"
         }
     }

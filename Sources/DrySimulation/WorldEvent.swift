@@ -22,6 +22,8 @@ enum WorldEvent: Sendable {
     case laneTimer(Addressee, LaneKey)
     /// A connection whose peer is gone is found out.
     case connectionDies(Addressee, LaneKey, Int)
+    /// A connection that was told goodbye is told its last stream.
+    case lastStreamSaid(Addressee, LaneKey, Int)
     /// Google's answer to the question for an access token; nil: none came, or it failed.
     case accessArrives(Addressee, CredentialID, FCMAccessToken?)
     // On the way to the database and back.
@@ -39,6 +41,8 @@ enum WorldEvent: Sendable {
     case deviceEvent
     case send(Int)
     case wish(Int, LifeWish)
+    /// A request whose asker has given up.
+    case askArrives(Asking)
     case faultsEnd
 
     /// Whom it reaches only while running.
@@ -46,11 +50,13 @@ enum WorldEvent: Sendable {
         switch self {
         case .wake(let to), .housekeeping(let to), .flush(let to), .notified(let to), .resolved(let to, _, _),
             .credentialsChanged(let to), .laneCloses(let to, _), .laneOpens(let to, _), .laneTimer(let to, _),
-            .connectionDies(let to, _, _), .accessArrives(let to, _, _), .streamEnds(let to, _, _, _),
-            .saidAgain(let to, _, _, _):
+            .connectionDies(let to, _, _), .lastStreamSaid(let to, _, _), .accessArrives(let to, _, _),
+            .streamEnds(let to, _, _, _), .saidAgain(let to, _, _, _):
             to
         case .callAnswered(let call, _): call.from
-        case .callArrives, .pushArrives, .restart, .thaw, .mischief, .deviceEvent, .send, .wish, .faultsEnd: nil
+        case .callArrives, .pushArrives, .restart, .thaw, .mischief, .deviceEvent, .send, .wish, .askArrives,
+            .faultsEnd:
+            nil
         }
     }
 }

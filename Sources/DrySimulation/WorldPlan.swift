@@ -72,6 +72,8 @@ package struct WorldPlan: Sendable {
     package var revocationEvery: SimulatedTime?
     package var waveEvery: SimulatedTime?
     package var connectionTroubleEvery: SimulatedTime?
+    /// In a thousand GOAWAYs: one that names no stream comes first.
+    package var goAwayPairs = 0
     package var slownessEvery: SimulatedTime?
     package var stormEvery: SimulatedTime?
     /// Apple's provider tokens expire, also those on their way.
@@ -81,6 +83,10 @@ package struct WorldPlan: Sendable {
     /// A gateway's wall clock is set.
     package var wallStepEvery: SimulatedTime?
     package var deviceEventEvery: SimulatedTime?
+    /// In a thousand requests: lost, carried out unheard, and late, each.
+    package var asksLost = 0
+    /// Who asks again names the same idempotency key.
+    package var asksKeyed = true
 
     /// From then on, Apple's production knows no token and its sandbox takes them all; nil: never.
     package var insideOutFrom: SimulatedTime?
@@ -127,6 +133,7 @@ package struct WorldPlan: Sendable {
         drawLimits(&random)
         drawUndisturbed()
         drawWallClocks()
+        drawLinks()
     }
 
     /// Nothing goes wrong.
@@ -252,6 +259,14 @@ package struct WorldPlan: Sendable {
         paused = max(paused, apart.pick([0, 500]))
         cancelled = max(cancelled, apart.pick([0, 300]))
         if paused > 0 { streamsMax = min(streamsMax, 2) }
+    }
+
+    /// Drawn apart, so that a world without is the same as ever.
+    private mutating func drawLinks() {
+        var apart = SeededRandom(seed: seed ^ 0x11c5)
+        goAwayPairs = apart.pick([0, 0, 500, 1_000])
+        asksLost = apart.pick([0, 0, 0, 50, 150])
+        asksKeyed = apart.happens(perMille: 500)
     }
 
     /// Drawn apart, so that a world without is the same as ever.

@@ -22,4 +22,34 @@ struct LinkStoryTests {
         }
         #expect(passed > 0)
     }
+
+    @Test(
+        "and that is how their connections end: told so twice, they answer what they were sent",
+        arguments: UInt64(1)...10)
+    func goodbyes(seed: UInt64) {
+        var plan = WorldPlan.calm(seed: seed)
+        plan.connectionsMax = 2
+        plan.connectionTroubleEvery = .milliseconds(60)
+        plan.goAwayPairs = 1_000
+        var world = SimulatedWorld(plan: plan)
+        #expect(world.run() == nil)
+        #expect(world.ledger.lapsedLeases == 0)
+        let reached = world.store.messages.flatMap(\.reasons).allSatisfy { $0.ending.state == .accepted }
+        #expect(reached)
+    }
+
+    @Test("and that is whether askers hear: with a key each message is sent once, without one everything adds up")
+    func askers() {
+        var twins = 0
+        for seed in UInt64(1)...20 {
+            var plan = WorldPlan.calm(seed: seed)
+            (plan.asksLost, plan.asksKeyed) = (250, seed % 2 == 0)
+            (plan.paused, plan.cancelled) = (500, 300)
+            var world = SimulatedWorld(plan: plan)
+            #expect(world.run() == nil)
+            let extra = world.store.messages.count - world.messages.count
+            if plan.asksKeyed { #expect(extra == 0) } else { twins += extra }
+        }
+        #expect(twins > 0)
+    }
 }

@@ -29,7 +29,7 @@ struct WorldTests {
         var world = SimulatedWorld(plan: WorldPlan(seed: 11))
         #expect(world.run() == nil)
         #expect(whole.trace.count == world.events)
-        #expect(whole.accounts.count == world.messages.count)
+        #expect(whole.accounts.count == world.store.messages.count)
         #expect(whole.accounts.allSatisfy { $0.contains("finished") })
     }
 
