@@ -24,6 +24,11 @@ package struct SimulatedWorld {
     /// Before which none of its pushes may leave: its hour, less what the clock was wrong by that read it. Looked up,
     /// never walked.
     var hours: [MessageID: WallInstant] = [:]
+    /// Until when the routes of a provider were kept from sending, and processes from leasing. Looked up, never walked.
+    var troubledUntil: [Provider: SimulatedTime] = [:]
+    var troubledUntilByProcesses = SimulatedTime.zero
+    /// Pushes that left once, of transactional messages. Looked up, never walked.
+    var firstLeft: Set<PushPair> = []
     /// For tests of the checkers: what the engine says falsely.
     package var lie: PlantedLie?
     /// Since when nothing of a message may be sent. Looked up, never walked.

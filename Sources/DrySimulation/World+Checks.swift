@@ -90,6 +90,7 @@ extension SimulatedWorld {
             if !isCutShort { fail("P4", "a stream opens for a parcel whose lease is over") }
             return
         }
+        checkLatency(push, parcel)
         // Five seconds are more than the worst clock goes wrong by within a lease.
         let lateness: Duration = plan.clockStepEvery == nil ? .seconds(5) : .seconds(50)
         // Only what has not long to live can be late.

@@ -62,6 +62,8 @@ extension SimulatedWorld {
         let app = AppID(Int64(random.within(1...plan.apps)))
         let slot = slot(app, random.pick(LanePlace.allCases))
         let until = after(.seconds(1) ... .seconds(40))
+        // What it refused pauses for fifteen seconds, and its lane for up to ten.
+        for provider in [Provider.apns, .fcm] { noteTrouble(provider, until: until + .seconds(26)) }
         switch random.below(3) {
         case 0:
             weather.refused.append((credential(inSlot: slot), random.happens(perMille: 500), until))

@@ -21,17 +21,26 @@ extension SimulatedWorld {
         case .connectionTrouble: troubleAConnection()
         case .storm:
             let words = [AnswerWord.tooManyRequests, .serviceUnavailable, .projectQuota, .unavailable]
-            weather.storm = (random.pick(words), after(.seconds(2) ... .seconds(60)))
+            let word = random.pick(words)
+            weather.storm = (word, after(.seconds(2) ... .seconds(60)))
+            noteTrouble(word.provider, until: (weather.storm?.until ?? now) + .seconds(1))
         case .tokenExpiry: expireProviderTokens()
         case .clockStep: stepTheClock()
         case .wallStep: stepTheWallClock(process)
         case .unreachable:
-            weather.unreachable.append((random.pick([.apns, .fcm]), after(.seconds(1) ... .seconds(20))))
+            let provider = random.pick([Provider.apns, .fcm])
+            let until = after(.seconds(1) ... .seconds(20))
+            weather.unreachable.append((provider, until))
+            // Its lanes are shut for up to five seconds after that.
+            noteTrouble(provider, until: until + .seconds(6))
         case .credentialTrouble: troubleACredential()
-        case .revocation: providers.revokeAccess()
+        case .revocation:
+            providers.revokeAccess()
+            noteTrouble(.fcm, until: now + .seconds(10))
         case .wave:
             weather.waveUntil = after(.seconds(1) ... .seconds(30))
             weather.wavePlace = random.pick([.production, .production, .sandbox, .google])
+            noteTrouble(weather.wavePlace.provider, until: weather.waveUntil)
         }
     }
 
@@ -86,6 +95,9 @@ extension SimulatedWorld {
     private mutating func drain(_ index: Int) {
         guard processes[index].isAlive, !processes[index].isFrozen, !processes[index].isDraining else { return }
         processes[index].isDraining = true
+        // Another one starts within twenty seconds of its end.
+        troubledUntilByProcesses = max(
+            troubledUntilByProcesses, now + SimulatedTime(plan.settings.requestDeadline) + .seconds(30))
         tell(.drain, to: index)
     }
 

@@ -13,6 +13,7 @@ package enum WorldChecker: Int, CaseIterable, Sendable {
     // P5.
     case retired, suspected, confirmed, deadRetired, triedElsewhere, moved, stayed, remembered
     // P7.
+    case latency
     case pauseAsked, minuteQuota, rampUp, givenBack, accessToken, rateLeased, rateOnTheWire
     // P8.
     case inFlight, nothingHeld
@@ -59,6 +60,7 @@ package enum WorldChecker: Int, CaseIterable, Sendable {
         case .moved: "P5: a registration moves to where its token is known"
         case .stayed: "P5: tokens that are found elsewhere stay where too many are"
         case .remembered: "P5: what was found elsewhere is remembered"
+        case .latency: "P7: a transactional push leaves in time where its own route has no trouble"
         case .pauseAsked: "P7: a provider that asked for a pause has it"
         case .minuteQuota: "P7: a minute's quota"
         case .rampUp: "P7: a lane to FCM begins slowly"

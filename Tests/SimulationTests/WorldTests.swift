@@ -54,7 +54,7 @@ struct WorldTests {
     private static let worldsMin = 100
     /// What takes several rare things at once.
     private static let rare: [WorldChecker: Int] = [
-        .rateOnTheWire: 30, .silenced: 30, .poison: 30, .seenTwice: 10, .confirmed: 30, .stayed: 40,
+        .rateOnTheWire: 30, .latency: 15, .silenced: 30, .poison: 30, .seenTwice: 10, .confirmed: 30, .stayed: 40,
         .tooLate: 35,
     ]
 }
