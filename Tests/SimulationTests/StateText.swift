@@ -91,6 +91,10 @@ enum StateText {
                     (SELECT string_agg(\(micros("at"))::text, ',' ORDER BY place)
                         FROM unnest(heard_at) WITH ORDINALITY AS heard (at, place)))
                 FROM project_quotas
+                UNION ALL
+                SELECT 18, message_id::text || provider || state || reason, 0,
+                    concat_ws('|', 'provider reason', message_id, provider, state, reason, count)
+                FROM message_provider_reasons
             ) AS state ORDER BY section, number, key COLLATE "C"
             """)
 
@@ -125,7 +129,27 @@ enum StateText {
             + store.userDays.sorted { ($0.day, $0.app, $0.who) < ($1.day, $1.app, $1.who) }.map(\.cells)
             + store.rates.sorted { $0.message < $1.message }.map { ["rate", $0.message.text, $0.nextAt.microseconds] }
             + store.quotas.sorted { $0.project < $1.project }.map(\.cells)
+            + providerReasons(of: store)
         return rows.map { row in row.map { "\($0)" }.joined(separator: "|") }
+    }
+}
+
+extension StateText {
+    /// The simulated store has no such table: what its history says comes to the same.
+    fileprivate static func providerReasons(of store: SimulatedStore) -> [[Any]] {
+        var counts: [String: (cells: [Any], count: Int)] = [:]
+        for row in store.history {
+            guard case .ended(let ending) = row.entry.event, ending != Ending(.accepted),
+                let provider = store.route(row.route)?.provider
+            else { continue }
+            let key = "\(row.message.text)\(provider.rawValue)\(ending.state.rawValue)\(ending.reason)"
+            let cells: [Any] = [
+                "provider reason", row.message.text, provider.rawValue, ending.state.rawValue, ending.reason,
+            ]
+            counts[key, default: (cells, 0)].count += row.entry.members.count
+        }
+        let sorted = counts.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
+        return sorted.map { $0.value.cells + [$0.value.count] }
     }
 }
 
