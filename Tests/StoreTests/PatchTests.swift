@@ -83,7 +83,11 @@ struct PatchTests {
             try await world.register(StoreWorld.registration("i1", token: 1))
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for number in 1...4 {
-                    group.addTask { _ = try await Self.patch(world) { $0.tagsAdded = ["t\(number)"] } }
+                    group.addTask {
+                        _ = try await world.insisting {
+                            try await Self.patch(world) { $0.tagsAdded = ["t\(number)"] }
+                        }
+                    }
                 }
                 try await group.waitForAll()
             }

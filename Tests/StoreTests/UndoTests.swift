@@ -19,7 +19,9 @@ struct UndoTests {
     }
 
     private static func undo(_ world: StoreWorld, _ item: FeedbackItem) async throws -> UndoReply {
-        try await world.stores.registry.undo(feedback: item.id, app: world.app, now: dawn)
+        try await world.insisting {
+            try await world.stores.registry.undo(feedback: item.id, app: world.app, now: dawn)
+        }
     }
 
     @Test("comes back by an undo, once, and answers from before it do not retire it again")
