@@ -137,7 +137,7 @@ let package = Package(
         room(
             "Simulator", ["PushModel", "JSON", "Encodings", "Calendar", "Reactor", "TLS", "HTTP2", "Signing", "APNs"]),
         // And worlds without a clock or a socket in which the rules are tried: what tests look at, and one command.
-        room("DrySimulation", ["PushModel", "Encodings", "DeliveryRules", "APNs", "FCM"]),
+        room("DrySimulation", ["PushModel", "Encodings", "Calendar", "DeliveryRules", "APNs", "FCM"]),
 
         // Roof: the commands that ask a gateway; the wiring, and the executable around it.
         room(

@@ -1,4 +1,5 @@
 import APNs
+import Calendar
 import DeliveryRules
 import FCM
 import PushModel
@@ -22,20 +23,12 @@ package struct ProviderAnswer: Equatable, Sendable {
 
     /// As room Delivery reads it.
     package func verdict(now: WallInstant) -> ProviderVerdict {
-        let wait = Array((retryAt.map(Self.date) ?? retryAfter.map { "\($0)" } ?? "").utf8)
+        let wait = Array((retryAt.map(HTTPDate.format) ?? retryAfter.map { "\($0)" } ?? "").utf8)
         let body = Array(self.body.utf8)
         return word.provider == .fcm
             ? FCMResponse.classify(status: word.status, body: body.span, retryAfter: wait.span, now: now)
             : APNsResponse.classify(
                 status: word.status, body: body.span, retryAfter: retryAfter.map { .seconds($0) })
-    }
-
-    /// As HTTP writes it. The worlds begin on a Friday, and none lasts longer than its month.
-    private static func date(_ instant: WallInstant) -> String {
-        let seconds = instant.secondsSince1970 - SimulatedWorld.wall(at: .zero).secondsSince1970 + 8 * 3_600
-        let weekday = ["Fri", "Sat", "Sun", "Mon", "Tue", "Wed", "Thu"][Int(seconds / 86_400 % 7)]
-        let clock = [seconds / 3_600 % 24, seconds / 60 % 60, seconds % 60].map { $0 < 10 ? "0\($0)" : "\($0)" }
-        return "\(weekday), \(15 + seconds / 86_400) Jan 2027 \(clock.joined(separator: ":")) GMT"
     }
 
     private var body: String {

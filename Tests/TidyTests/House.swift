@@ -106,7 +106,7 @@ enum House {
                 "Logging",
             ]),
         // The worlds of one seed, in which the rules are tried.
-        Room("DrySimulation", .annexe, ["PushModel", "Encodings", "DeliveryRules", "APNs", "FCM"]),
+        Room("DrySimulation", .annexe, ["PushModel", "Encodings", "Calendar", "DeliveryRules", "APNs", "FCM"]),
 
         Room(
             "Commands", .roof,
