@@ -92,13 +92,14 @@ package enum RetryAfter {
     /// Longer is a mistake of somebody's: cut to this.
     package static let waitMax: Duration = .seconds(86_400)
 
-    /// nil for anything else. A date that has passed is a wait of nothing.
+    /// nil for anything else, and for a date that has passed: our clock may be ahead, and nobody asks for a wait of nothing
+    /// by a date.
     package static func parse(_ value: some StringProtocol, now: WallInstant) -> Duration? {
         if !value.isEmpty, value.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) {
             guard let seconds = Int64(value) else { return waitMax }
             return min(.seconds(min(seconds, 86_400)), waitMax)
         }
-        guard let date = HTTPDate.parse(value, now: now) else { return nil }
-        return min(max(date - now, .zero), waitMax)
+        guard let date = HTTPDate.parse(value, now: now), date > now else { return nil }
+        return min(date - now, waitMax)
     }
 }

@@ -87,6 +87,8 @@ struct TokenAnswerTests {
     func failed(status: Int, body: String, reason: String) {
         #expect(read(status, body) == .failed(reason: reason, after: nil))
         #expect(read(status, body, retryAfter: "7") == .failed(reason: reason, after: .seconds(7)))
+        let passed = "Sat, 01 Jan 2000 00:00:00 GMT"
+        #expect(read(status, body, retryAfter: passed) == .failed(reason: reason, after: nil))
     }
 
     @Test("of noise is a failure or a refusal, and traps nothing", arguments: 1...20 as ClosedRange<UInt64>)

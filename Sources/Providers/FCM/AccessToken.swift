@@ -1,4 +1,3 @@
-import Calendar
 import Encodings
 import JSON
 import PushModel
@@ -82,9 +81,10 @@ package enum FCMTokenAnswer: Equatable, Sendable {
         switch status {
         case 200..<300: return granted(members, askedAt) ?? .failed(reason: "bad_answer", after: nil)
         case 400..<500 where status != 408 && status != 425 && status != 429:
-            return refused(status, members) ?? .failed(reason: word(status, members), after: wait(retryAfter, now))
-        default: return .failed(reason: word(status, members), after: wait(retryAfter, now))
+            if let refusal = refused(status, members) { return refusal }
+        default: break
         }
+        return .failed(reason: word(status, members), after: FCMResponse.wait(retryAfter, now))
     }
 
     private static func members(of body: Span<UInt8>) -> JSONObject {
@@ -133,10 +133,5 @@ package enum FCMTokenAnswer: Equatable, Sendable {
             word.utf8.allSatisfy({ (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0) || $0 == UInt8(ascii: "_") })
         else { return "status_\(status)" }
         return word
-    }
-
-    private static func wait(_ header: Span<UInt8>, _ now: WallInstant) -> Duration? {
-        guard !header.isEmpty, header.count <= FCMResponse.retryAfterBytesMax else { return nil }
-        return RetryAfter.parse(String(decoding: header.copied(), as: UTF8.self), now: now)
     }
 }

@@ -68,12 +68,10 @@ package enum FCMResponse {
         }
     }
 
-    /// A date that has passed by our clock says nothing: that clock may be ahead, and what is documented holds.
-    private static func wait(_ header: Span<UInt8>, _ now: WallInstant) -> Duration? {
+    /// nil where the header says nothing: then what is documented holds.
+    static func wait(_ header: Span<UInt8>, _ now: WallInstant) -> Duration? {
         guard !header.isEmpty, header.count <= retryAfterBytesMax else { return nil }
-        let text = String(decoding: header.copied(), as: UTF8.self)
-        let wait = RetryAfter.parse(text, now: now)
-        return wait == .zero && text.utf8.contains(UInt8(ascii: ":")) ? nil : wait
+        return RetryAfter.parse(String(decoding: header.copied(), as: UTF8.self), now: now)
     }
 
     /// A word of Google's that we do not know yet is kept if it looks like one of its words: what else could stand there
