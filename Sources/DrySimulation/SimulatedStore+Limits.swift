@@ -46,9 +46,14 @@ extension Int64 {
 extension SimulatedStore {
     package func limits(of app: AppID) -> LimitRow { limits.first { $0.app == app } ?? LimitRow(app: app) }
 
-    package mutating func setLimits(_ row: LimitRow) {
+    /// Whoever waits for the end of quiet hours is looked at again.
+    package mutating func setLimits(_ row: LimitRow, now: WallInstant) {
         limits.removeAll { $0.app == row.app }
         limits.append(row)
+        for place in parcels.indices where parcels[place].app == row.app && parcels[place].lease == nil {
+            guard parcels[place].waitsFor == .quietHours, parcels[place].dueAt > now else { continue }
+            parcels[place].dueAt = now
+        }
     }
 
     /// Which day it is for the app.

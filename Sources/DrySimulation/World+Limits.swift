@@ -18,7 +18,7 @@ extension SimulatedWorld {
             row.quietHours = QuietHours(from: begin % 1_440, to: (begin + plan.quietMinutes) % 1_440)
         }
         guard row != LimitRow(app: app) else { return }
-        store.setLimits(row)
+        store.setLimits(row, now: wall)
     }
 
     /// Some clocks stand a few minutes off the app's, some phones don't say, and some say what nobody knows.

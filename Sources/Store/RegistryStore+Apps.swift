@@ -52,16 +52,22 @@ extension RegistryStore {
         return found
     }
 
-    /// nil: the app is gone.
-    package func changeApp(_ app: AppID, _ change: AppChange) async throws(StoreFault) -> AppRecord? {
-        let query = Query(AppSQL.change) {
-            $0.int64(app.value)
-            $0.text(change.name)
-            $0.json(change.staleMembers)
-            $0.json(change.otherMembers)
-        }
+    /// Where it moves the quiet hours, whoever waits for their end is looked at again. nil: the app is gone.
+    package func changeApp(
+        _ app: AppID, _ change: AppChange, now: WallInstant? = nil
+    ) async throws(StoreFault) -> AppRecord? {
+        var queries = [
+            Query(AppSQL.change) {
+                $0.int64(app.value)
+                $0.text(change.name)
+                $0.json(change.staleMembers)
+                $0.json(change.otherMembers)
+            }
+        ]
+        if change.movesQuietHours { queries += LimitSQL.waking(app, now: now) }
+        let changes = queries
         let changed = try await translating { () throws(PostgresError) -> AppRecord? in
-            let rows = try await pool.run(query)
+            let rows = try await pool.run(changes, transaction: TransactionOptions())[0]
             return rows.rowCount == 1 ? try AppRecord(reading: rows, row: 0) : nil
         }
         if let changed { slugs.keep(changed) }
@@ -132,6 +138,9 @@ package struct AppChange: Equatable, Sendable {
         left.name == right.name && left.staleAfterDays.elementsEqual(right.staleAfterDays) { $0 == $1 }
             && left.timeZone == right.timeZone && left.limits == right.limits
     }
+
+    /// For whose clock the app's counts, they may end at another instant.
+    var movesQuietHours: Bool { timeZone != nil || limits.quietHours != .keep }
 
     /// Settings that are written whole.
     var otherMembers: [UInt8] {

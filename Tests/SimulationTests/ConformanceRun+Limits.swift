@@ -21,12 +21,12 @@ extension ConformanceRun {
         }
         if random.happens(perMille: 700) { row.dailyCap = random.pick([nil, 1, 1, 2]) }
         story.append("limits of app \(app.value): \(row)")
-        simulated.setLimits(row)
+        simulated.setLimits(row, now: now)
         var change = AppChange()
         change.timeZone = row.timeZone
         change.limits.quietHours = row.quietHours.map { .set($0) } ?? .clear
         change.limits.dailyCap = row.dailyCap.map { .set($0) } ?? .clear
-        let settings = try await stores.registry.changeApp(app, change)?.settings
+        let settings = try await stores.registry.changeApp(app, change, now: now)?.settings
         return differ("quiet hours", settings?.quietHours, row.quietHours)
             ?? differ("daily cap", settings?.dailyCap, row.dailyCap)
             ?? differ("time zone", settings?.timeZone, row.timeZone)

@@ -104,6 +104,40 @@ struct QuietHourTests {
         }
     }
 
+    @Test("that are shortened, taken away or moved to another clock free at once whoever waited for their end")
+    func moved() async throws {
+        let changes: [(hours: (from: Int, to: Int)?, zone: String)] = [
+            ((11, 12), "UTC"), (nil, "UTC"), ((11, 13), "Asia/Tokyo"),
+        ]
+        for (hours, zone) in changes {
+            try await withStores { world in
+                try await world.register(zones: [nil, "Europe/Paris"])
+                try await world.spare(quiet: (11, 13))
+                try await world.send(world.newMessage(badge: .increment, lifetime: hour * 24))
+                #expect(try await world.deliverAll() == [2])
+                let later = dawn + .seconds(60)
+                #expect(try await world.deliverAll(at: later) == [])
+                try await world.spare(quiet: hours, zone: zone, at: later)
+                #expect(try await world.deliverAll(at: later) == [1])
+                #expect(try await world.badges() == [1, 1])
+            }
+        }
+    }
+
+    @Test("that are moved and last still let people wait until they end")
+    func movedOn() async throws {
+        try await withStores { world in
+            try await world.register(zones: [nil])
+            try await world.spare(quiet: (11, 15))
+            try await world.send(world.newMessage(lifetime: hour * 24))
+            #expect(try await world.deliverAll() == [])
+            try await world.spare(quiet: (11, 13))
+            #expect(try await world.deliverAll() == [])
+            #expect(try await world.deliverAll(at: dawn + (hour - .seconds(1))) == [])
+            #expect(try await world.deliverAll(at: dawn + hour) == [1])
+        }
+    }
+
     @Test("are remembered by a parcel whose owner died: whom they held back gets its badge when it is sent to")
     func rescued() async throws {
         try await withStores { world in

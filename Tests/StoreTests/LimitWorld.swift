@@ -8,14 +8,15 @@ import Testing
 extension StoreWorld {
     /// Hours of the day; nil takes them away.
     func spare(
-        quiet: (from: Int, to: Int)? = nil, cap: Int32? = nil, zone: String = "UTC"
+        quiet: (from: Int, to: Int)? = nil, cap: Int32? = nil, zone: String = "UTC",
+        at now: WallInstant = StoreWorld.dawn
     ) async throws {
         var change = AppChange()
         change.timeZone = zone
         let hours = quiet.flatMap { QuietHours(from: $0.from * 60, to: $0.to * 60) }
         change.limits.quietHours = hours.map { .set($0) } ?? .clear
         change.limits.dailyCap = cap.map { .set($0) } ?? .clear
-        _ = try await stores.registry.changeApp(app, change)
+        _ = try await stores.registry.changeApp(app, change, now: now)
     }
 
     /// Installations i1, i2, ... in these zones.

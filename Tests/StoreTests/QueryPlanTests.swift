@@ -203,8 +203,9 @@ struct QueryPlanTests {
             let name = try prepared.text(row, 0)
             if try prepared.text(row, 2).contains("pg_prepared_statements") { continue }
             let values = count == 0 ? "" : "(" + Array(repeating: "NULL", count: count).joined(separator: ", ") + ")"
-            // The removal of apps runs under the settings of batches, which matter for it at this size already.
-            let seqscan = name.contains("app_removal") ? "off" : "on"
+            // What runs under the settings of batches, which matter for it at this size already.
+            let isOfBatches = name.contains("app_removal") || name == "limits_wake"
+            let seqscan = isOfBatches ? "off" : "on"
             let bitmapscan = name.hasPrefix("member_") ? "off" : "on"
             let lines = try await world.pool.run(
                 [

@@ -1,4 +1,6 @@
+import DeliveryRules
 import Postgres
+import PushModel
 
 /// What an app spares its people, asked of a leased parcel's members where its app set something. Under
 /// `PlannerSQL.inKeyOrder`, in the order of the statements.
@@ -46,6 +48,30 @@ enum LimitSQL {
         SELECT members.id, zones.untils[array_position(zones.names, coalesce(members.time_zone, ''))], members.who
         FROM members CROSS JOIN zones ORDER BY members.id
         """
+    }
+
+    // $1 app, $2 now. What waits for the end of quiet hours is due, and judged anew by its lease.
+    private static let wake = Statement(
+        "limits_wake",
+        """
+        WITH waiting AS MATERIALIZED (
+            SELECT p.id FROM messages m JOIN parcels p ON p.message_id = m.id
+            WHERE m.app_id = $1 AND m.state < 6 AND p.state <> 2 AND p.waits_for = '\(WaitCause.quietHours.rawValue)'
+                AND p.due_at > coalesce($2, clock_timestamp())
+            ORDER BY p.id FOR UPDATE OF p SKIP LOCKED
+        )
+        UPDATE parcels p SET due_at = coalesce($2, clock_timestamp()) FROM waiting WHERE p.id = waiting.id
+        """)
+
+    /// The last ones of their transaction, since they choose its plans.
+    static func waking(_ app: AppID, now: WallInstant?) -> [Query] {
+        [
+            Query(PlannerSQL.throughKeys),
+            Query(wake) {
+                $0.int64(app.value)
+                $0.instant(now)
+            },
+        ]
     }
 
     /// $1 day, $2 app, $3 message, $4 cap, $5 people, each once. Adds the message to what each got, unless the cap is
