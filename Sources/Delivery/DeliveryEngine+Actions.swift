@@ -16,6 +16,7 @@ extension DeliveryEngine {
             case .submit(let name, let lane, let positions, let until): submit(name, lane, positions, until)
             case .extend(let name, let lane, let until): lanes.extend(name, on: lane, until: until)
             case .settle(let name, let pending, let withVerdicts):
+                if settlesTogether(name, pending) { continue }
                 Task { await settle(name, pending, withVerdicts: withVerdicts) }
             case .renew(let name): Task { await renew(name) }
             case .withdraw(let name, let lane):
@@ -97,7 +98,11 @@ extension DeliveryEngine {
         do {
             var again: Duration?
             var leased: LeasedParcel?
-            if request.scope == .paced {
+            if request.scope.mayBringSeveral {
+                let parcels = try await stores.parcels.leaseGroup(order, settings.dispatcher.leaseGroup)
+                guard parcels.count <= 1 else { return await begin(parcels, request) }
+                leased = parcels.first
+            } else if request.scope == .paced {
                 let share = try await stores.parcels.leasePaced(order, passing: request.passing)
                 (leased, again) = (share.parcel, share.again)
             } else {
@@ -106,12 +111,7 @@ extension DeliveryEngine {
             guard let parcel = leased else { return take(.leasedNothing(request, again: again)) }
             steps?.reached(.leaseCommitted)
             let (message, values) = await content(of: parcel)
-            let name = LeaseName(parcel: parcel.id, epoch: parcel.epoch)
-            if let lane = request.lane, let message {
-                parcelsOut[name] = ParcelOut(
-                    parcel: parcel, line: request.line, message: message, values: values, lane: lane,
-                    answersOutstanding: 0)
-            }
+            keep(parcel, request, message, values)
             take(.leased(parcel, asked: request, message.map(\.reading) ?? .unread, again: again))
         } catch .damaged(let place) {
             log.error("A parcel can't be leased, and waits for its mending", metadata: ["place": "\(place)"])
@@ -127,15 +127,70 @@ extension DeliveryEngine {
     private func content(of parcel: LeasedParcel) async -> (ShelvedMessage?, MemberValues?) {
         do {
             let message = try await shelf.message(parcel.message)
-            guard let holes = message.compiled?.holes, !holes.isEmpty else { return (message, nil) }
-            let members = parcel.members.map(\.registration)
-            return (message, try await stores.parcels.values(of: members, holes.fields))
+            return (message, try await values(of: parcel, message))
         } catch {
-            log.warning(
-                "A message's content can't be read; its parcel goes back",
-                metadata: ["message_id": "\(parcel.message.value.text)", "fault": "\(error)"])
+            logUnread(parcel, error)
             return (nil, nil)
         }
+    }
+
+    /// Several of one call: their messages are read together.
+    private func begin(_ parcels: [LeasedParcel], _ request: LeaseRequest) async {
+        steps?.reached(.leaseCommitted)
+        var read: [ReadParcel] = []
+        for (parcel, found) in zip(parcels, await contents(of: parcels)) {
+            keep(parcel, request, found.message, found.values)
+            read.append(ReadParcel(parcel, found.message.map(\.reading) ?? .unread))
+        }
+        take(.leasedTogether(read, asked: request))
+    }
+
+    private func keep(
+        _ parcel: LeasedParcel, _ request: LeaseRequest, _ message: ShelvedMessage?, _ values: MemberValues?
+    ) {
+        guard let lane = request.lane, let message else { return }
+        let out = ParcelOut(
+            parcel: parcel, line: request.line, message: message, values: values, lane: lane, answersOutstanding: 0)
+        parcelsOut[out.name] = out
+    }
+
+    /// One for each, in their order.
+    private func contents(
+        of parcels: [LeasedParcel]
+    ) async -> [(message: ShelvedMessage?, values: MemberValues?)] {
+        let messages: [ShelvedMessage]
+        do {
+            messages = try await shelf.messages(parcels.map(\.message))
+        } catch {
+            log.warning(
+                "Messages' contents can't be read; their parcels go back",
+                metadata: ["parcels": "\(parcels.count)", "fault": "\(error)"])
+            return parcels.map { _ in (nil, nil) }
+        }
+        var found: [(message: ShelvedMessage?, values: MemberValues?)] = []
+        for (parcel, message) in zip(parcels, messages) {
+            do {
+                found.append((message, try await values(of: parcel, message)))
+            } catch {
+                logUnread(parcel, error)
+                found.append((nil, nil))
+            }
+        }
+        return found
+    }
+
+    /// nil: its message has no holes.
+    private func values(
+        of parcel: LeasedParcel, _ message: ShelvedMessage
+    ) async throws(StoreFault) -> MemberValues? {
+        guard let holes = message.compiled?.holes, !holes.isEmpty else { return nil }
+        return try await stores.parcels.values(of: parcel.members.map(\.registration), holes.fields)
+    }
+
+    private func logUnread(_ parcel: LeasedParcel, _ fault: StoreFault) {
+        log.warning(
+            "A message's content can't be read; its parcel goes back",
+            metadata: ["message_id": "\(parcel.message.value.text)", "fault": "\(fault)"])
     }
 
     private func settle(_ name: LeaseName, _ pending: PendingSettle, withVerdicts: Bool) async {

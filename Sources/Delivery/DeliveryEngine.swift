@@ -18,6 +18,8 @@ package actor DeliveryEngine {
     private var dispatcher: Dispatcher
     /// Parcels whose pushes are out, by their lease; looked up, never walked.
     var parcelsOut: [LeaseName: ParcelOut] = [:]
+    /// Of apps whose settles are on their way.
+    var settlesWaiting: [AppID: SettleQueue] = [:]
     /// Where the next poll begins; nil: at the first route.
     var pollFrom: RouteID?
     var routesToResolve: [ReadyRoute] = []

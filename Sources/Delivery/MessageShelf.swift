@@ -40,6 +40,20 @@ actor MessageShelf {
         return message
     }
 
+    /// Of several, in their order. Those that are not there are not put there either: each is wanted once, mostly, and
+    /// would take the place of a broadcast's.
+    func messages(_ ids: [MessageID]) async throws(StoreFault) -> [ShelvedMessage] {
+        var known: [MessageID: ShelvedMessage] = [:]  // lookup only
+        var missing: [MessageID] = []
+        for id in ids where known[id] == nil {
+            if let message = shelved.first(where: { $0.id == id }) { known[id] = message } else { missing.append(id) }
+        }
+        if !missing.isEmpty {
+            for stored in try await store.contents(missing) { known[stored.id] = Self.compile(stored) }
+        }
+        return ids.map { known[$0] ?? ShelvedMessage(id: $0, compiled: nil) }
+    }
+
     private static func compile(_ stored: StoredMessage) -> ShelvedMessage {
         let content = try? StoredContent.decode(stored.content, format: stored.format)
         return ShelvedMessage(

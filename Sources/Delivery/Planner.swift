@@ -50,14 +50,14 @@ actor Planner {
     /// True where there may be more. After a fault the safety net rings again.
     private func planOne() async -> Bool {
         do {
-            let reply = try await store.planSlice(
+            let reply = try await store.planGroup(
                 idsMax: settings.sliceIDsMax, parcelMembersMax: settings.parcelMembersMax,
                 knownFormats: MessageStore.plannedFormats)
             switch reply {
             case .nothing: return false
-            case .planned(let slice):
+            case .planned(let slices):
                 steps?.reached(.sliceCommitted)
-                if !slice.routes.isEmpty { await parcelsWait() }
+                if slices.contains(where: { !$0.routes.isEmpty }) { await parcelsWait() }
             case .putAside(let fault):
                 log.error("A message can't be planned, and waits for its mending", metadata: ["fault": "\(fault)"])
             }

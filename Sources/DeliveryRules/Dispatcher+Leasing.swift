@@ -63,7 +63,7 @@ extension Dispatcher {
         if let canSend { lanes[laneAt].canSend = canSend }
     }
 
-    /// - Parameter parcel: what came; nil: nothing.
+    /// - Parameter parcel: what came, or the first of it; nil: nothing.
     mutating func noteLeaseEnded(_ request: LeaseRequest, _ parcel: LeasedParcel?) {
         let hasWork = parcel != nil
         leasesOutstanding -= 1
@@ -88,13 +88,20 @@ extension Dispatcher {
         _ actions: inout [DispatchAction]
     ) {
         noteLeaseEnded(request, parcel)
+        begin(parcel, request, reading, now, &actions)
+    }
+
+    mutating func begin(
+        _ parcel: LeasedParcel, _ request: LeaseRequest, _ reading: MessageReading, _ now: MonotonicInstant,
+        _ actions: inout [DispatchAction]
+    ) {
         var run = ParcelRun(
             parcel: parcel, leasedAt: request.startedAt, policy: settings.retry,
             isRepeatable: reading != .unrepeatable)
         let positions = run.takeMembersToSend()
         for alarm in run.takeAlarms() { actions.append(.alarm(parcel.message, alarm)) }
         let leaseEnd = request.startedAt + settings.leaseLength
-        if let lane = request.lane { lanes[placeOfLane(lane)].count(parcel.members.count, of: request.scope) }
+        if let lane = request.lane { lanes[placeOfLane(lane)].begin(parcel, request.scope) }
         let state = RunState(
             run: run, lane: request.lane, scope: request.scope, leaseEnd: leaseEnd,
             renewAt: request.startedAt + settings.leaseLength / 3,
@@ -189,11 +196,13 @@ extension Dispatcher {
         // A lane may hold as much as is left for all the others: however many are slow, something is always left.
         let left = settings.membersMax - lanes.reduce(0) { $0 + $1.members }
         if lane.members == 0 { return left > -settings.membersReserve }
+        guard lane.parcels < settings.laneParcelsMax, runs.count < settings.parcelsMax else { return false }
         return lane.members < min(settings.laneMembersMax, left)
     }
 
     /// Whatever the lane holds: a broadcast that fills it, for as long as its provider's pace lasts, holds back nobody who
-    /// waits for one push. What is leased so counts by itself, and takes nothing from the others' bounds.
+    /// waits for one push. Members leased so count by themselves, and take nothing from the others' bounds; that they are
+    /// few bounds their parcels.
     private func laneHasUrgentRoom(_ key: LaneKey?) -> Bool {
         guard let key, let lane = lanes.first(where: { $0.key == key }), lane.canSend else { return false }
         let left = settings.urgentMax - lanes.reduce(0) { $0 + $1.urgentMembers }

@@ -117,7 +117,7 @@ extension Dispatcher {
 
     private mutating func retire(_ place: Int, _ actions: inout [DispatchAction]) {
         let state = runs.remove(at: place)
-        if let lane = state.lane { lanes[placeOfLane(lane)].count(-state.run.parcel.members.count, of: state.scope) }
+        if let lane = state.lane { lanes[placeOfLane(lane)].end(state.run.parcel, state.scope) }
         actions.append(.forget(state.name, state.run.parcel.message))
     }
 }

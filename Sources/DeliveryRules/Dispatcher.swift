@@ -50,6 +50,9 @@ package struct Dispatcher: Sendable {
         case .leased(let parcel, let request, let reading, let again):
             notePaced(request, again, atLeast: .zero, now)
             noteLeased(parcel, request, reading, now, &actions)
+        case .leasedTogether(let parcels, let request):
+            noteLeaseEnded(request, parcels.first?.parcel)
+            for read in parcels { begin(read.parcel, request, read.reading, now, &actions) }
         case .leasedNothing(let request, let again):
             notePaced(request, again, atLeast: MessagePace.askAgainFloor, now)
             noteLeaseEnded(request, nil)
@@ -62,6 +65,8 @@ package struct Dispatcher: Sendable {
             noteAnswers(name, accepted, others, now)
         case .settled(let name, let reply):
             noteSettled(name, reply, now, &actions)
+        case .settledTogether(let leases):
+            for lease in leases { noteSettled(lease.name, lease.reply, now, &actions) }
         case .settleFailed(let name, let verdictsDone):
             noteSettleFailed(name, verdictsDone, now)
         case .renewed(let name, let held):
@@ -144,8 +149,20 @@ struct LaneState: Sendable {
     var members = 0
     /// Leased on top of it.
     var urgentMembers = 0
+    /// Leased either way.
+    var parcels = 0
 
-    mutating func count(_ members: Int, of scope: LeaseScope) {
+    mutating func begin(_ parcel: LeasedParcel, _ scope: LeaseScope) {
+        parcels += 1
+        count(parcel.members.count, of: scope)
+    }
+
+    mutating func end(_ parcel: LeasedParcel, _ scope: LeaseScope) {
+        parcels -= 1
+        count(-parcel.members.count, of: scope)
+    }
+
+    private mutating func count(_ members: Int, of scope: LeaseScope) {
         if scope == .urgent { urgentMembers += members } else { self.members += members }
     }
 }

@@ -23,14 +23,22 @@ package struct DispatcherSettings: Equatable, Sendable {
     package var laneMembersMax: Int
     /// The same over all lanes: bounds this process's memory (P8).
     package var membersMax: Int
+    /// Parcels leased for one lane and not settled yet, urgent ones with them: what a lease costs beside its members, its
+    /// message above all.
+    package var laneParcelsMax: Int
+    /// The same over all lanes, for those that hold something.
+    package var parcelsMax: Int
     /// On top of `membersMax`, for lanes that hold nothing yet: whatever the slow ones hold, another one gets a parcel.
     package var membersReserve: Int
-    /// On top of `laneMembersMax`, for transactional parcels: however much else a lane holds, these are leased.
+    /// On top of `laneMembersMax` and `laneParcelsMax`, for transactional parcels: however much else a lane holds, these
+    /// are leased. A parcel has a member at least, so that it bounds both.
     package var laneUrgentMax: Int
-    /// The same over all lanes, on top of `membersMax` and its reserve.
+    /// The same over all lanes, on top of `membersMax`, its reserve and `parcelsMax`.
     package var urgentMax: Int
     /// Calls for parcels on their way at once: what they bring may come on top of all bounds.
     package var leasesMax: Int
+    /// How much of what is small one of them brings.
+    package var leaseGroup: LeaseGroup
     /// How long parcels that travel alone may keep everything else waiting, before the others have their turn.
     package var aloneFor: Duration
     /// The others' turn.
@@ -41,12 +49,14 @@ package struct DispatcherSettings: Equatable, Sendable {
         leaseLength: Duration = .seconds(60), requestDeadline: Duration = .seconds(20),
         settleEvery: Duration = .seconds(1), pollEvery: Duration = .seconds(1),
         storePause: Duration = .milliseconds(500),
-        laneMembersMax: Int = 20_000, membersMax: Int = 100_000,
+        laneMembersMax: Int = 20_000, membersMax: Int = 100_000, laneParcelsMax: Int = 1_000, parcelsMax: Int = 4_000,
         membersReserve: Int = 50_000, laneUrgentMax: Int = 1_000, urgentMax: Int = 10_000, leasesMax: Int = 16,
-        aloneFor: Duration = .seconds(5), togetherFor: Duration = .seconds(30), retry: RetryPolicy = RetryPolicy()
+        leaseGroup: LeaseGroup = .standard, aloneFor: Duration = .seconds(5), togetherFor: Duration = .seconds(30),
+        retry: RetryPolicy = RetryPolicy()
     ) {
         precondition(leaseLength > requestDeadline, "a lease outlives the requests that it sends")
         precondition(laneMembersMax > 0 && membersMax >= laneMembersMax && leasesMax > 0)
+        precondition(laneParcelsMax > 0 && parcelsMax >= laneParcelsMax)
         precondition(laneUrgentMax > 0 && urgentMax >= laneUrgentMax)
         self.leaseLength = leaseLength
         self.requestDeadline = requestDeadline
@@ -55,10 +65,13 @@ package struct DispatcherSettings: Equatable, Sendable {
         self.storePause = storePause
         self.laneMembersMax = laneMembersMax
         self.membersMax = membersMax
+        self.laneParcelsMax = laneParcelsMax
+        self.parcelsMax = parcelsMax
         self.membersReserve = membersReserve
         self.laneUrgentMax = laneUrgentMax
         self.urgentMax = urgentMax
         self.leasesMax = leasesMax
+        self.leaseGroup = leaseGroup
         self.aloneFor = aloneFor
         self.togetherFor = togetherFor
         self.retry = retry
@@ -93,11 +106,15 @@ package enum DispatchEvent: Equatable, Sendable {
     case rated([RatedMessage])
     /// `again`, of a lease of what waits for a rate: how long it is until there is more; nil: nothing else waits.
     case leased(LeasedParcel, asked: LeaseRequest, MessageReading, again: Duration? = nil)
+    /// Small parcels of one call, in their order.
+    case leasedTogether([ReadParcel], asked: LeaseRequest)
     case leasedNothing(LeaseRequest, again: Duration? = nil)
     case leaseFailed(LeaseRequest)
     /// Answers to the parcel's pushes, by position: the plain 200s, and the others.
     case answers(LeaseName, accepted: [Int32], others: [PositionedOutcome])
     case settled(LeaseName, SettleReply)
+    /// Replies to settles of one transaction.
+    case settledTogether([SettledLease])
     /// No reply: `verdictsDone` where their own transaction is known to have committed.
     case settleFailed(LeaseName, verdictsDone: Bool)
     case renewed(LeaseName, Bool)
@@ -124,7 +141,26 @@ package enum MessageReading: Equatable, Sendable {
     case unread
 }
 
-/// One call for a parcel. Lease time is counted from `startedAt`, before the statement leaves.
+/// A leased parcel, and what is known of its message.
+package struct ReadParcel: Equatable, Sendable {
+    package let parcel: LeasedParcel
+    package let reading: MessageReading
+    package init(_ parcel: LeasedParcel, _ reading: MessageReading) {
+        self.parcel = parcel
+        self.reading = reading
+    }
+}
+
+package struct SettledLease: Equatable, Sendable {
+    package let name: LeaseName
+    package let reply: SettleReply
+    package init(_ name: LeaseName, _ reply: SettleReply) {
+        self.name = name
+        self.reply = reply
+    }
+}
+
+/// One call for a parcel, or for a few small ones. Lease time is counted from `startedAt`, before the statement leaves.
 package struct LeaseRequest: Equatable, Sendable {
     package let line: RouteLine
     package let lane: LaneKey?

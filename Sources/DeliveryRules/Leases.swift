@@ -299,6 +299,9 @@ package enum LeaseScope: Equatable, Sendable {
     case expired
     /// A share of what waits for its message's rate, as much of it as the rate allows now.
     case paced
+
+    /// Small parcels of it come together (`LeaseGroup`).
+    package var mayBringSeveral: Bool { self == .ordinary || self == .urgent }
 }
 
 /// A route with work that is due for one of its topic's services, as the poll saw it.

@@ -68,12 +68,17 @@ extension SimulatedStore {
     }
 
     private func nextDue(_ route: RouteID, _ formats: [Int16], _ scope: LeaseScope, _ now: WallInstant) -> Int? {
+        inOrder(route, formats, scope, now).first
+    }
+
+    /// Those whose time has come, in the order of leases.
+    func inOrder(_ route: RouteID, _ formats: [Int16], _ scope: LeaseScope, _ now: WallInstant) -> [Int] {
         let due = parcels.indices.filter {
             let parcel = parcels[$0]
             return parcel.route == route && parcel.isReady && parcel.dueAt <= now
                 && formats.contains(parcel.format) && parcel.isWanted(scope, now)
         }
-        return due.min { left, right in
+        return due.sorted { left, right in
             let (one, other) = (parcels[left], parcels[right])
             if one.urgency != other.urgency { return one.urgency.rawValue < other.urgency.rawValue }
             return one.dueAt == other.dueAt ? one.id < other.id : one.dueAt < other.dueAt

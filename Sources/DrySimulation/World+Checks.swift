@@ -166,11 +166,18 @@ extension SimulatedWorld {
             fail("P8", "the dispatcher and its shell hold different leases")
         }
         // What is on its way when the bound is reached comes on top.
-        let leaseMax = max(plan.parcelMembersMax, sharesMax)
+        let ofOneCall = max(plan.parcelMembersMax, sharesMax, plan.settings.leaseGroup.membersMax)
+        // A call for what is urgent adds to a bound of its own.
         let bound =
             plan.settings.membersMax + plan.settings.membersReserve + plan.settings.urgentMax
-            + plan.settings.leasesMax * leaseMax
+            + 2 * plan.settings.leasesMax * ofOneCall
         if held > bound { fail("P8", "\(held) members in flight, at most \(bound) may be") }
+        // Of lanes, each that holds nothing gets something all the same; and what is urgent has a member at least.
+        let calls = plan.settings.leasesMax * (2 + process.lanes.count)
+        let parcelsBound =
+            plan.settings.parcelsMax + plan.settings.urgentMax + calls * plan.settings.leaseGroup.parcelsMax
+        let parcels = process.leases.count { $0.lane != nil }
+        if parcels > parcelsBound { fail("P8", "\(parcels) parcels in hand, at most \(parcelsBound) may be") }
         if process.turnsWithoutTime > 100 { fail("P8", "the dispatcher spins") }
     }
 }

@@ -165,15 +165,24 @@ extension SimulatedWorld {
         processes[index].leaseCalls -= 1
         switch reply {
         case .leased(let parcel?, let number, let again):
-            processes[index].leases.append(
-                HeldLease(
-                    name: LeaseName(parcel: parcel.id, epoch: parcel.epoch), parcel: parcel, number: number,
-                    lane: request.lane))
+            hold(parcel, number, request, index)
             checkCompany(index)
             tell(.leased(parcel, asked: request, reading(of: parcel.message), again: again), to: index)
         case .leased(nil, _, let again): tell(.leasedNothing(request, again: again), to: index)
+        case .leasedTogether(let parcels, let number):
+            for (place, parcel) in parcels.enumerated() { hold(parcel, number + place, request, index) }
+            checkCompany(index)
+            let read = parcels.map { ReadParcel($0, reading(of: $0.message)) }
+            tell(.leasedTogether(read, asked: request), to: index)
         default: tell(.leaseFailed(request), to: index)
         }
+    }
+
+    private mutating func hold(_ parcel: LeasedParcel, _ number: Int, _ request: LeaseRequest, _ index: Int) {
+        processes[index].leases.append(
+            HeldLease(
+                name: LeaseName(parcel: parcel.id, epoch: parcel.epoch), parcel: parcel, number: number,
+                lane: request.lane))
     }
 
     private mutating func reading(of message: MessageID) -> MessageReading {

@@ -110,7 +110,17 @@ extension SimulatedWorld {
         store.senders = senders
         let parcel: LeasedParcel?
         var again: Duration?
-        if request.scope == .paced {
+        if request.scope.mayBringSeveral {
+            let parcels = store.leaseGroup(
+                route: request.line.route, service: request.line.service, owner: owner,
+                leaseFor: plan.settings.leaseLength, knownFormats: Self.formats, scope: request.scope,
+                size: plan.settings.leaseGroup, now: wall)
+            guard parcels.count <= 1 else {
+                let numbers = parcels.map { take($0, request.scope) }
+                return .leasedTogether(parcels, number: numbers[0])
+            }
+            parcel = parcels.first
+        } else if request.scope == .paced {
             (parcel, again) = store.leasePaced(
                 route: request.line.route, service: request.line.service, owner: owner,
                 leaseFor: plan.settings.leaseLength, knownFormats: Self.formats, passing: request.passing, now: wall)
@@ -119,18 +129,22 @@ extension SimulatedWorld {
                 route: request.line.route, service: request.line.service, owner: owner,
                 leaseFor: plan.settings.leaseLength, knownFormats: Self.formats, scope: request.scope, now: wall)
         }
+        return .leased(parcel, number: take(parcel, request.scope), again: again)
+    }
+
+    /// - Returns: the lease's number.
+    private mutating func take(_ parcel: LeasedParcel?, _ scope: LeaseScope) -> Int {
         let number = ledger.noteLease()
-        if let parcel {
-            noteLeased(parcel)
-            book.begin(parcel)
-            checkRate(of: parcel, request.scope)
-            ledger.offer(parcel)
-            ledger.promise(
-                LeaseName(parcel: parcel.id, epoch: parcel.epoch),
-                until: now + SimulatedTime(plan.settings.leaseLength))
-            if !plan.mayLapse { judge(.calmLease) }
-        }
-        return .leased(parcel, number: number, again: again)
+        guard let parcel else { return number }
+        noteLeased(parcel)
+        book.begin(parcel)
+        checkRate(of: parcel, scope)
+        ledger.offer(parcel)
+        ledger.promise(
+            LeaseName(parcel: parcel.id, epoch: parcel.epoch),
+            until: now + SimulatedTime(plan.settings.leaseLength))
+        if !plan.mayLapse { judge(.calmLease) }
+        return number
     }
 
     private mutating func applySettle(_ settlement: Settlement) -> SettleReply {

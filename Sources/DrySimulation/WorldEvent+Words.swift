@@ -77,6 +77,8 @@ extension StoreReply {
         case .leased(nil, _, _): "nothing there"
         case .leased(let parcel?, _, _):
             "parcel \(parcel.id.value), lease \(parcel.epoch), \(parcel.members.count) members, try \(parcel.attempt + 1)"
+        case .leasedTogether(let parcels, _):
+            parcels.map { "parcel \($0.id.value), lease \($0.epoch)" }.joined(separator: "; ")
         case .renewed(let isHeld): isHeld ? "held" : "lost"
         case .verdictsWritten: "written"
         case .settled(.settled): "written"

@@ -92,6 +92,8 @@ enum StoreReply: Sendable {
     case routes([ReadyRoute], [StoppedMessage], [RatedMessage])
     /// With its number among all leases of the run, and when there is more of what waits for a rate.
     case leased(LeasedParcel?, number: Int, again: Duration?)
+    /// The number of the first: the others follow.
+    case leasedTogether([LeasedParcel], number: Int)
     case renewed(Bool)
     case verdictsWritten
     case settled(SettleReply)

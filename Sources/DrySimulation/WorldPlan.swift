@@ -159,8 +159,10 @@ package struct WorldPlan: Sendable {
             leaseLength: .seconds(lease), requestDeadline: .seconds(random.pick([2, lease / 3])),
             settleEvery: .milliseconds(random.pick([50, 1_000])), pollEvery: .seconds(random.pick([1, 5])),
             storePause: .milliseconds(500), laneMembersMax: laneMembersMax,
-            membersMax: laneMembersMax * random.pick([1, 3]), membersReserve: laneMembersMax,
+            membersMax: laneMembersMax * random.pick([1, 3]), laneParcelsMax: min(laneMembersMax, 20),
+            parcelsMax: min(laneMembersMax, 20) * 2, membersReserve: laneMembersMax,
             laneUrgentMax: max(1, laneMembersMax / 10), urgentMax: laneMembersMax, leasesMax: 4,
+            leaseGroup: LeaseGroup(parcelsMax: min(laneMembersMax, 64), membersMax: laneMembersMax),
             retry: RetryPolicy(
                 ceiling: .seconds(random.pick([8, 900])), budget: .seconds(random.pick([7_200, 7_200, 60]))))
     }

@@ -33,12 +33,16 @@ struct FoundMembers: Sendable {
 
     /// One row for each named installation.
     ///
-    /// - Parameter before: how many of the message's names come before these.
-    init(named rows: ResultSet, before: Int, plannedThrough: Int64, isLast: Bool) throws(PostgresError) {
+    /// - Parameters:
+    ///   - part: those of the message; nil: all of them.
+    ///   - before: how many of the message's names come before these.
+    init(
+        named rows: ResultSet, _ part: Range<Int>? = nil, before: Int, plannedThrough: Int64, isLast: Bool
+    ) throws(PostgresError) {
         self.plannedThrough = plannedThrough
         self.isLast = isLast
         var live: [(id: Int64, route: Int64)] = []
-        for row in 0..<rows.rowCount {
+        for row in part ?? 0..<rows.rowCount {
             guard let id = try rows.int64OrNil(row, 1) else {
                 let reason =
                     rows.isNull(row, 5) ? EndingReason.unknownDevice : EndingReason.noRegistrationOfKind

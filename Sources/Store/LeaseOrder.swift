@@ -37,17 +37,29 @@ package struct PacedLease: Equatable, Sendable {
 }
 
 extension LeaseOrder {
+    /// Of several at once: ordinary ones, or urgent ones alone.
+    func claim(_ size: LeaseGroup, now: WallInstant?) -> Query {
+        var parameters = claiming(now)
+        parameters.int64(Int64(size.parcelsMax))
+        parameters.int64(Int64(size.membersMax))
+        return Query(scope == .urgent ? ParcelSQL.claimUrgentGroup : ParcelSQL.claimGroup, parameters)
+    }
+
+    private func claiming(_ now: WallInstant?) -> Parameters {
+        var parameters = Parameters()
+        parameters.int64(route.value)
+        parameters.uuid(owner.value)
+        parameters.int64(leaseFor.wholeMicroseconds)
+        parameters.int16Array(formats)
+        parameters.instant(now)
+        parameters.text(service.suffix)
+        return parameters
+    }
+
     func queries(_ passing: [MessageID], now: WallInstant?) -> [Query] {
-        let formats = formats
-        let claim = Query(scope.claim) {
-            $0.int64(route.value)
-            $0.uuid(owner.value)
-            $0.int64(leaseFor.wholeMicroseconds)
-            $0.int16Array(formats)
-            $0.instant(now)
-            $0.text(service.suffix)
-            if scope == .paced { $0.uuidArray(passing.map(\.value)) }
-        }
+        var parameters = claiming(now)
+        if scope == .paced { parameters.uuidArray(passing.map(\.value)) }
+        let claim = Query(scope.claim, parameters)
         guard scope == .paced else { return [Query(PlannerSQL.inKeyOrder), claim] }
         return [Query(PlannerSQL.inKeyOrder), claim, next(passing, now: now)]
     }

@@ -51,12 +51,8 @@ extension MessageStore {
                         let row = try await transaction.run([Query(PlannerSQL.throughKeys), claim])[1]
                         atWork.note(row.rowCount == 1 ? MessageID(try row.uuid(0, 0)) : nil)
                         guard row.rowCount == 1 else { return nil }
-                        let turn = try PlanTurn(reading: row)
-                        let found = try await turn.look(idsMax: idsMax).read(turn.audience, in: transaction)
-                        let cut = try await turn.cut(found, parcelMembersMax, in: transaction)
-                        let answers = try await transaction.conclude(
-                            turn.writing(cut, now: now), announcing: .sliceWritten, to: steps)
-                        return try turn.slice(cut, counted: answers[0])
+                        return try await PlanTurn(reading: row)
+                            .plan(idsMax, parcelMembersMax, in: transaction, now: now, announcingTo: steps)
                     }
                 }
             }
@@ -70,7 +66,7 @@ extension MessageStore {
         }
     }
 
-    private func putAside(_ message: MessageID, now: WallInstant?) async throws(StoreFault) {
+    func putAside(_ message: MessageID, now: WallInstant?) async throws(StoreFault) {
         let query = Query(PlanSQL.putAside) {
             $0.uuid(message.value)
             $0.instant(now)
@@ -82,7 +78,7 @@ extension MessageStore {
 }
 
 /// A claimed plan: which message, and how far it is.
-private struct PlanTurn: Sendable {
+struct PlanTurn: Sendable {
     let message: UniversalID
     let plannedThrough: Int64
     let app: Int64
@@ -99,27 +95,38 @@ private struct PlanTurn: Sendable {
     /// Cut before this one.
     let slices: Int32
 
-    init(reading row: ResultSet) throws(PostgresError) {
-        message = try row.uuid(0, 0)
-        plannedThrough = try row.int64(0, 1)
-        app = try row.int64(0, 2)
-        format = try row.int16(0, 3)
-        priority = try row.int16(0, 4)
-        kind = try row.int16(0, 5)
-        horizon = try row.int64(0, 6)
-        expiresAt = try row.instant(0, 7)
-        guard let stored = try row.bytesOrNil(0, 8), let audience = AudienceText.decode(stored) else {
+    init(reading row: ResultSet, at place: Int = 0) throws(PostgresError) {
+        message = try row.uuid(place, 0)
+        plannedThrough = try row.int64(place, 1)
+        app = try row.int64(place, 2)
+        format = try row.int16(place, 3)
+        priority = try row.int16(place, 4)
+        kind = try row.int16(place, 5)
+        horizon = try row.int64(place, 6)
+        expiresAt = try row.instant(place, 7)
+        guard let stored = try row.bytesOrNil(place, 8), let audience = AudienceText.decode(stored) else {
             throw .unexpectedShape(statement: "plan_claim", column: 8)
         }
         self.audience = audience
-        sentFrom = try row.instant(0, 9)
-        if let inUTC = try row.instantOrNil(0, 11) {
-            let sending = LocalSending(hour: LocalHour(inUTC: inUTC), sendsPassed: try row.bool(0, 12))
-            local = LocalSlice(sending, app: app, acceptedAt: try row.instant(0, 10))
+        sentFrom = try row.instant(place, 9)
+        if let inUTC = try row.instantOrNil(place, 11) {
+            let sending = LocalSending(hour: LocalHour(inUTC: inUTC), sendsPassed: try row.bool(place, 12))
+            local = LocalSlice(sending, app: app, acceptedAt: try row.instant(place, 10))
         } else {
             local = nil
         }
-        slices = try row.int32(0, 13)
+        slices = try row.int32(place, 13)
+    }
+
+    /// The next slice, to the end of the transaction.
+    func plan(
+        _ idsMax: Int, _ parcelMembersMax: Int, in transaction: PostgresTransaction, now: WallInstant?,
+        announcingTo steps: (any StepListener)?
+    ) async throws(PostgresError) -> PlannedSlice {
+        let found = try await look(idsMax: idsMax).read(audience, in: transaction)
+        let cut = try await cut(found, parcelMembersMax, in: transaction)
+        let answers = try await transaction.conclude(writing(cut, now: now), announcing: .sliceWritten, to: steps)
+        return try slice(cut, counted: answers[0], 0)
     }
 
     func look(idsMax: Int) -> AudienceLook {
@@ -182,7 +189,7 @@ private struct PlanTurn: Sendable {
     }
 
     /// What ends before it is sent: counted, and told as settles tell.
-    private func early(_ found: FoundMembers, now: WallInstant?) -> [Query] {
+    func early(_ found: FoundMembers, now: WallInstant?) -> [Query] {
         guard !found.early.isEmpty else { return [] }
         let routed = found.early.filter { $0.route != nil }
         precondition(routed.allSatisfy { [.unregistered, .suppressed].contains($0.ending.state) })
@@ -214,11 +221,11 @@ private struct PlanTurn: Sendable {
         return queries
     }
 
-    func slice(_ cut: SliceCut, counted: ResultSet) throws(PostgresError) -> PlannedSlice {
+    func slice(_ cut: SliceCut, counted: ResultSet, _ row: Int) throws(PostgresError) -> PlannedSlice {
         var routes: [RouteID] = []
         for route in cut.routes where routes.last?.value != route { routes.append(RouteID(route)) }
         return PlannedSlice(
             message: MessageID(message), app: AppID(app), routes: routes, members: cut.members,
-            isPlanned: cut.found.isLast, isFinished: try counted.int16(0, 0) == MessageState.finished.rawValue)
+            isPlanned: cut.found.isLast, isFinished: try counted.int16(row, 0) == MessageState.finished.rawValue)
     }
 }

@@ -51,14 +51,33 @@ extension MessageStore {
         let query = Query(MessageSQL.content) { $0.uuid(id.value) }
         let rows = try await translating { () throws(PostgresError) in try await pool.read(query) }
         guard rows.rowCount == 1 else { return nil }
+        do throws(PostgresError) { return try Self.stored(id, in: rows, row: 0) } catch { throw StoreFault(error) }
+    }
+
+    /// The same of several at once, in no order; those without are missing.
+    package func contents(_ ids: [MessageID]) async throws(StoreFault) -> [StoredMessage] {
+        let query = Query(MessageSQL.contents) { $0.uuidArray(ids.map(\.value)) }
+        let rows = try await translating { () throws(PostgresError) in
+            try await pool.read([Query(PlannerSQL.throughKeys), query])[1]
+        }
         do throws(PostgresError) {
-            let urgency = MessageUrgency(rawValue: try rows.int16(0, 2))
-            let kind = TokenKind(rawValue: try rows.int16(0, 3))
-            guard let urgency, let kind else { throw .unexpectedShape(statement: "message_content", column: 2) }
-            return StoredMessage(
-                id: id, app: AppID(try rows.int64(0, 0)), format: try rows.int16(0, 1), urgency: urgency, kind: kind,
-                expiresAt: try rows.instant(0, 4), content: try rows.bytes(0, 5))
+            var messages: [StoredMessage] = []
+            for row in 0..<rows.rowCount {
+                messages.append(try Self.stored(MessageID(try rows.uuid(row, 6)), in: rows, row: row))
+            }
+            return messages
         } catch { throw StoreFault(error) }
+    }
+
+    private static func stored(
+        _ id: MessageID, in rows: ResultSet, row: Int
+    ) throws(PostgresError) -> StoredMessage {
+        let urgency = MessageUrgency(rawValue: try rows.int16(row, 2))
+        let kind = TokenKind(rawValue: try rows.int16(row, 3))
+        guard let urgency, let kind else { throw .unexpectedShape(statement: "message_content", column: 2) }
+        return StoredMessage(
+            id: id, app: AppID(try rows.int64(row, 0)), format: try rows.int16(row, 1), urgency: urgency, kind: kind,
+            expiresAt: try rows.instant(row, 4), content: try rows.bytes(row, 5))
     }
 
     /// What a message is held against before it is taken. Open messages are counted up to a limit.

@@ -17,8 +17,8 @@ extension ClaimedParcel {
     /// How many more members its share has room for: where it is whole, and nothing has become of it yet.
     private var room: Int {
         get throws(PostgresError) {
-            guard isUntouched, !row.isNull(0, 28), try !isExpired else { return 0 }
-            let share = MessagePace.share(of: GatherLimits.membersMax, perSecond: try row.int32(0, 28))
+            guard isUntouched, let rate = try ratePerSecond, try !isExpired else { return 0 }
+            let share = MessagePace.share(of: GatherLimits.membersMax, perSecond: rate)
             return max(0, share - ids.count)
         }
     }
@@ -33,7 +33,7 @@ extension ClaimedParcel {
     ) async throws(PostgresError) -> ResultSet? {
         let room = try room
         guard room > 0 else { return nil }
-        let (own, wasMarked, message) = (id, try !isUnmarked, try row.uuid(0, 1))
+        let (own, wasMarked, message) = (id, try !isUnmarked, try message)
         let found = try await transaction.run(
             Query(RateSQL.gather) {
                 $0.int64(own.value)

@@ -63,7 +63,7 @@ extension ParcelStore {
 extension EndingCount {
     /// Those that get a row of their own, each ending once, ordered by state and reason: rows are locked in one order.
     /// A plain `accepted` says nothing that the count doesn't.
-    fileprivate static func told(_ endings: [EndingCount]) -> [EndingCount] {
+    static func told(_ endings: [EndingCount]) -> [EndingCount] {
         let kept = endings.filter { $0.count > 0 && $0.ending != Ending(.accepted) }
         let sorted = kept.sorted {
             $0.ending.state == $1.ending.state
@@ -125,7 +125,7 @@ extension Parameters {
         instantArray(homes.map { $0?.asOf })
     }
 
-    fileprivate mutating func history(_ entries: [HistoryEntry]) {
+    mutating func history(_ entries: [HistoryEntry]) {
         int16Array(entries.map(\.event.state))
         textArray(entries.map(\.event.reason))
         int16Array(entries.map(\.attempts))

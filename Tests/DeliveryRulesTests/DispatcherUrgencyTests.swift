@@ -90,6 +90,23 @@ struct DispatcherUrgencyTests {
         #expect(bench.dispatcher.membersInFlight == 8)
     }
 
+    @Test("takes several of one lease as well, until they are as many as are kept free")
+    func together() {
+        var bench = full()
+        bench.find([Self.urgent])
+        let asked = bench.request(7, .urgent)
+        func two(_ ids: ClosedRange<Int64>) -> [ReadParcel] {
+            ids.map { ReadParcel(Self.transactional($0), .repeatable) }
+        }
+        #expect(bench.tell(.leasedTogether(two(3...4), asked: asked)).leaseRequests == [asked], "2 of 3")
+        #expect(bench.tell(.leasedTogether(two(5...6), asked: asked)).leaseRequests.isEmpty, "4 of 3")
+        #expect(bench.dispatcher.membersInFlight == 10)
+        let done = [3, 4].map { SettledLease(LeaseName(parcel: ParcelID($0), epoch: 1), .settled) }
+        for lease in done { bench.accept([0], of: lease.name) }
+        #expect(bench.tell(.settledTogether(done)).leaseRequests == [asked])
+        #expect(bench.dispatcher.membersInFlight == 8)
+    }
+
     @Test("takes them beyond the process's bound, and leaves other lanes what they had")
     func otherLanes() {
         var bench = full(membersMax: 7)

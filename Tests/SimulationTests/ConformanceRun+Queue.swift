@@ -7,7 +7,7 @@ import Store
 extension ConformanceRun {
     static let owners = [ProcessID(UniversalID(high: 1, low: 1)), ProcessID(UniversalID(high: 2, low: 2))]
 
-    private var mono: MonotonicInstant { MonotonicInstant(nanoseconds: now.microseconds * 1_000) }
+    var mono: MonotonicInstant { MonotonicInstant(nanoseconds: now.microseconds * 1_000) }
 
     mutating func lease() async throws -> String? {
         guard !simulated.routes.isEmpty else { return nil }
@@ -30,15 +30,12 @@ extension ConformanceRun {
         story.append("lease route \(route.value) \(service), \(scope), formats \(formats)")
         let order = LeaseOrder(
             route: route, service: service, owner: owner, leaseFor: Self.leaseFor, knownFormats: formats, scope: scope)
+        if scope.mayBringSeveral, random.happens(perMille: 600) { return try await lease(together: order) }
         let real = try await stores.parcels.lease(order, now: now)
         let parcel = simulated.lease(
             route: route, service: service, owner: owner, leaseFor: Self.leaseFor, knownFormats: formats, scope: scope,
             now: now)
-        if let parcel {
-            let isRepeatable = random.happens(perMille: 800)
-            let run = ParcelRun(parcel: parcel, leasedAt: mono, policy: RetryPolicy(), isRepeatable: isRepeatable)
-            runs.append(HeldRun(run: run, owner: owner))
-        }
+        if let parcel { take(parcel, owner) }
         return differ("lease", real, parcel)
     }
 
@@ -192,7 +189,7 @@ extension ConformanceRun {
         return nil
     }
 
-    private mutating func applyVerdicts(_ verdicts: [GuardedVerdict]) async throws -> String? {
+    mutating func applyVerdicts(_ verdicts: [GuardedVerdict]) async throws -> String? {
         let real = try await stores.parcels.applyVerdicts(verdicts, under: Self.rule, now: now)
         let report = simulated.applyVerdicts(verdicts, under: Self.rule, now: now)
         return differ("retired", real.retired, report.retired) ?? differ("suspected", real.suspected, report.suspected)

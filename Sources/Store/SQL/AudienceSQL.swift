@@ -84,6 +84,25 @@ enum AudienceSQL {
         ) AS r ON r.id <= $3
         """)
 
+    /// The same for several messages that ask for no providers: $1 apps, $2 kinds, $3 horizons, $4 installations, $5 their
+    /// places among those of their message, each once; in this order.
+    static let namedGroup = Statement(
+        "plan_named_group",
+        """
+        SELECT named.place, r.id, r.route_id, r.state, true,
+            CASE WHEN r.id IS NULL THEN (
+                SELECT true FROM registrations other
+                WHERE app_id = named.app_id AND other.installation = named.installation AND other.id <= named.horizon
+                ORDER BY app_id, other.installation, other.kind LIMIT 1) END
+        FROM unnest($1, $2, $3, $4, $5) WITH ORDINALITY
+            AS named (app_id, kind, horizon, installation, place, turn)
+        LEFT JOIN LATERAL (
+            SELECT id, route_id, state FROM registrations
+            WHERE app_id = named.app_id AND kind = named.kind AND installation = named.installation LIMIT 1
+        ) AS r ON r.id <= named.horizon
+        ORDER BY named.turn
+        """)
+
     /// $1 app, $2 kind, $3 above which id, $4 horizon, $5 how many, $6 providers, $7 users. A row for each that was
     /// looked at, by rising id, with whether it fits.
     static let ofUsers = Statement(

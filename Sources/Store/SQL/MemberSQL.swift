@@ -23,6 +23,23 @@ enum MemberSQL {
         "SELECT registration_id, badge FROM registration_pulse WHERE \($0) ORDER BY registration_id"
     }
 
+    /// $1 ids. What is in several parcels of one lease is raised for each of them, and so read before: `writeBadges`
+    /// follows.
+    static let lockBadges = Statement(
+        "member_badges_lock",
+        """
+        SELECT registration_id, badge FROM registration_pulse WHERE registration_id = ANY ($1)
+        ORDER BY registration_id FOR UPDATE
+        """)
+
+    /// $1 ids, $2 badges. Of rows that are locked.
+    static let writeBadges = Statement(
+        "member_badges_write",
+        """
+        UPDATE registration_pulse AS own SET badge = new.badge FROM unnest($1, $2) AS new (id, badge)
+        WHERE own.registration_id = new.id
+        """)
+
     /// $1 the route where they are thought to live, $2 does the message ask for locales.
     ///
     /// Null is what most members have: the route of $1, the state `active`, environments that were compared, no locale.

@@ -141,6 +141,14 @@ enum MessageSQL {
         FROM messages m JOIN message_contents c ON c.message_id = m.id WHERE m.id = $1
         """)
 
+    /// The same of several: $1 ids.
+    static let contents = Statement(
+        "message_contents_of",
+        """
+        SELECT m.app_id, m.format, m.priority, m.kind, m.expires_at, c.content, m.id
+        FROM messages m JOIN message_contents c ON c.message_id = m.id WHERE m.id = ANY ($1)
+        """)
+
     /// $1 app, $2 where to stop counting, $3 providers. Twins, the routes of number 0, reach nobody.
     static let standing = Statement(
         "message_app_standing",

@@ -66,7 +66,8 @@ enum ParcelSQL {
 
     // The route of the same topic in the other environment, where a credential would speak for the service there: the one
     // that `CredentialSQL.active` chooses, unless the provider refuses it for now. $5 now, $6 the service's suffix.
-    private static let otherEnvironment = """
+    private static func otherEnvironment(of route: String) -> String {
+        """
         SELECT twin.id FROM routes own
         JOIN routes twin ON twin.app_id = own.app_id AND twin.provider = own.provider
             AND twin.environment = 3 - own.environment AND twin.topic = own.topic
@@ -76,9 +77,10 @@ enum ParcelSQL {
                 AND \(CredentialSQL.covers("twin.topic", "$6"))
             ORDER BY \(CredentialSQL.closest("twin.topic")) LIMIT 1
         ) AS speaker
-        WHERE own.id = p.route_id AND own.provider = 1 AND NOT EXISTS (
+        WHERE own.id = \(route) AND own.provider = 1 AND NOT EXISTS (
             SELECT FROM lane_blocks WHERE credential_id = speaker.id AND until > coalesce($5, now()))
         """
+    }
 
     /// $1 route, $2 owner, $3 lease in microseconds, $4 known formats of the service, $5 now, $6 the service's suffix.
     ///
@@ -90,7 +92,6 @@ enum ParcelSQL {
         _ name: String, where which: String, of urgencies: [MessageUrgency] = all, unless isPaced: String = "false"
     ) -> Statement {
         let turns = urgencies.map { "(\($0.rawValue)::smallint)" }.joined(separator: ", ")
-        let isKept = "(\(isStopped) OR \(isPaced))"
         return Statement(
             name,
             """
@@ -105,6 +106,15 @@ enum ParcelSQL {
                 ) AS due
                 LIMIT 1
             )
+            \(taking(unless: isPaced))
+            RETURNING \(columns(route: "p.route_id"))
+            """)
+    }
+
+    // Those of `next`.
+    private static func taking(unless isPaced: String) -> String {
+        let isKept = "(\(isStopped) OR \(isPaced))"
+        return """
             UPDATE parcels p SET state = CASE WHEN \(isStopped) THEN 3 WHEN \(isPaced) THEN 4 ELSE 2 END,
                 epoch = CASE WHEN \(isKept) THEN p.epoch ELSE p.epoch + 1 END,
                 owner = CASE WHEN NOT \(isKept) THEN $2 END,
@@ -112,19 +122,20 @@ enum ParcelSQL {
                 badge_marked = p.badge_marked OR p.expires_at > coalesce($5, now()) AND NOT \(isKept)
             FROM next, messages m
             WHERE p.id = next.id AND m.id = p.message_id
-            RETURNING \(columns)
-            """)
+            """
     }
 
     // What `ParcelStore` reads of a claimed parcel.
-    private static let columns = """
+    private static func columns(route: String) -> String {
+        """
         p.id, p.message_id, p.app_id, p.epoch, p.settles, p.attempt, p.lapses, p.retry_spent,
             p.answer_lost, p.expires_at, coalesce($5, now()), p.member_count, p.members, p.settled, m.badge_change,
             m.badge_value, NOT next.badge_marked,
-            m.reads_locale, m.has_inline, CASE WHEN p.home_route_id IS NULL THEN (\(otherEnvironment)) END,
+            m.reads_locale, m.has_inline, CASE WHEN p.home_route_id IS NULL THEN (\(otherEnvironment(of: route))) END,
             p.home_route_id, p.home_generation, p.home_reason, p.home_until, p.home_as_of, p.state,
             \(LimitSQL.ofParcel(now: "coalesce($5, now())")), p.uncounted, m.rate_per_second, p.priority
         """
+    }
 
     private static let isStopped = "(\(LifeSQL.isStopped("m")))"
     private static let isPaced =
@@ -132,7 +143,55 @@ enum ParcelSQL {
 
     static let claimOrdinary = claim("parcel_claim", where: isOrdinary, unless: isPaced)
     static let claimUrgent = claim("parcel_claim_urgent", where: isOrdinary, of: [.transactional], unless: isPaced)
-    static let claimPaced = RateSQL.claim(returning: columns)
+    static let claimPaced = RateSQL.claim(returning: columns(route: "p.route_id"))
+    /// The parameters of `claimOrdinary`, $7 parcels at most, $8 members at most; its answer with one more column: the place
+    /// among those that one claim after the other would bring, of which these are the first. Rows come in no order.
+    ///
+    /// Several only where all of them are transactional, and small together; alone goes what is looked at member by
+    /// member: whatever its app has limits for, or had, and what is away from home.
+    static let claimGroup = claimGroup("parcel_claim_group", of: all)
+    static let claimUrgentGroup = claimGroup("parcel_claim_urgent_group", of: [.transactional])
+
+    private static func claimGroup(_ name: String, of urgencies: [MessageUrgency]) -> Statement {
+        let bulk = """
+            , bulk AS MATERIALIZED (
+                SELECT p.id, p.badge_marked \(ready(.bulk)) AND NOT EXISTS (SELECT FROM urgent)
+                ORDER BY p.due_at, p.id LIMIT 1 FOR UPDATE SKIP LOCKED
+            )
+            """
+        let takesBulk = urgencies.contains(.bulk)
+        return Statement(
+            name,
+            """
+            WITH urgent AS MATERIALIZED (
+                SELECT p.id, p.badge_marked, p.member_count, p.due_at,
+                    p.uncounted IS NOT NULL OR p.home_route_id IS NOT NULL AS is_apart
+                \(ready(.transactional))
+                ORDER BY p.due_at, p.id LIMIT (
+                    SELECT CASE WHEN \(LimitSQL.hasAny("a")) THEN 1 ELSE $7 END
+                    FROM routes r JOIN apps a ON a.id = r.app_id WHERE r.id = $1
+                ) FOR UPDATE SKIP LOCKED
+            )\(takesBulk ? bulk : ""), next AS MATERIALIZED (
+                SELECT id, badge_marked, place FROM (
+                    SELECT id, badge_marked, row_number() OVER in_order AS place,
+                        sum(member_count) OVER in_order AS members, bool_or(is_apart) OVER in_order AS is_apart
+                    FROM urgent WINDOW in_order AS (ORDER BY due_at, id)
+                ) AS placed WHERE place = 1 OR members <= $8 AND NOT is_apart
+                \(takesBulk ? "UNION ALL SELECT id, badge_marked, 1 FROM bulk" : "")
+            )
+            \(taking(unless: isPaced))
+            RETURNING \(columns(route: "$1")), next.place
+            """)
+    }
+
+    private static func ready(_ urgency: MessageUrgency) -> String {
+        """
+        FROM parcels p
+            WHERE p.route_id = $1 AND p.state = 1 AND p.priority = \(urgency.rawValue)
+                AND p.due_at <= coalesce($5, now()) AND p.format = ANY ($4) AND \(isOrdinary)
+        """
+    }
+
     static let claimLapsed = claim("parcel_claim_lapsed", where: isLapsed)
     /// Away from home a parcel waits no longer than for the other environment's answer.
     static let claimExpired = claim(

@@ -29,19 +29,84 @@ enum PlanSQL {
         """
         WITH turn AS MATERIALIZED (
             SELECT message_id, planned_through, slices FROM plans
-            WHERE format = ANY ($1) AND (planned_at <= coalesce($2, clock_timestamp())) IS NOT FALSE
-                AND (after_message IS NULL OR (
-                    (SELECT before.message_id FROM plans before WHERE before.message_id = plans.after_message) IS NULL
-                    AND NOT EXISTS (
-                        SELECT 1 FROM parcels p WHERE p.message_id = plans.after_message AND \(isAwaited))))
+            WHERE \(isReady)
             ORDER BY priority, planned_at NULLS FIRST, message_id LIMIT 1 FOR UPDATE SKIP LOCKED
         )
+        \(turns)
+        """)
+
+    /// The same, in order; of transactional ones up to so many: $3.
+    static let claimGroup = Statement(
+        "plan_claim_group",
+        """
+        WITH urgent AS MATERIALIZED (
+            SELECT message_id, planned_through, slices, planned_at FROM plans
+            WHERE priority = 1 AND \(isReady)
+            ORDER BY priority, planned_at NULLS FIRST, message_id LIMIT $3 FOR UPDATE SKIP LOCKED
+        ), bulk AS MATERIALIZED (
+            SELECT message_id, planned_through, slices, planned_at FROM plans
+            WHERE priority > 1 AND \(isReady) AND NOT EXISTS (SELECT FROM urgent)
+            ORDER BY priority, planned_at NULLS FIRST, message_id LIMIT 1 FOR UPDATE SKIP LOCKED
+        ), turn AS MATERIALIZED (
+            SELECT * FROM urgent UNION ALL SELECT * FROM bulk
+        )
+        \(turns) ORDER BY turn.planned_at NULLS FIRST, turn.message_id
+        """)
+
+    // $1 known formats, $2 now.
+    private static let isReady = """
+        format = ANY ($1) AND (planned_at <= coalesce($2, clock_timestamp())) IS NOT FALSE
+            AND (after_message IS NULL OR (
+                (SELECT before.message_id FROM plans before WHERE before.message_id = plans.after_message) IS NULL
+                AND NOT EXISTS (
+                    SELECT 1 FROM parcels p WHERE p.message_id = plans.after_message AND \(isAwaited))))
+        """
+
+    private static let turns = """
         SELECT turn.message_id, turn.planned_through, m.app_id, m.format, m.priority, m.kind, m.horizon, m.expires_at,
             c.audience, coalesce(m.due_at, m.accepted_at), m.accepted_at, m.local_hour AT TIME ZONE 'UTC',
             m.late_at_once, turn.slices
         FROM turn JOIN messages m ON m.id = turn.message_id
         LEFT JOIN message_contents c ON c.message_id = turn.message_id
+        """
+
+    /// Of messages that are planned in one slice: $1 messages, $2 members cut, $3 rejected, $4 unregistered and
+    /// $5 suppressed at once, $6 now. With their ids; see `count`.
+    static let countGroup = Statement(
+        "plan_count_group",
+        """
+        UPDATE messages SET
+            planned_members = planned_members + said.cut + said.early, members = members + said.early,
+            rejected = messages.rejected + said.rejected, unregistered = messages.unregistered + said.unregistered,
+            suppressed = messages.suppressed + said.suppressed,
+            audience = planned_members + said.cut + said.early,
+            state = CASE WHEN state = 7 THEN 7 WHEN planned_members + said.cut = members THEN 6 WHEN state = 5 THEN 5
+                ELSE 4 END,
+            finished_at = CASE WHEN state <> 7 AND planned_members + said.cut = members
+                THEN coalesce($6, clock_timestamp()) END
+        FROM (
+            SELECT *, rejected + unregistered + suppressed AS early
+            FROM unnest($1, $2, $3, $4, $5) AS each (message_id, cut, rejected, unregistered, suppressed)
+        ) AS said
+        WHERE id = said.message_id
+        RETURNING state, id
         """)
+
+    /// $1 messages, $2 apps, $3 formats, $4 priorities, $5 when they expire, $6 now, $7 routes, $8 members, $9 their
+    /// counts: one of each a parcel.
+    static let cutGroup = Statement(
+        "plan_cut_group",
+        """
+        INSERT INTO parcels (message_id, app_id, route_id, format, priority, due_at, expires_at, members, member_count,
+            pending, state)
+        SELECT cut.message_id, cut.app_id, cut.route_id, cut.format, cut.priority, coalesce($6, clock_timestamp()),
+            cut.expires_at, cut.members, cut.count, cut.count, \(LifeSQL.bornState(of: "cut.message_id"))
+        FROM unnest($1, $2, $3, $4, $5, $7, $8, $9)
+            AS cut (message_id, app_id, format, priority, expires_at, route_id, members, count)
+        """)
+
+    /// $1 messages.
+    static let endGroup = Statement("plan_end_group", "DELETE FROM plans WHERE message_id = ANY ($1)")
 
     /// $1 message, $2 now, $3 microseconds.
     static let putAside = Statement(

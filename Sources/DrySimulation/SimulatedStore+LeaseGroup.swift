@@ -1,0 +1,55 @@
+import DeliveryRules
+import PushModel
+
+extension SimulatedStore {
+    /// The next parcels of the route and service whose time has come, as `lease` would bring them one after the other:
+    /// several only of small ones of transactional messages, of which none is looked at member by member.
+    package mutating func leaseGroup(
+        route: RouteID, service: TopicService = .app, owner: ProcessID, leaseFor: Duration, knownFormats: [Int16],
+        scope: LeaseScope = .ordinary, size: LeaseGroup = .standard, now: WallInstant
+    ) -> [LeasedParcel] {
+        let formats = service.formats(ofContents: knownFormats)
+        while true {
+            let claimed = group(inOrder(route, formats, scope, now), size)
+            guard !claimed.isEmpty else { return [] }
+            // As the claim finds them: what is kept of one message says nothing about the others.
+            let kept = claimed.filter { isStopped(parcels[$0].message) || waitsForRate($0, now) }
+            let free = claimed.filter { !kept.contains($0) }
+            for place in kept {
+                if isStopped(parcels[place].message) {
+                    _ = hold(parcels[place].message)
+                } else {
+                    pace(parcels[place].message, now)
+                }
+            }
+            guard free.isEmpty else {
+                return free.map { place in
+                    let leased = lease(place, service, owner, leaseFor, now)
+                    charge(leased, now)
+                    return leased
+                }
+            }
+        }
+    }
+
+    /// - Parameter due: in the order of leases.
+    private func group(_ due: [Int], _ size: LeaseGroup) -> [Int] {
+        guard let first = due.first else { return [] }
+        var taken = [first]
+        guard parcels[first].urgency == .transactional, !isApart(parcels[first]) else { return taken }
+        var members = parcels[first].members.count
+        for place in due.dropFirst() {
+            members += parcels[place].members.count
+            guard taken.count < size.parcelsMax, members <= size.membersMax,
+                parcels[place].urgency == .transactional, !isApart(parcels[place])
+            else { break }
+            taken.append(place)
+        }
+        return taken
+    }
+
+    private func isApart(_ parcel: ParcelRow) -> Bool {
+        let limits = limits(of: parcel.app)
+        return limits.quietHours != nil || limits.dailyCap != nil || parcel.uncounted != nil || parcel.home != nil
+    }
+}

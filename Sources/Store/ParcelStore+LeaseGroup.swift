@@ -1,0 +1,182 @@
+import DeliveryRules
+import Postgres
+import PushModel
+
+extension ParcelStore {
+    /// Leases the route's next parcels, in their order: those that one `lease` after the other would bring at this moment,
+    /// each with its own epoch, its members and its badges as these would have been.
+    ///
+    /// Several only of small ones of transactional messages (`LeaseGroup`), else one at most. Empty where none is due, or
+    /// others are leasing each. Where one can't be leased as it is stored, they are leased one by one, so that it alone
+    /// is put aside.
+    package func leaseGroup(
+        _ order: LeaseOrder, _ size: LeaseGroup = .standard, now: WallInstant? = nil
+    ) async throws(StoreFault) -> [LeasedParcel] {
+        precondition(order.scope.mayBringSeveral, "only ordinary parcels travel together")
+        for _ in 1...Self.stoppedMax {
+            do throws(StoreFault) {
+                if let parcels = try await leaseNextGroup(order, size, now: now) { return parcels }
+            } catch {
+                switch error {
+                case .conflict, .invalid, .damaged: return try await lease(order, now: now).map { [$0] } ?? []
+                case .unavailable, .contended, .commitUnknown, .unknownApp, .cancelled: throw error
+                }
+            }
+        }
+        return []
+    }
+
+    /// nil: all that were found are kept now, since their messages are stopped or have a rate.
+    private func leaseNextGroup(
+        _ order: LeaseOrder, _ size: LeaseGroup, now: WallInstant?
+    ) async throws(StoreFault) -> [LeasedParcel]? {
+        let (pool, steps) = (pool, steps)
+        return try await translating { () throws(PostgresError) in
+            // 40P01: a registration took the same badges in another order after all.
+            try await pool.retryingConflicts { () throws(PostgresError) in
+                try await pool.transaction { transaction throws(PostgresError) -> [LeasedParcel]? in
+                    let answer = try await transaction.run([
+                        Query(PlannerSQL.inKeyOrder), order.claim(size, now: now),
+                    ])[1]
+                    guard answer.rowCount > 0 else { return [] }
+                    var group = try ClaimedGroup(reading: answer, order, now: now)
+                    guard !group.parcels.isEmpty else {
+                        _ = try await transaction.runAndCommit(group.keepings)
+                        return nil
+                    }
+                    try await group.judge(in: transaction)
+                    try await group.look(in: transaction)
+                    let readings = try group.readings
+                    let others = try group.charges(order.scope, now: now) + group.keepings
+                    let rows = try await transaction.conclude(
+                        readings + others, announcing: .leaseWritten, to: steps)
+                    return try group.leased(with: Array(rows[..<readings.count]))
+                }
+            }
+        }
+    }
+}
+
+/// What one claim took, in the order of single ones.
+private struct ClaimedGroup: Sendable {
+    private(set) var parcels: [ClaimedParcel] = []
+    /// Moves what waits of messages that are stopped or have a rate out of the way of leases.
+    private(set) var keepings: [Query] = []
+    /// Of each parcel: the badges of its members as its lease leaves them.
+    private var badges: [[Int64: Int32]] = []
+    /// What the leases make of the badges that they raise.
+    private var raised: [Int64: Int32] = [:]  // lookup only
+
+    init(reading answer: ResultSet, _ order: LeaseOrder, now: WallInstant?) throws(PostgresError) {
+        var places: [(turn: Int64, row: Int)] = []
+        for row in 0..<answer.rowCount { places.append((try answer.int64(row, 30), row)) }
+        places.sort { $0.turn < $1.turn }
+        var kept: Set<UniversalID> = []
+        for (_, row) in places {
+            let message = try answer.uuid(row, 1)
+            if let keeping = order.keeping(message, try answer.int16(row, 25), now: now) {
+                if kept.insert(message).inserted { keepings.append(keeping) }
+            } else {
+                parcels.append(try ClaimedParcel(reading: answer, at: row, order))
+            }
+        }
+    }
+
+    private var isAlone: Bool { parcels.count == 1 }
+
+    /// Whose app has limits is claimed alone.
+    mutating func judge(in transaction: PostgresTransaction) async throws(PostgresError) {
+        for place in parcels.indices {
+            guard let limited = try parcels[place].limited else { continue }
+            guard isAlone else { throw .unexpectedShape(statement: ParcelSQL.claimGroup.name, column: 26) }
+            parcels[place].judged = try await limited.judge(try parcels[place].badge, in: transaction)
+        }
+    }
+
+    /// Of several parcels with badges: a device may be in more than one of them, so each badge is locked and read first,
+    /// and then written once.
+    mutating func look(in transaction: PostgresTransaction) async throws(PostgresError) {
+        guard !isAlone else { return }
+        var counted: [Int64] = []
+        for parcel in parcels where try parcel.badgeChange != BadgeChange.none.column { counted += parcel.ids }
+        guard !counted.isEmpty else { return badges = parcels.map { _ in [:] } }
+        let rows = try await transaction.run([
+            Query(MemberSQL.lockBadges) { $0.int64Array(Self.rising(counted)) }
+        ])[0]
+        var standing: [Int64: Int32] = [:]  // lookup only
+        for row in 0..<rows.rowCount { standing[try rows.int64(row, 0)] = try rows.int32(row, 1) }
+        for parcel in parcels {
+            var own: [Int64: Int32] = [:]  // lookup only
+            let (change, value) = try parcel.badge
+            if change != BadgeChange.none.column {
+                let raises = try parcel.raisesBadges
+                for id in parcel.ids {
+                    guard var badge = standing[id] else { continue }
+                    if raises {
+                        let isSet = change != BadgeChange.increment.column
+                        badge = isSet ? value : badge + (badge < .max ? 1 : 0)
+                        standing[id] = badge
+                        raised[id] = badge
+                    }
+                    own[id] = badge
+                }
+            }
+            badges.append(own)
+        }
+    }
+
+    private static func rising(_ ids: [Int64]) -> [Int64] {
+        var distinct: [Int64] = []
+        for id in ids.sorted() where distinct.last != id { distinct.append(id) }
+        return distinct
+    }
+
+    /// A constant number, however many parcels there are.
+    var readings: [Query] {
+        get throws(PostgresError) {
+            if isAlone { return try parcels[0].readings }
+            var queries: [Query] = []
+            if !raised.isEmpty {
+                let ids = raised.keys.sorted()
+                queries.append(
+                    Query(MemberSQL.writeBadges) {
+                        $0.int64Array(ids)
+                        $0.int32Array(ids.map { raised[$0] ?? 0 })
+                    })
+            }
+            let ids = Self.rising(parcels.flatMap(\.ids))
+            var asksLocale = false
+            var inline: [Int64] = []
+            for parcel in parcels {
+                if try parcel.asksLocale { asksLocale = true }
+                if try parcel.hasInline { inline += parcel.ids }
+            }
+            var parameters = Parameters()
+            parameters.int64(parcels[0].route.value)
+            parameters.bool(asksLocale)
+            queries.append(MemberSQL.rows.query(MemberKeys(ids), parameters))
+            if !inline.isEmpty { queries.append(Query(MemberSQL.inline) { $0.int64Array(Self.rising(inline)) }) }
+            return queries
+        }
+    }
+
+    func charges(_ scope: LeaseScope, now: WallInstant?) throws(PostgresError) -> [Query] {
+        var queries: [Query] = []
+        for parcel in parcels { queries += try parcel.charges(scope, now: now) }
+        return queries
+    }
+
+    /// - Parameter answers: to `readings`.
+    func leased(with answers: [ResultSet]) throws(PostgresError) -> [LeasedParcel] {
+        if isAlone { return [try parcels[0].leased(with: answers)] }
+        let first = raised.isEmpty ? 0 : 1
+        let inline = answers.count > first + 1 ? answers[first + 1] : nil
+        var leased: [LeasedParcel] = []
+        for (place, parcel) in parcels.enumerated() {
+            let hasBadges = try parcel.badgeChange != BadgeChange.none.column
+            leased.append(
+                try parcel.leased(answers[first], inline, hasBadges ? MemberBadges(badges[place]) : MemberBadges(nil)))
+        }
+        return leased
+    }
+}

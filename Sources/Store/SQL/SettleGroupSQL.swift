@@ -1,0 +1,104 @@
+import Postgres
+
+/// Settles of several parcels that end with it, in one statement: each a compare-and-set of its own, as in `SettleSQL`.
+/// Under `PlannerSQL.throughKeys`.
+///
+/// What is written of one message by several of them is written once: a statement changes a row only once.
+enum SettleGroupSQL {
+    // The settles, each by its place: $1 parcels, $2 epochs, $3 settles; $4..$10 new endings by terminal state;
+    // $11 answered, $12 suspected; $13 now. What ended: $14 places, $15 states, $16 reasons, $17 counts. The history:
+    // $18 places, $19 numbers, $20 states, $21 reasons, $22 attempts, $23 first, $24 last, $25 members, $26 member counts.
+    private static let counts = [
+        "accepted", "rejected", "unregistered", "expired", "suppressed", "cancelled", "gave_up",
+    ]
+
+    private static func listed(_ text: (String) -> String) -> String { counts.map(text).joined(separator: ", ") }
+
+    // The cast keeps the planner from reading all that is leased, along the index of the leases.
+    private static let mine = """
+        said AS MATERIALIZED (
+            SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) WITH ORDINALITY
+                AS said (parcel, epoch, settles, \(listed { $0 }), answered, suspected, place)
+        ), mine AS (
+            DELETE FROM parcels p USING said
+            WHERE p.id = said.parcel AND p.epoch = said.epoch AND p.settles = said.settles AND p.state::integer = 2
+            RETURNING said.place, p.id, said.settles, p.message_id, p.route_id, p.home_route_id,
+                p.member_count - p.handed_over AS ended, \(listed { "p.\($0) + said.\($0) AS \($0)" }),
+                said.answered, said.suspected
+        )
+        """
+
+    // A message ends with its last member, as where it is settled by itself.
+    private static let folded = """
+        sums AS (
+            SELECT message_id, sum(ended) AS ended, \(listed { "sum(\($0)) AS \($0)" })
+            FROM mine GROUP BY message_id ORDER BY message_id
+        ), folded AS (
+            UPDATE messages m SET members = m.members + sums.ended, \(listed { "\($0) = m.\($0) + sums.\($0)" }),
+                state = CASE WHEN m.audience = m.members + sums.ended AND m.state <> 7 THEN 6 ELSE m.state END,
+                finished_at = CASE
+                    WHEN m.audience = m.members + sums.ended AND m.state <> 7 THEN coalesce($13, clock_timestamp()) END
+            FROM sums WHERE m.id = sums.message_id
+            RETURNING m.id AS message_id
+        )
+        """
+
+    // The rows of the messages are locked before.
+    private static let ended = """
+        unnest($14, $15, $16, $17) AS ended (place, state, reason, count) JOIN mine USING (place)
+            JOIN folded USING (message_id)
+        """
+
+    private static let reasons = """
+        reasons AS (
+            INSERT INTO message_reasons AS known (message_id, state, reason, count)
+            SELECT message_id, ended.state, ended.reason, sum(ended.count)::bigint FROM \(ended)
+            GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+            ON CONFLICT (message_id, state, reason) DO UPDATE SET count = known.count + excluded.count
+        ), provider_reasons AS (
+            INSERT INTO message_provider_reasons AS known (message_id, provider, state, reason, count)
+            SELECT message_id, routes.provider, ended.state, ended.reason, sum(ended.count)::bigint
+            FROM \(ended) JOIN routes ON routes.id = mine.route_id
+            GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4
+            ON CONFLICT (message_id, provider, state, reason) DO UPDATE SET count = known.count + excluded.count
+        ), providers AS (
+            INSERT INTO message_providers AS known (message_id, provider, \(listed { $0 }))
+            SELECT message_id, routes.provider, \(listed { "sum(mine.\($0))" })
+            FROM folded JOIN mine USING (message_id) JOIN routes ON routes.id = mine.route_id
+            WHERE mine.ended > 0 GROUP BY 1, 2 ORDER BY 1, 2
+            ON CONFLICT (message_id, provider) DO UPDATE SET \(listed { "\($0) = known.\($0) + excluded.\($0)" })
+        )
+        """
+
+    private static let told = """
+        heard AS (
+            INSERT INTO route_minutes AS known (route_id, minute, answered, suspected)
+            SELECT coalesce(home_route_id, route_id), date_trunc('minute', coalesce($13, now())), sum(answered)::bigint,
+                sum(suspected)::bigint
+            FROM mine WHERE answered > 0 OR suspected > 0 GROUP BY 1, 2 ORDER BY 1, 2
+            ON CONFLICT (route_id, minute) DO UPDATE SET answered = known.answered + excluded.answered,
+                suspected = known.suspected + excluded.suspected
+        ), told AS (
+            INSERT INTO push_history (message_id, parcel_id, settle, place, route_id, state, reason, attempts, at,
+                first_member, last_member, members, member_count)
+            SELECT mine.message_id, mine.id, mine.settles, did.number, mine.route_id, did.state, did.reason,
+                did.attempts, coalesce($13, clock_timestamp()), did.first_member, did.last_member, did.members, did.count
+            FROM unnest($18, $19, $20, $21, $22, $23, $24, $25, $26)
+                AS did (place, number, state, reason, attempts, first_member, last_member, members, count)
+                JOIN mine USING (place)
+        )
+        """
+
+    /// The places of those that were settled.
+    static let whole = Statement(
+        "parcel_settle_group",
+        "WITH \(mine), \(folded), \(reasons), \(told) SELECT place FROM mine")
+
+    /// $1 parcels. What is there of those that were not, by their places.
+    static let standing = Statement(
+        "parcel_standing_group",
+        """
+        SELECT asked.place, p.epoch, p.settles, p.state = 2
+        FROM unnest($1) WITH ORDINALITY AS asked (parcel, place) JOIN parcels p ON p.id = asked.parcel
+        """)
+}

@@ -1,0 +1,74 @@
+import DeliveryRules
+import PushModel
+import Testing
+
+@Suite("Small parcels of one lease")
+struct DispatcherGroupTests {
+    private func group(_ ids: ClosedRange<Int64>, _ urgency: MessageUrgency = .bulk) -> [ReadParcel] {
+        ids.map { ReadParcel(ParcelRunSamples.parcel([.present], id: $0, urgency: urgency), .repeatable) }
+    }
+
+    @Test("are sent each by itself, and settled each by itself as they are answered")
+    func together() throws {
+        var bench = DispatcherBench()
+        let request = try #require(bench.find([DispatcherBench.route(7)]).leaseRequests.last)
+        let actions = bench.tell(.leasedTogether(group(1...3), asked: request))
+        let submits = actions.filter { if case .submit = $0 { true } else { false } }
+        #expect(submits.count == 3)
+        #expect(bench.dispatcher.membersInFlight == 3)
+        // One call at a time, and its answer asks for more.
+        #expect(actions.leaseRequests.count == 1)
+        let second = LeaseName(parcel: ParcelID(2), epoch: 1)
+        let settles = bench.accept([0], of: second).settles
+        #expect(settles.map(\.name) == [second])
+        bench.tell(.settledTogether([SettledLease(second, .settled)]))
+        #expect(bench.dispatcher.runningLeases.map(\.parcel.value) == [1, 3])
+        #expect(bench.dispatcher.membersInFlight == 2)
+    }
+
+    @Test("of which one's content can't be read: that one goes back, and the others leave")
+    func unread() throws {
+        var bench = DispatcherBench()
+        let request = try #require(bench.find([DispatcherBench.route(7)]).leaseRequests.last)
+        let parcels = [
+            ReadParcel(ParcelRunSamples.parcel([.present], id: 1), .unread),
+            ReadParcel(ParcelRunSamples.parcel([.present], id: 2), .repeatable),
+        ]
+        let actions = bench.tell(.leasedTogether(parcels, asked: request))
+        #expect(actions.settles.map(\.name.parcel.value) == [1])
+        #expect(actions.contains { if case .submit(let name, _, _, _) = $0 { name.parcel.value == 2 } else { false } })
+    }
+
+    @Test("are bounded by their number for a lane, and over all lanes, however few members they have")
+    func bounded() throws {
+        var settings = DispatcherSettings()
+        (settings.laneParcelsMax, settings.parcelsMax) = (3, 5)
+        var bench = DispatcherBench(settings: settings)
+        let first = try #require(bench.find([DispatcherBench.route(7)]).leaseRequests.last)
+        #expect(bench.tell(.leasedTogether(group(1...3), asked: first)).leaseRequests.isEmpty)
+        // Another lane has room, for one call at least.
+        bench.now = bench.now + .seconds(1)
+        let other = LaneKey(CredentialID(2))
+        let second = try #require(bench.find([DispatcherBench.route(9, app: 2)], lane: other).leaseRequests.last)
+        #expect(bench.tell(.leasedTogether(group(4...5), asked: second)).leaseRequests.isEmpty)
+        let done = [4, 5].map { SettledLease(LeaseName(parcel: ParcelID($0), epoch: 1), .settled) }
+        for lease in done { bench.accept([0], of: lease.name) }
+        #expect(bench.tell(.settledTogether(done)).leaseRequests.map(\.lane) == [other])
+    }
+
+    @Test("go to a lane that is full of them as far as is kept free for what is urgent, and count among its parcels")
+    func urgent() throws {
+        var settings = DispatcherSettings()
+        (settings.laneParcelsMax, settings.laneUrgentMax) = (3, 2)
+        var bench = DispatcherBench(settings: settings)
+        let first = try #require(bench.find([DispatcherBench.route(7, hasUrgent: true)]).leaseRequests.last)
+        let asked = bench.tell(.leasedTogether(group(1...3, .transactional), asked: first)).leaseRequests
+        #expect(asked == [bench.request(7, .urgent)])
+        #expect(bench.tell(.leasedTogether(group(4...5, .transactional), asked: asked[0])).leaseRequests.isEmpty)
+        #expect(bench.dispatcher.membersInFlight == 5)
+        let ends = [1, 2, 4].map { SettledLease(LeaseName(parcel: ParcelID($0), epoch: 1), .settled) }
+        for lease in ends { bench.accept([0], of: lease.name) }
+        #expect(bench.tell(.settledTogether(Array(ends[..<2]))).leaseRequests.isEmpty, "one, and two urgent ones")
+        #expect(bench.tell(.settledTogether([ends[2]])).leaseRequests.map(\.scope) == [.ordinary])
+    }
+}

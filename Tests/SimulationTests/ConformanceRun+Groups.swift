@@ -1,0 +1,88 @@
+import DeliveryRules
+import DrySimulation
+import PushModel
+import Store
+
+// Parcels that are leased or settled together, as one after the other.
+extension ConformanceRun {
+    mutating func lease(together order: LeaseOrder) async throws -> String? {
+        let size = LeaseGroup(parcelsMax: random.pick([1, 2, 3, 64]), membersMax: random.pick([1, 4, 1_000]))
+        story.append("  together, at most \(size.parcelsMax) with \(size.membersMax) members")
+        let real = try await stores.parcels.leaseGroup(order, size, now: now)
+        let parcels = simulated.leaseGroup(
+            route: order.route, service: order.service, owner: order.owner, leaseFor: Self.leaseFor,
+            knownFormats: order.knownFormats, scope: order.scope, size: size, now: now)
+        for parcel in parcels { take(parcel, order.owner) }
+        return differ("group", real, parcels)
+    }
+
+    mutating func take(_ parcel: LeasedParcel, _ owner: ProcessID) {
+        let isRepeatable = random.happens(perMille: 800)
+        let run = ParcelRun(parcel: parcel, leasedAt: mono, policy: RetryPolicy(), isRepeatable: isRepeatable)
+        runs.append(HeldRun(run: run, owner: owner))
+    }
+
+    /// Everything that is held is answered to its end; with it goes now and then what was settled before.
+    mutating func settleTogether() async throws -> String? {
+        var settlements: [Settlement] = []
+        for place in runs.indices where random.happens(perMille: 700) {
+            for position in 0..<runs[place].run.parcel.members.count {
+                runs[place].run.record(drawEnding(), for: position, now: mono)
+            }
+            guard let pending = runs[place].run.takeSettlement() else { continue }
+            if let difference = try await applyVerdicts(pending.verdicts) { return difference }
+            pastSettlements.append(pending.settlement)
+            if pending.settlement.isWhole {
+                settlements.append(pending.settlement)
+                continue
+            }
+            let real = try await stores.parcels.settle(pending.settlement, now: now)
+            let reply = simulated.settle(pending.settlement, now: now)
+            _ = runs[place].run.concludeSettle(reply)
+            if let difference = differ("settle", real, reply) { return difference }
+        }
+        let past = pastSettlements.filter(\.isWhole)
+        if !past.isEmpty, random.happens(perMille: 300) { settlements.append(random.pick(past)) }
+        story.append("settle together \(settlements.map(\.parcel.value))")
+        let real = try await stores.parcels.settleGroup(settlements, now: now)
+        let replies = settlements.map { simulated.settle($0, now: now) }
+        for (settlement, reply) in zip(settlements, replies) {
+            let place = runs.firstIndex { $0.run.settling?.settlement == settlement }
+            if let place { _ = runs[place].run.concludeSettle(reply) }
+        }
+        runs.removeAll { $0.run.openCount == 0 && $0.run.settling == nil }
+        return differ("settles", real, replies.map { .success($0) })
+    }
+
+    mutating func plan(together ids: Int, _ members: Int, _ formats: [Int16]) async throws -> String? {
+        let limit = random.pick([1, 2, 64])
+        story.append("  together, at most \(limit)")
+        let real = try await stores.messages.planGroup(
+            atMost: limit, idsMax: ids, parcelMembersMax: members, knownFormats: formats, now: now)
+        var planned: [PlannedSlice] = []
+        if case .planned(let slices) = real { planned = slices }
+        // Nothing may have been left out either.
+        for place in 0..<max(1, planned.count) {
+            let slice = simulated.planSlice(idsMax: ids, parcelMembersMax: members, knownFormats: formats, now: now)
+            let same = place < planned.count ? SimulatedSlice(planned[place]) : nil
+            if let difference = differ("plan \(place) of \(real),", same, slice) { return difference }
+        }
+        return nil
+    }
+
+    private mutating func drawEnding() -> Outcome {
+        random.pick([
+            .accepted, .accepted, .accepted, .withheld(reason: EndingReason.dryRun),
+            .rejected(Rejection(fault: .message, reason: "PayloadTooLarge")),
+            .rejected(Rejection(fault: .tokenUnregistered, reason: "ExpiredToken")),
+        ])
+    }
+}
+
+extension SimulatedSlice {
+    init(_ slice: PlannedSlice) {
+        self.init(
+            message: slice.message, app: slice.app, routes: slice.routes, members: slice.members,
+            isPlanned: slice.isPlanned, isFinished: slice.isFinished)
+    }
+}

@@ -1,0 +1,213 @@
+import DeliveryRules
+import Postgres
+import PushModel
+import Store
+import Testing
+
+private let dawn = StoreWorld.dawn
+
+@Suite("Messages to single devices")
+struct GroupTests {
+    /// One for each of these installations, in turn; planned one by one.
+    private func send(
+        _ world: StoreWorld, _ installations: [String], badge: BadgeChange = .none, from first: UInt64 = 1
+    ) async throws {
+        for (place, name) in installations.enumerated() {
+            let message = world.newMessage(
+                first + UInt64(place), urgency: .transactional, badge: badge,
+                audience: Audience(.installations([name])))
+            try await world.send(message, at: dawn + .microseconds(Int64(first) + Int64(place)))
+        }
+    }
+
+    private func leaseGroup(
+        _ world: StoreWorld, _ size: LeaseGroup = .standard, owner: ProcessID = StoreWorld.ann,
+        scope: LeaseScope = .ordinary, at now: WallInstant = dawn + .seconds(1)
+    ) async throws -> [LeasedParcel] {
+        let order = LeaseOrder(
+            route: try await world.route(), owner: owner, leaseFor: .seconds(60), knownFormats: [1], scope: scope)
+        return try await world.stores.parcels.leaseGroup(order, size, now: now)
+    }
+
+    private func badges(_ parcels: [LeasedParcel]) -> [Int32] { parcels.flatMap { $0.members.map(\.badge) } }
+
+    private func committed(_ world: StoreWorld) async throws -> Int {
+        // What a backend counted is seen by others a little later.
+        try await world.pool.script("SELECT pg_stat_force_next_flush()")
+        return try await world.number(
+            "SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()")
+    }
+
+    @Test("are leased together in their order, each with its own epoch, members and token")
+    func together() async throws {
+        try await withStores { world in
+            let ids = try await world.register(1...3)
+            try await send(world, ["i2", "i1", "i3"])
+            let parcels = try await leaseGroup(world)
+            #expect(parcels.map(\.message) == [1, 2, 3].map(StoreWorld.message))
+            #expect(parcels.map { $0.members.map(\.registration) } == [[ids[1]], [ids[0]], [ids[2]]])
+            #expect(parcels.map(\.tokens) == [2, 1, 3].map { StoreWorld.token($0).bytes })
+            #expect(parcels.allSatisfy { $0.epoch == 1 && $0.leasedAt == dawn + .seconds(1) })
+            #expect(try await leaseGroup(world, owner: StoreWorld.bob).isEmpty)
+        }
+    }
+
+    @Test("raise a device's badge once each, in their order, however many of them are leased at once")
+    func badgesInOrder() async throws {
+        try await withStores { world in
+            try await world.register(1...2)
+            try await send(world, ["i1", "i2", "i1"], badge: .increment)
+            try await send(world, ["i1"], badge: .value(7), from: 4)
+            try await send(world, ["i1", "i1"], badge: .increment, from: 5)
+            try await send(world, ["i1"], from: 7)
+            #expect(badges(try await leaseGroup(world)) == [1, 1, 2, 7, 8, 9, 0])
+            #expect(try await world.device("i1").badge == 9)
+            #expect(try await world.device("i2").badge == 1)
+            // Leased again, they are not raised again, and show what stands there by then.
+            let late = dawn + .seconds(100)
+            #expect(try await world.stores.parcels.rescue(now: late) == 7)
+            #expect(badges(try await leaseGroup(world, at: late)) == [9, 1, 9, 9, 9, 9, 0])
+            #expect(try await world.device("i1").badge == 9)
+        }
+    }
+
+    @Test("go as many at once as may be, and a broadcast's parcel goes by itself behind them")
+    func bounded() async throws {
+        try await withStores { world in
+            try await world.register(1...4)
+            try await world.send(world.newMessage(1))
+            try await send(world, ["i1", "i2", "i3", "i4"], from: 2)
+            let two = LeaseGroup(parcelsMax: 2, membersMax: 1_000)
+            #expect(try await leaseGroup(world, two).map(\.message) == [2, 3].map(StoreWorld.message))
+            let one = LeaseGroup(parcelsMax: 64, membersMax: 1)
+            #expect(try await leaseGroup(world, one).map(\.message) == [StoreWorld.message(4)])
+            #expect(try await leaseGroup(world).map(\.message) == [StoreWorld.message(5)])
+            #expect(try await leaseGroup(world).map(\.message) == [StoreWorld.message(1)])
+            #expect(try await leaseGroup(world).isEmpty)
+        }
+    }
+
+    @Test("go together to a full lane too, and no broadcast's parcel with them or in their place")
+    func urgent() async throws {
+        try await withStores { world in
+            try await world.register(1...2)
+            try await world.send(world.newMessage(1))
+            #expect(try await leaseGroup(world, scope: .urgent).isEmpty)
+            try await send(world, ["i1", "i2", "i1"], badge: .increment, from: 2)
+            let parcels = try await leaseGroup(world, scope: .urgent)
+            #expect(parcels.map(\.message) == [2, 3, 4].map(StoreWorld.message))
+            #expect(parcels.allSatisfy { $0.urgency == .transactional })
+            #expect(badges(parcels) == [1, 1, 2])
+            #expect(try await leaseGroup(world, scope: .urgent).isEmpty)
+            let bulk = try await leaseGroup(world)
+            #expect(bulk.map(\.message) == [StoreWorld.message(1)] && bulk.map(\.urgency) == [.bulk])
+        }
+    }
+
+    @Test("that are paused, or have a rate, stay behind, and the others go")
+    func kept() async throws {
+        try await withStores { world in
+            try await world.register(1...4)
+            try await send(world, ["i1", "i2", "i3", "i4"])
+            // As where the stop is not carried out yet.
+            try await world.pool.script(
+                "UPDATE messages SET state = 5 WHERE id = '\(StoreWorld.message(2).value.text)'")
+            try await world.pool.script(
+                "UPDATE messages SET rate_per_second = 9 WHERE id = '\(StoreWorld.message(3).value.text)'")
+            #expect(try await leaseGroup(world).map(\.message) == [1, 4].map(StoreWorld.message))
+            #expect(try await world.number("SELECT count(*) FROM parcels WHERE state = 3 AND epoch = 0") == 1)
+            #expect(try await world.number("SELECT count(*) FROM parcels WHERE state = 4 AND epoch = 0") == 1)
+        }
+    }
+
+    @Test("of which one makes no sense go one by one, and it alone is put aside")
+    func damaged() async throws {
+        try await withStores { world in
+            try await world.register(1...3)
+            try await send(world, ["i1", "i2", "i3"])
+            let bad = try await world.number("SELECT id FROM parcels ORDER BY id OFFSET 1 LIMIT 1")
+            try await world.pool.script(#"UPDATE parcels SET members = '\xff' WHERE id = \#(bad)"#)
+            #expect(try await leaseGroup(world).map(\.message) == [StoreWorld.message(1)])
+            let order = LeaseOrder(
+                route: try await world.route(), owner: StoreWorld.ann, leaseFor: .seconds(60), knownFormats: [1])
+            let now = dawn + .seconds(1)
+            let found = await fault { () async throws(StoreFault) in
+                try await world.stores.parcels.leaseGroup(order, now: now)
+            }
+            #expect(found == .damaged("parcel \(bad): parcel_claim, column 12"))
+            #expect(try await leaseGroup(world).map(\.message) == [StoreWorld.message(3)])
+        }
+    }
+
+    @Test("are settled together, and one that was lost to another process touches none of the others")
+    func settled() async throws {
+        try await withStores { world in
+            try await world.register(1...3)
+            try await send(world, ["i1", "i2", "i3"])
+            let mine = try await leaseGroup(world)
+            // The second one's lease ran out, and another has it now.
+            try await world.pool.script(
+                "UPDATE parcels SET lease_until = '2000-01-01' WHERE id = \(mine[1].id.value)")
+            #expect(try await world.stores.parcels.rescue(now: dawn + .seconds(2)) == 1)
+            let theirs = try #require(try await leaseGroup(world, owner: StoreWorld.bob).first)
+            let refused = Ending(.rejected, "PayloadTooLarge")
+            let replies = await world.stores.parcels.settleGroup(
+                [mine[2].settlingAll(as: refused), mine[1].settlingAll(), mine[0].settlingAll()], now: dawn)
+            let standing = ParcelStanding(epoch: 2, settles: 0, isLeased: true)
+            #expect(replies == [.success(.settled), .success(.fenced(standing: standing)), .success(.settled)])
+            #expect(try await world.account(StoreWorld.message(1)).state == .finished)
+            #expect(try await world.account(StoreWorld.message(2)).state == .sending)
+            let third = try await world.account(StoreWorld.message(3))
+            #expect(third.state == .finished && third.reasons.map(\.ending) == [refused])
+            // Handed in again after a lost reply, it is fenced without a row.
+            let again = await world.stores.parcels.settleGroup(
+                [mine[0].settlingAll(), theirs.settlingAll()], now: dawn)
+            #expect(again == [.success(.fenced(standing: nil)), .success(.settled)])
+            #expect(try await world.account(StoreWorld.message(2)).state == .finished)
+        }
+    }
+
+    @Test("are planned together, with those of whom nobody is registered")
+    func planned() async throws {
+        try await withStores { world in
+            try await world.register(1...2)
+            for (number, name) in ["i1", "nobody", "i2"].enumerated() {
+                let message = world.newMessage(
+                    UInt64(number + 1), urgency: .transactional, audience: Audience(.installations([name])))
+                _ = try await world.stores.messages.accept(message, now: dawn)
+            }
+            guard case .planned(let slices) = try await world.stores.messages.planGroup(knownFormats: [1], now: dawn)
+            else { return #expect(Bool(false), "nothing was planned") }
+            #expect(slices.map(\.message) == [1, 2, 3].map(StoreWorld.message))
+            #expect(slices.map(\.isFinished) == [false, true, false])
+            #expect(try await world.account(StoreWorld.message(2)).reasons.map(\.ending.reason) == ["unknown_device"])
+            #expect(try await leaseGroup(world).map(\.message) == [1, 3].map(StoreWorld.message))
+            #expect(try await world.number("SELECT count(*) FROM plans") == 0)
+        }
+    }
+
+    @Test("cost a handful of transactions together")
+    func transactions() async throws {
+        // One backend counts them all.
+        var one = PoolSettings()
+        one.connectionsMax = 1
+        try await withStores(pool: one) { world in
+            try await world.register(1...50)
+            for number in 1...50 {
+                let message = world.newMessage(
+                    UInt64(number), urgency: .transactional, badge: .increment,
+                    audience: Audience(.installations(["i\(number)"])))
+                _ = try await world.stores.messages.accept(message, now: dawn)
+            }
+            let before = try await committed(world)
+            _ = try await world.stores.messages.planGroup(knownFormats: [1], now: dawn)
+            let parcels = try await leaseGroup(world)
+            #expect(parcels.count == 50)
+            let replies = await world.stores.parcels.settleGroup(parcels.map { $0.settlingAll() }, now: dawn)
+            #expect(replies.allSatisfy { $0 == .success(.settled) })
+            #expect(try await world.number("SELECT count(*) FROM messages WHERE state = 6") == 50)
+            let transactions = try await committed(world) - before
+            #expect(transactions < 25, "\(transactions) transactions for 50 messages")
+        }
+    }
+}
