@@ -16,10 +16,13 @@ struct LatencyBench: AsyncParsableCommand {
 
             With --beside-devices the pushes go to one of so many devices, to which nothing else is sent first, then a \
             broadcast at half of its full rate, then one at full speed; each push is taken until its answer is settled.
+
+            With --singles so many messages to one device each are handed in over --connections at once, to a sink: what is \
+            printed is how many a second are accepted, and sent and settled, and what each costs.
             """,
             examples: [
                 "carillon bench latency --pushes 500", "carillon bench latency --beside-devices 300000",
-                "carillon bench latency --json",
+                "carillon bench latency --singles 20000", "carillon bench latency --json",
             ]))
 
     @OptionGroup var options: BenchOptions
@@ -27,6 +30,11 @@ struct LatencyBench: AsyncParsableCommand {
 
     @Option(help: ArgumentHelp("Measures beside a broadcast to so many devices instead.", valueName: "count"))
     var besideDevices: Int?
+
+    @Option(help: ArgumentHelp("Sends so many single messages at once instead.", valueName: "count"))
+    var singles: Int?
+    @Option(help: ArgumentHelp("Of --singles, how many are handed in at once.", valueName: "count"))
+    var connections = 64
 
     /// A stand-in shows at least so many pushes of a token.
     private static let pushesMax = 900
@@ -38,9 +46,20 @@ struct LatencyBench: AsyncParsableCommand {
         guard (10_000...10_000_000).contains(besideDevices ?? 10_000) else {
             throw ValidationError("--beside-devices takes 10000 to 10000000.")
         }
+        guard (100...1_000_000).contains(singles ?? 100) else {
+            throw ValidationError("--singles takes 100 to 1000000.")
+        }
+        guard (1...1_000).contains(connections) else { throw ValidationError("--connections takes 1 to 1000.") }
     }
 
     func run() async throws {
+        if let singles {
+            return try await options.run(standIns: ["--sink", "--open-streams"], data: "singles") { world in
+                let figures = try await SinglesBench(world: world, messages: singles, connections: connections)
+                    .measure()
+                if options.json { sayJSON(figures.json) } else { figures.say() }
+            }
+        }
         guard let besideDevices else { return try await options.run { world in try await measure(world) } }
         // Of the devices that `bench broadcast` has imported.
         try await options.run(standIns: ["--sink", "--open-streams"], data: "broadcast-\(besideDevices)") { world in

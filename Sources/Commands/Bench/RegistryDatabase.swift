@@ -52,6 +52,20 @@ struct RegistryDatabase: Sendable {
             SELECT name, bytes FROM parts ORDER BY bytes DESC, name
             """)
 
+    /// Transactions since its start. What a session has counted is seen a second later, so this waits for longer.
+    func transactions() async throws -> Int64 {
+        try await Task.sleep(for: .seconds(2))
+        return try await pool.read(Query(Self.commits)).int64(0, 0)
+    }
+
+    private static let commits = Statement(
+        unprepared: "SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()")
+
+    /// Messages that have pushes to send or to settle.
+    func hasOpenMessages() async throws -> Bool { try await pool.read(Query(Self.open)).bool(0, 0) }
+
+    private static let open = Statement(unprepared: "SELECT EXISTS (SELECT FROM messages WHERE state < 6)")
+
     /// What nobody who writes these rows can do without: COPY, then one statement for each table that merges them with
     /// what is there. For an app of its own, which is rolled back with them.
     func copyAndRollBack(_ devices: Int) async throws -> Duration {
