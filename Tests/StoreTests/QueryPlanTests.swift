@@ -179,6 +179,7 @@ struct QueryPlanTests {
         while let next = try await world.lease(formats: [1, 2], at: dawn + .seconds(61)) {
             _ = try await world.stores.parcels.settle(next.settlingAll(), now: dawn)
         }
+        try await deliverTogether(world)
         try await deliverSparing(world)
         _ = try await world.account()
         _ = try await world.progress(at: dawn)
@@ -191,6 +192,25 @@ struct QueryPlanTests {
         _ = try await world.stores.messages.standing(of: world.app, countingTo: 10)
         let ask = QuotaAsk(number: 1, wants: .whole, holds: .none)
         _ = try await world.stores.credentials.answer(ask, of: StoreWorld.ann, project: "bells", now: dawn)
+    }
+
+    private func deliverTogether(_ world: StoreWorld) async throws {
+        for number in 901...902 as ClosedRange<UInt64> {
+            let message = world.newMessage(
+                number, urgency: .transactional, badge: .increment, audience: .installations(["i1"]))
+            _ = try await world.stores.messages.accept(message, now: dawn)
+        }
+        _ = try await world.stores.messages.planGroup(knownFormats: [1], now: dawn)
+        func order(_ scope: LeaseScope) async throws -> LeaseOrder {
+            LeaseOrder(
+                route: try await world.route(), owner: StoreWorld.ann, leaseFor: .seconds(60), knownFormats: [1],
+                scope: scope)
+        }
+        let parcels = try await world.stores.parcels.leaseGroup(order(.ordinary), now: dawn)
+        #expect(parcels.count > 1)
+        _ = try await world.stores.parcels.leaseGroup(order(.urgent), now: dawn)
+        _ = try await world.stores.messages.contents(parcels.map(\.message))
+        _ = await world.stores.parcels.settleGroup(parcels.map { $0.settlingAll() }, now: dawn)
     }
 
     /// Each prepared statement of the pool's one connection, with its plan for any values.
@@ -227,6 +247,11 @@ struct QueryPlanTests {
     private static let expected = [
         ("parcel_claim", "Index Scan using parcels_claim on parcels"),
         ("parcel_claim_urgent", "Index Cond: ((route_id = $1) AND (priority = "),
+        ("parcel_claim_urgent_group", "Index Scan using parcels_claim on parcels"),
+        ("parcel_claim_group", "Index Scan using parcels_claim on parcels"),
+        ("parcel_settle_group", "Index Scan using parcels_pkey on parcels"),
+        ("plan_claim_group", "using plans_in_turn on plans"),
+        ("plan_named_group", "using registrations_app_id_installation_kind_key on registrations"),
         ("parcel_ready_routes", "Index Only Scan using parcels_ready on parcels"),
         (
             "parcel_ready_routes",
