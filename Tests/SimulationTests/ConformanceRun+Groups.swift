@@ -44,7 +44,7 @@ extension ConformanceRun {
         let past = pastSettlements.filter(\.isWhole)
         if !past.isEmpty, random.happens(perMille: 300) { settlements.append(random.pick(past)) }
         story.append("settle together \(settlements.map(\.parcel.value))")
-        let real = try await stores.parcels.settleGroup(settlements, now: now)
+        let real = await stores.parcels.settleGroup(settlements, now: now)
         let replies = settlements.map { simulated.settle($0, now: now) }
         for (settlement, reply) in zip(settlements, replies) {
             let place = runs.firstIndex { $0.run.settling?.settlement == settlement }
