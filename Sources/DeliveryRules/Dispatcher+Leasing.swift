@@ -196,13 +196,14 @@ extension Dispatcher {
         // A lane may hold as much as is left for all the others: however many are slow, something is always left.
         let left = settings.membersMax - lanes.reduce(0) { $0 + $1.members }
         if lane.members == 0 { return left > -settings.membersReserve }
-        guard lane.parcels < settings.laneParcelsMax, runs.count < settings.parcelsMax else { return false }
+        let parcelsLeft = settings.parcelsMax - lanes.reduce(0) { $0 + $1.parcels - $1.urgentParcels }
         return lane.members < min(settings.laneMembersMax, left)
+            && lane.parcels < min(settings.laneParcelsMax, parcelsLeft)
     }
 
     /// Whatever the lane holds: a broadcast that fills it, for as long as its provider's pace lasts, holds back nobody who
-    /// waits for one push. Members leased so count by themselves, and take nothing from the others' bounds; that they are
-    /// few bounds their parcels.
+    /// waits for one push. What is leased so counts by itself, and takes nothing from the other lanes' bounds. As its
+    /// members are few, so are its parcels.
     private func laneHasUrgentRoom(_ key: LaneKey?) -> Bool {
         guard let key, let lane = lanes.first(where: { $0.key == key }), lane.canSend else { return false }
         let left = settings.urgentMax - lanes.reduce(0) { $0 + $1.urgentMembers }

@@ -151,19 +151,18 @@ struct LaneState: Sendable {
     var urgentMembers = 0
     /// Leased either way.
     var parcels = 0
+    /// Of these, on top.
+    var urgentParcels = 0
 
-    mutating func begin(_ parcel: LeasedParcel, _ scope: LeaseScope) {
-        parcels += 1
-        count(parcel.members.count, of: scope)
-    }
+    mutating func begin(_ parcel: LeasedParcel, _ scope: LeaseScope) { count(1, parcel.members.count, scope) }
 
-    mutating func end(_ parcel: LeasedParcel, _ scope: LeaseScope) {
-        parcels -= 1
-        count(-parcel.members.count, of: scope)
-    }
+    mutating func end(_ parcel: LeasedParcel, _ scope: LeaseScope) { count(-1, -parcel.members.count, scope) }
 
-    private mutating func count(_ members: Int, of scope: LeaseScope) {
-        if scope == .urgent { urgentMembers += members } else { self.members += members }
+    private mutating func count(_ parcels: Int, _ members: Int, _ scope: LeaseScope) {
+        self.parcels += parcels
+        guard scope == .urgent else { return self.members += members }
+        urgentParcels += parcels
+        urgentMembers += members
     }
 }
 

@@ -26,14 +26,14 @@ package struct DispatcherSettings: Equatable, Sendable {
     /// Parcels leased for one lane and not settled yet, urgent ones with them: what a lease costs beside its members, its
     /// message above all.
     package var laneParcelsMax: Int
-    /// The same over all lanes, for those that hold something.
+    /// The same over all lanes but for the urgent ones, for lanes that hold something.
     package var parcelsMax: Int
     /// On top of `membersMax`, for lanes that hold nothing yet: whatever the slow ones hold, another one gets a parcel.
     package var membersReserve: Int
     /// On top of `laneMembersMax` and `laneParcelsMax`, for transactional parcels: however much else a lane holds, these
     /// are leased. A parcel has a member at least, so that it bounds both.
     package var laneUrgentMax: Int
-    /// The same over all lanes, on top of `membersMax`, its reserve and `parcelsMax`.
+    /// The same over all lanes, on top of `membersMax` with its reserve, and of `parcelsMax`.
     package var urgentMax: Int
     /// Calls for parcels on their way at once: what they bring may come on top of all bounds.
     package var leasesMax: Int

@@ -56,6 +56,22 @@ struct DispatcherGroupTests {
         #expect(bench.tell(.settledTogether(done)).leaseRequests.map(\.lane) == [other])
     }
 
+    @Test("leave as many to all other lanes as their own one takes, and those on top take nothing from these")
+    func otherLanes() throws {
+        var settings = DispatcherSettings()
+        (settings.laneParcelsMax, settings.parcelsMax, settings.laneUrgentMax) = (4, 6, 2)
+        var bench = DispatcherBench(settings: settings)
+        let first = try #require(bench.find([DispatcherBench.route(7, hasUrgent: true)]).leaseRequests.last)
+        let asked = bench.tell(.leasedTogether(group(1...3, .transactional), asked: first)).leaseRequests
+        #expect(asked == [bench.request(7, .urgent)], "three of six are left")
+        bench.tell(.leasedTogether(group(4...5, .transactional), asked: asked[0]))
+        bench.now = bench.now + .seconds(1)
+        let other = LaneKey(CredentialID(2))
+        let second = try #require(bench.find([DispatcherBench.route(9, app: 2)], lane: other).leaseRequests.last)
+        let more = bench.tell(.leasedTogether(group(6...6), asked: second)).leaseRequests
+        #expect(more.map(\.lane) == [other], "one, and two are left")
+    }
+
     @Test("go to a lane that is full of them as far as is kept free for what is urgent, and count among its parcels")
     func urgent() throws {
         var settings = DispatcherSettings()
