@@ -224,7 +224,7 @@ struct QueryPlanTests {
             if try prepared.text(row, 2).contains("pg_prepared_statements") { continue }
             let values = count == 0 ? "" : "(" + Array(repeating: "NULL", count: count).joined(separator: ", ") + ")"
             // What runs under the settings of batches, which matter for it at this size already.
-            let isOfBatches = name.contains("app_removal") || name == "limits_wake"
+            let isOfBatches = name.contains("app_removal") || ["limits_wake", "plan_end_group"].contains(name)
             let seqscan = isOfBatches ? "off" : "on"
             let bitmapscan = name.hasPrefix("member_") ? "off" : "on"
             let lines = try await world.pool.run(
@@ -251,6 +251,7 @@ struct QueryPlanTests {
         ("parcel_claim_group", "Index Scan using parcels_claim on parcels"),
         ("parcel_settle_group", "Index Scan using parcels_pkey on parcels"),
         ("plan_claim_group", "using plans_in_turn on plans"),
+        ("plan_end_group", "plans_pkey"),
         ("plan_named_group", "using registrations_app_id_installation_kind_key on registrations"),
         ("parcel_ready_routes", "Index Only Scan using parcels_ready on parcels"),
         (
