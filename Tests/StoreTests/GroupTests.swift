@@ -167,6 +167,37 @@ struct GroupTests {
         }
     }
 
+    @Test("stay their owner's as long as they are renewed together: what is lost, or locked, is told of it alone")
+    func renewed() async throws {
+        try await withStores { world in
+            try await world.register(1...4)
+            try await send(world, ["i1", "i2", "i3", "i4"])
+            let parcels = world.stores.parcels
+            let mine = try await leaseGroup(world)
+            let names = mine.map { LeaseName(parcel: $0.id, epoch: $0.epoch) }
+            let at = dawn + .seconds(40)
+            let byOther = await parcels.renewGroup(names, owner: StoreWorld.bob, for: .seconds(60), now: at)
+            #expect(byOther == names.map { _ in .success(false) })
+            #expect(try await parcels.settle(mine[1].settlingAll(), now: dawn) == .settled)
+            let locked = mine[2].id.value
+            let replies = try await world.pool.transaction { transaction throws(PostgresError) in
+                _ = try await transaction.run(query("SELECT FROM parcels WHERE id = \(locked) FOR UPDATE"))
+                return await parcels.renewGroup(
+                    [names[3], LeaseName(parcel: mine[0].id, epoch: 0), names[1], names[2], names[0]],
+                    owner: StoreWorld.ann, for: .seconds(60), now: at)
+            }
+            #expect(
+                replies == [
+                    .success(true), .success(false), .success(false), .failure(.contended), .success(true),
+                ])
+            #expect(try await parcels.rescue(now: dawn + .seconds(62)) == 1)
+            #expect(try await parcels.rescue(now: dawn + .seconds(100)) == 0)
+            #expect(try await parcels.rescue(now: dawn + .seconds(101)) == 2)
+            let late = await parcels.renewGroup(names, owner: StoreWorld.ann, for: .seconds(60), now: at)
+            #expect(late == names.map { _ in .success(false) })
+        }
+    }
+
     @Test("are planned together, with those of whom nobody is registered")
     func planned() async throws {
         try await withStores { world in

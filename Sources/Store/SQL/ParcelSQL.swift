@@ -211,4 +211,25 @@ enum ParcelSQL {
         UPDATE parcels SET lease_until = greatest(lease_until, coalesce($5, now()) + $4 * interval '1 microsecond')
         WHERE id = $1 AND epoch = $2 AND owner = $3 AND state = 2
         """)
+
+    // $1 parcels, $2 epochs, $3 owner. The cast keeps the planner from reading all that is leased.
+    private static let held = """
+        SELECT said.place, p.id FROM unnest($1, $2) WITH ORDINALITY AS said (parcel, epoch, place)
+            JOIN parcels p ON p.id = said.parcel AND p.epoch = said.epoch AND p.owner = $3 AND p.state::integer = 2
+        """
+
+    /// The same of several, under `PlannerSQL.throughKeys`: $1 parcels, $2 epochs, $3 owner, $4 microseconds, $5 now. The
+    /// places of those that were renewed; those that others have locked are not.
+    static let renewGroup = Statement(
+        "parcel_renew_group",
+        """
+        WITH held AS MATERIALIZED (\(held) FOR NO KEY UPDATE OF p SKIP LOCKED)
+        UPDATE parcels p
+        SET lease_until = greatest(lease_until, coalesce($5, now()) + $4 * interval '1 microsecond')
+        FROM held WHERE p.id = held.id
+        RETURNING held.place
+        """)
+
+    /// $1 parcels, $2 epochs, $3 owner. The places of those that are the owner's, renewed or not.
+    static let heldGroup = Statement("parcel_held_group", held)
 }
