@@ -54,19 +54,16 @@ extension MessageStore {
         do throws(PostgresError) { return try Self.stored(id, in: rows, row: 0) } catch { throw StoreFault(error) }
     }
 
-    /// The same of several at once, in no order; those without are missing.
+    /// The same of several at once, in no order. Those without are missing, and so are those that make no sense: `content`
+    /// says of each by itself which of the two it is.
     package func contents(_ ids: [MessageID]) async throws(StoreFault) -> [StoredMessage] {
         let query = Query(MessageSQL.contents) { $0.uuidArray(ids.map(\.value)) }
         let rows = try await translating { () throws(PostgresError) in
             try await pool.read([Query(PlannerSQL.throughKeys), query])[1]
         }
-        do throws(PostgresError) {
-            var messages: [StoredMessage] = []
-            for row in 0..<rows.rowCount {
-                messages.append(try Self.stored(MessageID(try rows.uuid(row, 6)), in: rows, row: row))
-            }
-            return messages
-        } catch { throw StoreFault(error) }
+        return (0..<rows.rowCount).compactMap { row in
+            try? Self.stored(MessageID(try rows.uuid(row, 6)), in: rows, row: row)
+        }
     }
 
     private static func stored(
