@@ -23,13 +23,16 @@ extension ParcelStore {
         return try await lease(order, passing: passing, now: now)
     }
 
-    private func lease(
-        _ order: LeaseOrder, passing: [MessageID], now: WallInstant?
+    /// - Parameter patience: how long a row that others have locked is waited for, before the parcel is put aside for a
+    ///   moment; nil: as long as any statement.
+    func lease(
+        _ order: LeaseOrder, passing: [MessageID] = [], now: WallInstant?, patience: Duration? = nil
     ) async throws(StoreFault) -> PacedLease {
         let atWork = RowAtWork<ParcelID>()
         do throws(StoreFault) {
             for _ in 1...Self.stoppedMax {
-                let (claim, again) = try await leaseNext(order, passing, now: now, noting: atWork)
+                let (claim, again) = try await leaseNext(
+                    order, passing, now: now, noting: atWork, TransactionOptions(lockTimeout: patience))
                 switch claim {
                 case .nothing: return PacedLease(parcel: nil, again: again)
                 case .leased(let parcel): return PacedLease(parcel: parcel, again: again)
@@ -38,11 +41,12 @@ extension ParcelStore {
             }
             return PacedLease(parcel: nil, again: nil)
         } catch {
-            guard let parcel = atWork.blamed(for: error) else { throw error }
+            let isLocked = error == .contended && patience != nil
+            guard let parcel = isLocked ? atWork.row : atWork.blamed(for: error) else { throw error }
             let query = Query(ParcelSQL.putAside) {
                 $0.int64(parcel.value)
                 $0.instant(now)
-                $0.int64(putAsideFor.wholeMicroseconds)
+                $0.int64((isLocked ? lockedPutAsideFor : putAsideFor).wholeMicroseconds)
             }
             _ = try await translating { () throws(PostgresError) in try await pool.run(query) }
             throw error.about("parcel \(parcel.value)")
@@ -64,13 +68,14 @@ extension ParcelStore {
     }
 
     private func leaseNext(
-        _ order: LeaseOrder, _ passing: [MessageID], now: WallInstant?, noting atWork: RowAtWork<ParcelID>
+        _ order: LeaseOrder, _ passing: [MessageID], now: WallInstant?, noting atWork: RowAtWork<ParcelID>,
+        _ options: TransactionOptions
     ) async throws(StoreFault) -> (Claim, again: Duration?) {
         let (pool, steps) = (pool, steps)
         return try await translating { () throws(PostgresError) in
             // 40P01: another lease, or a registration, took the same badges in another order after all.
             try await pool.retryingConflicts { () throws(PostgresError) in
-                try await pool.transaction { transaction throws(PostgresError) -> (Claim, again: Duration?) in
+                try await pool.transaction(options) { transaction throws(PostgresError) -> (Claim, again: Duration?) in
                     let answers = try await transaction.run(order.queries(passing, now: now))
                     let answer = answers[1]
                     var wait = answers.count > 2 ? try answers[2].wait : nil

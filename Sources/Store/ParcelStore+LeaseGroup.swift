@@ -7,39 +7,55 @@ extension ParcelStore {
     /// each with its own epoch, its members and its badges as these would have been.
     ///
     /// Several only of small ones of transactional messages (`LeaseGroup`), else one at most. Empty where none is due, or
-    /// others are leasing each. Where one can't be leased as it is stored, they are leased one by one, so that it alone
-    /// is put aside.
+    /// others are leasing each. Where one can't be leased as it is stored, or others have locked what it needs, fewer are
+    /// leased at once, until it alone is put aside.
+    ///
+    /// - Parameter unreadable: told of each parcel of several whose members turned out to make no sense once it was
+    ///   leased. It is not handed out, and its lease alone lapses. Where nothing is left to hand out, a fault is thrown.
     package func leaseGroup(
-        _ order: LeaseOrder, _ size: LeaseGroup = .standard, now: WallInstant? = nil
+        _ order: LeaseOrder, _ size: LeaseGroup = .standard, now: WallInstant? = nil,
+        unreadable: @Sendable (StoreFault) -> Void = { _ in }
     ) async throws(StoreFault) -> [LeasedParcel] {
         precondition(order.scope.mayBringSeveral, "only ordinary parcels travel together")
+        var size = size
         for _ in 1...Self.stoppedMax {
-            do throws(StoreFault) {
-                if let parcels = try await leaseNextGroup(order, size, now: now) { return parcels }
+            let atWork = GroupAtWork()
+            let leased: LeasedGroup?
+            do throws(GroupFault) {
+                leased = try await leaseNextGroup(order, size, now: now, noting: atWork)
             } catch {
-                switch error {
-                case .conflict, .invalid, .damaged: return try await lease(order, now: now).map { [$0] } ?? []
-                case .unavailable, .contended, .commitUnknown, .unknownApp, .cancelled: throw error
+                guard error.isOverARow else { throw error.fault }
+                guard let fewer = atWork.fewer else {
+                    return try await lease(order, now: now, patience: atWork.patience).parcel.map { [$0] } ?? []
                 }
+                size.parcelsMax = fewer
+                continue
             }
+            guard let leased else { continue }
+            guard let fault = leased.unreadable.first else { return leased.parcels }
+            for other in leased.unreadable.dropFirst() { unreadable(other) }
+            guard !leased.parcels.isEmpty else { throw fault }
+            unreadable(fault)
+            return leased.parcels
         }
         return []
     }
 
     /// nil: all that were found are kept now, since their messages are stopped or have a rate.
     private func leaseNextGroup(
-        _ order: LeaseOrder, _ size: LeaseGroup, now: WallInstant?
-    ) async throws(StoreFault) -> [LeasedParcel]? {
+        _ order: LeaseOrder, _ size: LeaseGroup, now: WallInstant?, noting atWork: GroupAtWork
+    ) async throws(GroupFault) -> LeasedGroup? {
         let (pool, steps) = (pool, steps)
-        return try await translating { () throws(PostgresError) in
+        return try await translatingGroup { () throws(PostgresError) in
             // 40P01: a registration took the same badges in another order after all.
             try await pool.retryingConflicts { () throws(PostgresError) in
-                try await pool.transaction { transaction throws(PostgresError) -> [LeasedParcel]? in
+                try await pool.transaction(GroupAtWork.options) {
+                    transaction throws(PostgresError) -> LeasedGroup? in
                     let answer = try await transaction.run([
                         Query(PlannerSQL.inKeyOrder), order.claim(size, now: now),
                     ])[1]
-                    guard answer.rowCount > 0 else { return [] }
-                    var group = try ClaimedGroup(reading: answer, order, now: now)
+                    guard answer.rowCount > 0 else { return LeasedGroup() }
+                    var group = try ClaimedGroup(reading: answer, order, now: now, noting: atWork)
                     guard !group.parcels.isEmpty else {
                         _ = try await transaction.runAndCommit(group.keepings)
                         return nil
@@ -50,11 +66,17 @@ extension ParcelStore {
                     let others = try group.charges(order.scope, now: now) + group.keepings
                     let rows = try await transaction.conclude(
                         readings + others, announcing: .leaseWritten, to: steps)
-                    return try group.leased(with: Array(rows[..<readings.count]))
+                    return group.leased(with: Array(rows[..<readings.count]))
                 }
             }
         }
     }
+}
+
+/// What is leased, whatever of it could be read.
+private struct LeasedGroup: Sendable {
+    var parcels: [LeasedParcel] = []
+    var unreadable: [StoreFault] = []
 }
 
 /// What one claim took, in the order of single ones.
@@ -67,17 +89,29 @@ private struct ClaimedGroup: Sendable {
     /// What the leases make of the badges that they raise.
     private var raised: [Int64: Int32] = [:]  // lookup only
 
-    init(reading answer: ResultSet, _ order: LeaseOrder, now: WallInstant?) throws(PostgresError) {
+    init(
+        reading answer: ResultSet, _ order: LeaseOrder, now: WallInstant?, noting atWork: GroupAtWork
+    ) throws(PostgresError) {
         var places: [(turn: Int64, row: Int)] = []
-        for row in 0..<answer.rowCount { places.append((try answer.int64(row, 30), row)) }
+        var isUrgent = true
+        for row in 0..<answer.rowCount {
+            places.append((try answer.int64(row, 30), row))
+            if try answer.int16(row, 29) != MessageUrgency.transactional.rawValue { isUrgent = false }
+        }
+        atWork.note(answer.rowCount, isUrgent: isUrgent)
         places.sort { $0.turn < $1.turn }
         var kept: Set<UniversalID> = []
-        for (_, row) in places {
+        for (place, (_, row)) in places.enumerated() {
             let message = try answer.uuid(row, 1)
             if let keeping = order.keeping(message, try answer.int16(row, 25), now: now) {
                 if kept.insert(message).inserted { keepings.append(keeping) }
             } else {
-                parcels.append(try ClaimedParcel(reading: answer, at: row, order))
+                do {
+                    parcels.append(try ClaimedParcel(reading: answer, at: row, order))
+                } catch {
+                    atWork.noteUnreadable(at: place)
+                    throw error
+                }
             }
         }
     }
@@ -166,17 +200,26 @@ private struct ClaimedGroup: Sendable {
         return queries
     }
 
+    /// It is committed by now: what one of them can't be made of is no reason to leave the others behind.
+    ///
     /// - Parameter answers: to `readings`.
-    func leased(with answers: [ResultSet]) throws(PostgresError) -> [LeasedParcel] {
-        if isAlone { return [try parcels[0].leased(with: answers)] }
-        let first = raised.isEmpty ? 0 : 1
-        let inline = answers.count > first + 1 ? answers[first + 1] : nil
-        var leased: [LeasedParcel] = []
+    func leased(with answers: [ResultSet]) -> LeasedGroup {
+        var leased = LeasedGroup()
         for (place, parcel) in parcels.enumerated() {
-            let hasBadges = try parcel.badgeChange != BadgeChange.none.column
-            leased.append(
-                try parcel.leased(answers[first], inline, hasBadges ? MemberBadges(badges[place]) : MemberBadges(nil)))
+            do {
+                leased.parcels.append(
+                    try isAlone ? parcel.leased(with: answers) : self.leased(parcel, badges[place], answers))
+            } catch { leased.unreadable.append(StoreFault(error).about("parcel \(parcel.id.value)")) }
         }
         return leased
+    }
+
+    private func leased(
+        _ parcel: ClaimedParcel, _ badges: [Int64: Int32], _ answers: [ResultSet]
+    ) throws(PostgresError) -> LeasedParcel {
+        let first = raised.isEmpty ? 0 : 1
+        let inline = answers.count > first + 1 ? answers[first + 1] : nil
+        let hasBadges = try parcel.badgeChange != BadgeChange.none.column
+        return try parcel.leased(answers[first], inline, hasBadges ? MemberBadges(badges) : MemberBadges(nil))
     }
 }

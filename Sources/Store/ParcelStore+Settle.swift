@@ -9,12 +9,18 @@ extension ParcelStore {
     /// A compare-and-set on (parcel, epoch, settles, leased): a loser's counts are dropped, and after `commitUnknown`
     /// the same settlement may be handed in again.
     package func settle(_ settlement: Settlement, now: WallInstant? = nil) async throws(StoreFault) -> SettleReply {
+        try await settle(settlement, now: now, TransactionOptions())
+    }
+
+    func settle(
+        _ settlement: Settlement, now: WallInstant?, _ options: TransactionOptions
+    ) async throws(StoreFault) -> SettleReply {
         let query = Self.query(for: settlement, now: now)
         let standing = Query(SettleSQL.standing) { $0.int64(settlement.parcel.value) }
         let (pool, steps) = (pool, steps)
         let answers = try await translating { () throws(PostgresError) in
             try await pool.retryingConflicts { () throws(PostgresError) in
-                try await pool.transaction { transaction throws(PostgresError) in
+                try await pool.transaction(options) { transaction throws(PostgresError) in
                     try await transaction.conclude([query, standing], announcing: .settleWritten, to: steps)
                 }
             }

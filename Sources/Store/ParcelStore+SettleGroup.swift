@@ -13,7 +13,8 @@ extension ParcelStore {
     package static let settledTogetherMax = 100
 
     /// Settles parcels that end with it, each as `settle` would: one's fence doesn't touch the others. In one transaction;
-    /// where that fails over some row, one by one, so that it fails for that one alone.
+    /// where that fails over some row, one by one, so that it fails for that one alone. Where others have locked a row for
+    /// long, those that need it fail with `.contended`, and the rest is settled without them.
     ///
     /// - Parameter settlements: `isWhole`, at most `settledTogetherMax`.
     /// - Returns: one for each, in their order.
@@ -22,15 +23,20 @@ extension ParcelStore {
     ) async -> [Result<SettleReply, StoreFault>] {
         precondition(settlements.count <= Self.settledTogetherMax && settlements.allSatisfy(\.isWhole))
         guard settlements.count > 1 else { return await oneByOne(settlements, now: now) }
-        do throws(StoreFault) {
-            return try await settleTogether(settlements, now: now).map { .success($0) }
+        do throws(GroupFault) {
+            return try await settleTogether(settlements, now: now)
         } catch {
-            switch error {
-            case .conflict, .invalid, .damaged: return await oneByOne(settlements, now: now)
-            // Who knows whether it was written: each may be handed in again.
-            case .unavailable, .contended, .commitUnknown, .unknownApp, .cancelled:
-                return settlements.map { _ in .failure(error) }
+            guard error.isOverARow else { return settlements.map { _ in .failure(error.fault) } }
+            guard error.fault == .contended else { return await oneByOne(settlements, now: now) }
+        }
+        do throws(GroupFault) {
+            return try await settleTogether(settlements, passingLocked: true, now: now)
+        } catch {
+            // Who knows whether it was written, or what is locked: each may be handed in again.
+            guard error.isOverARow, error.fault != .contended else {
+                return settlements.map { _ in .failure(error.fault) }
             }
+            return await oneByOne(settlements, now: now)
         }
     }
 
@@ -38,50 +44,81 @@ extension ParcelStore {
         var replies: [Result<SettleReply, StoreFault>] = []
         for settlement in settlements {
             do throws(StoreFault) {
-                replies.append(.success(try await settle(settlement, now: now)))
+                replies.append(.success(try await settle(settlement, now: now, GroupAtWork.options)))
             } catch { replies.append(.failure(error)) }
         }
         return replies
     }
 
+    /// - Parameter passingLocked: those of whose rows one is locked fail with `.contended`, instead of all of them.
     private func settleTogether(
-        _ settlements: [Settlement], now: WallInstant?
-    ) async throws(StoreFault) -> [SettleReply] {
+        _ settlements: [Settlement], passingLocked: Bool = false, now: WallInstant?
+    ) async throws(GroupFault) -> [Result<SettleReply, StoreFault>] {
         // Messages' rows are locked in one order.
         let order = settlements.indices.sorted {
             let (left, right) = (settlements[$0], settlements[$1])
             return (left.message, left.parcel, $0) < (right.message, right.parcel, $1)
         }
-        let sorted = order.map { settlements[$0] }
-        let queries = [
-            Query(PlannerSQL.throughKeys), Self.query(for: sorted, now: now),
-            Query(SettleGroupSQL.standing) { $0.int64Array(sorted.map(\.parcel.value)) },
-        ]
         let (pool, steps) = (pool, steps)
-        return try await translating { () throws(PostgresError) in
-            let answers = try await pool.retryingConflicts { () throws(PostgresError) in
-                try await pool.transaction { transaction throws(PostgresError) in
-                    try await transaction.conclude(queries, announcing: .settleWritten, to: steps)
+        return try await translatingGroup { () throws(PostgresError) in
+            try await pool.retryingConflicts { () throws(PostgresError) in
+                try await pool.transaction(GroupAtWork.options) { transaction throws(PostgresError) in
+                    var free = order
+                    if passingLocked {
+                        free = try await Self.lock(order.map { settlements[$0] }, in: transaction).map { order[$0] }
+                    }
+                    let sorted = free.map { settlements[$0] }
+                    let queries = [
+                        Query(PlannerSQL.throughKeys), Self.query(for: sorted, now: now),
+                        Query(SettleGroupSQL.standing) { $0.int64Array(sorted.map(\.parcel.value)) },
+                    ]
+                    let answers = try await transaction.conclude(queries, announcing: .settleWritten, to: steps)
+                    var replies = [Result<SettleReply, StoreFault>](
+                        repeating: .failure(.contended), count: settlements.count)
+                    for (place, reply) in try Self.replies(answers, to: free.count).enumerated() {
+                        replies[free[place]] = .success(reply)
+                    }
+                    return replies
                 }
             }
-            var replies = [SettleReply](repeating: .fenced(standing: nil), count: settlements.count)
-            for row in 0..<answers[2].rowCount {
-                let standing = ParcelStanding(
-                    epoch: try answers[2].int32(row, 1), settles: try answers[2].int32(row, 2),
-                    isLeased: try answers[2].bool(row, 3))
-                replies[try Self.place(row, in: answers[2], of: order)] = .fenced(standing: standing)
-            }
-            for row in 0..<answers[1].rowCount { replies[try Self.place(row, in: answers[1], of: order)] = .settled }
-            return replies
         }
     }
 
-    private static func place(_ row: Int, in answer: ResultSet, of order: [Int]) throws(PostgresError) -> Int {
+    /// The places of those whose rows nobody else holds; they are held now.
+    private static func lock(
+        _ settlements: [Settlement], in transaction: PostgresTransaction
+    ) async throws(PostgresError) -> [Int] {
+        let rows = try await transaction.run([
+            Query(PlannerSQL.throughKeys),
+            Query(SettleGroupSQL.lock) {
+                $0.uuidArray(settlements.map(\.message.value))
+                $0.int64Array(settlements.map(\.parcel.value))
+            },
+        ])[1]
+        var places: [Int] = []
+        for row in 0..<rows.rowCount { places.append(try place(row, in: rows, of: settlements.count)) }
+        return places.sorted()
+    }
+
+    /// - Returns: one for each place.
+    private static func replies(_ answers: [ResultSet], to count: Int) throws(PostgresError) -> [SettleReply] {
+        var replies = [SettleReply](repeating: .fenced(standing: nil), count: count)
+        for row in 0..<answers[2].rowCount {
+            let standing = ParcelStanding(
+                epoch: try answers[2].int32(row, 1), settles: try answers[2].int32(row, 2),
+                isLeased: try answers[2].bool(row, 3))
+            replies[try place(row, in: answers[2], of: count)] = .fenced(standing: standing)
+        }
+        for row in 0..<answers[1].rowCount { replies[try place(row, in: answers[1], of: count)] = .settled }
+        return replies
+    }
+
+    private static func place(_ row: Int, in answer: ResultSet, of count: Int) throws(PostgresError) -> Int {
         let place = Int(try answer.int64(row, 0))
-        guard (1...order.count).contains(place) else {
+        guard (1...count).contains(place) else {
             throw .unexpectedShape(statement: SettleGroupSQL.whole.name, column: 0)
         }
-        return order[place - 1]
+        return place - 1
     }
 
     private static func query(for settlements: [Settlement], now: WallInstant?) -> Query {

@@ -9,17 +9,22 @@ final class RowAtWork<ID: Sendable>: Sendable {
     /// nil: nothing is claimed.
     func note(_ id: ID?) { claimed.withLock { $0 = id } }
 
+    var row: ID? { claimed.withLock { $0 } }
+
     /// The row that such a fault is about; nil where it says nothing about any row.
     func blamed(for fault: StoreFault) -> ID? {
-        fault.isAboutTheRow ? claimed.withLock { $0 } : nil
+        fault.isAboutTheRow ? row : nil
     }
 }
 
 /// How long a row is put aside: long enough that the others go on, short enough that what is mended does so soon.
 let putAsideFor: Duration = .seconds(60)
 
+/// How long a row is put aside that others have locked for longer than anything of ours locks it.
+let lockedPutAsideFor: Duration = .seconds(1)
+
 extension StoreFault {
-    fileprivate var isAboutTheRow: Bool {
+    var isAboutTheRow: Bool {
         switch self {
         case .conflict, .invalid, .damaged: true
         case .unavailable, .contended, .commitUnknown, .unknownApp, .cancelled: false

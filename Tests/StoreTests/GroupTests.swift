@@ -8,27 +8,6 @@ private let dawn = StoreWorld.dawn
 
 @Suite("Messages to single devices")
 struct GroupTests {
-    /// One for each of these installations, in turn; planned one by one.
-    private func send(
-        _ world: StoreWorld, _ installations: [String], badge: BadgeChange = .none, from first: UInt64 = 1
-    ) async throws {
-        for (place, name) in installations.enumerated() {
-            let message = world.newMessage(
-                first + UInt64(place), urgency: .transactional, badge: badge,
-                audience: Audience(.installations([name])))
-            try await world.send(message, at: dawn + .microseconds(Int64(first) + Int64(place)))
-        }
-    }
-
-    private func leaseGroup(
-        _ world: StoreWorld, _ size: LeaseGroup = .standard, owner: ProcessID = StoreWorld.ann,
-        scope: LeaseScope = .ordinary, at now: WallInstant = dawn + .seconds(1)
-    ) async throws -> [LeasedParcel] {
-        let order = LeaseOrder(
-            route: try await world.route(), owner: owner, leaseFor: .seconds(60), knownFormats: [1], scope: scope)
-        return try await world.stores.parcels.leaseGroup(order, size, now: now)
-    }
-
     private func badges(_ parcels: [LeasedParcel]) -> [Int32] { parcels.flatMap { $0.members.map(\.badge) } }
 
     private func committed(_ world: StoreWorld) async throws -> Int {
@@ -42,13 +21,13 @@ struct GroupTests {
     func together() async throws {
         try await withStores { world in
             let ids = try await world.register(1...3)
-            try await send(world, ["i2", "i1", "i3"])
-            let parcels = try await leaseGroup(world)
+            try await world.sendEach(["i2", "i1", "i3"])
+            let parcels = try await world.leaseGroup()
             #expect(parcels.map(\.message) == [1, 2, 3].map(StoreWorld.message))
             #expect(parcels.map { $0.members.map(\.registration) } == [[ids[1]], [ids[0]], [ids[2]]])
             #expect(parcels.map(\.tokens) == [2, 1, 3].map { StoreWorld.token($0).bytes })
             #expect(parcels.allSatisfy { $0.epoch == 1 && $0.leasedAt == dawn + .seconds(1) })
-            #expect(try await leaseGroup(world, owner: StoreWorld.bob).isEmpty)
+            #expect(try await world.leaseGroup(owner: StoreWorld.bob).isEmpty)
         }
     }
 
@@ -56,17 +35,17 @@ struct GroupTests {
     func badgesInOrder() async throws {
         try await withStores { world in
             try await world.register(1...2)
-            try await send(world, ["i1", "i2", "i1"], badge: .increment)
-            try await send(world, ["i1"], badge: .value(7), from: 4)
-            try await send(world, ["i1", "i1"], badge: .increment, from: 5)
-            try await send(world, ["i1"], from: 7)
-            #expect(badges(try await leaseGroup(world)) == [1, 1, 2, 7, 8, 9, 0])
+            try await world.sendEach(["i1", "i2", "i1"], badge: .increment)
+            try await world.sendEach(["i1"], badge: .value(7), from: 4)
+            try await world.sendEach(["i1", "i1"], badge: .increment, from: 5)
+            try await world.sendEach(["i1"], from: 7)
+            #expect(badges(try await world.leaseGroup()) == [1, 1, 2, 7, 8, 9, 0])
             #expect(try await world.device("i1").badge == 9)
             #expect(try await world.device("i2").badge == 1)
             // Leased again, they are not raised again, and show what stands there by then.
             let late = dawn + .seconds(100)
             #expect(try await world.stores.parcels.rescue(now: late) == 7)
-            #expect(badges(try await leaseGroup(world, at: late)) == [9, 1, 9, 9, 9, 9, 0])
+            #expect(badges(try await world.leaseGroup(at: late)) == [9, 1, 9, 9, 9, 9, 0])
             #expect(try await world.device("i1").badge == 9)
         }
     }
@@ -76,14 +55,14 @@ struct GroupTests {
         try await withStores { world in
             try await world.register(1...4)
             try await world.send(world.newMessage(1))
-            try await send(world, ["i1", "i2", "i3", "i4"], from: 2)
+            try await world.sendEach(["i1", "i2", "i3", "i4"], from: 2)
             let two = LeaseGroup(parcelsMax: 2, membersMax: 1_000)
-            #expect(try await leaseGroup(world, two).map(\.message) == [2, 3].map(StoreWorld.message))
+            #expect(try await world.leaseGroup(two).map(\.message) == [2, 3].map(StoreWorld.message))
             let one = LeaseGroup(parcelsMax: 64, membersMax: 1)
-            #expect(try await leaseGroup(world, one).map(\.message) == [StoreWorld.message(4)])
-            #expect(try await leaseGroup(world).map(\.message) == [StoreWorld.message(5)])
-            #expect(try await leaseGroup(world).map(\.message) == [StoreWorld.message(1)])
-            #expect(try await leaseGroup(world).isEmpty)
+            #expect(try await world.leaseGroup(one).map(\.message) == [StoreWorld.message(4)])
+            #expect(try await world.leaseGroup().map(\.message) == [StoreWorld.message(5)])
+            #expect(try await world.leaseGroup().map(\.message) == [StoreWorld.message(1)])
+            #expect(try await world.leaseGroup().isEmpty)
         }
     }
 
@@ -92,14 +71,14 @@ struct GroupTests {
         try await withStores { world in
             try await world.register(1...2)
             try await world.send(world.newMessage(1))
-            #expect(try await leaseGroup(world, scope: .urgent).isEmpty)
-            try await send(world, ["i1", "i2", "i1"], badge: .increment, from: 2)
-            let parcels = try await leaseGroup(world, scope: .urgent)
+            #expect(try await world.leaseGroup(scope: .urgent).isEmpty)
+            try await world.sendEach(["i1", "i2", "i1"], badge: .increment, from: 2)
+            let parcels = try await world.leaseGroup(scope: .urgent)
             #expect(parcels.map(\.message) == [2, 3, 4].map(StoreWorld.message))
             #expect(parcels.allSatisfy { $0.urgency == .transactional })
             #expect(badges(parcels) == [1, 1, 2])
-            #expect(try await leaseGroup(world, scope: .urgent).isEmpty)
-            let bulk = try await leaseGroup(world)
+            #expect(try await world.leaseGroup(scope: .urgent).isEmpty)
+            let bulk = try await world.leaseGroup()
             #expect(bulk.map(\.message) == [StoreWorld.message(1)] && bulk.map(\.urgency) == [.bulk])
         }
     }
@@ -108,13 +87,13 @@ struct GroupTests {
     func kept() async throws {
         try await withStores { world in
             try await world.register(1...4)
-            try await send(world, ["i1", "i2", "i3", "i4"])
+            try await world.sendEach(["i1", "i2", "i3", "i4"])
             // As where the stop is not carried out yet.
             try await world.pool.script(
                 "UPDATE messages SET state = 5 WHERE id = '\(StoreWorld.message(2).value.text)'")
             try await world.pool.script(
                 "UPDATE messages SET rate_per_second = 9 WHERE id = '\(StoreWorld.message(3).value.text)'")
-            #expect(try await leaseGroup(world).map(\.message) == [1, 4].map(StoreWorld.message))
+            #expect(try await world.leaseGroup().map(\.message) == [1, 4].map(StoreWorld.message))
             #expect(try await world.number("SELECT count(*) FROM parcels WHERE state = 3 AND epoch = 0") == 1)
             #expect(try await world.number("SELECT count(*) FROM parcels WHERE state = 4 AND epoch = 0") == 1)
         }
@@ -124,10 +103,10 @@ struct GroupTests {
     func damaged() async throws {
         try await withStores { world in
             try await world.register(1...3)
-            try await send(world, ["i1", "i2", "i3"])
+            try await world.sendEach(["i1", "i2", "i3"])
             let bad = try await world.number("SELECT id FROM parcels ORDER BY id OFFSET 1 LIMIT 1")
             try await world.pool.script(#"UPDATE parcels SET members = '\xff' WHERE id = \#(bad)"#)
-            #expect(try await leaseGroup(world).map(\.message) == [StoreWorld.message(1)])
+            #expect(try await world.leaseGroup().map(\.message) == [StoreWorld.message(1)])
             let order = LeaseOrder(
                 route: try await world.route(), owner: StoreWorld.ann, leaseFor: .seconds(60), knownFormats: [1])
             let now = dawn + .seconds(1)
@@ -135,7 +114,7 @@ struct GroupTests {
                 try await world.stores.parcels.leaseGroup(order, now: now)
             }
             #expect(found == .damaged("parcel \(bad): parcel_claim, column 12"))
-            #expect(try await leaseGroup(world).map(\.message) == [StoreWorld.message(3)])
+            #expect(try await world.leaseGroup().map(\.message) == [StoreWorld.message(3)])
         }
     }
 
@@ -143,13 +122,13 @@ struct GroupTests {
     func settled() async throws {
         try await withStores { world in
             try await world.register(1...3)
-            try await send(world, ["i1", "i2", "i3"])
-            let mine = try await leaseGroup(world)
+            try await world.sendEach(["i1", "i2", "i3"])
+            let mine = try await world.leaseGroup()
             // The second one's lease ran out, and another has it now.
             try await world.pool.script(
                 "UPDATE parcels SET lease_until = '2000-01-01' WHERE id = \(mine[1].id.value)")
             #expect(try await world.stores.parcels.rescue(now: dawn + .seconds(2)) == 1)
-            let theirs = try #require(try await leaseGroup(world, owner: StoreWorld.bob).first)
+            let theirs = try #require(try await world.leaseGroup(owner: StoreWorld.bob).first)
             let refused = Ending(.rejected, "PayloadTooLarge")
             let replies = await world.stores.parcels.settleGroup(
                 [mine[2].settlingAll(as: refused), mine[1].settlingAll(), mine[0].settlingAll()], now: dawn)
@@ -171,9 +150,9 @@ struct GroupTests {
     func renewed() async throws {
         try await withStores { world in
             try await world.register(1...4)
-            try await send(world, ["i1", "i2", "i3", "i4"])
+            try await world.sendEach(["i1", "i2", "i3", "i4"])
             let parcels = world.stores.parcels
-            let mine = try await leaseGroup(world)
+            let mine = try await world.leaseGroup()
             let names = mine.map { LeaseName(parcel: $0.id, epoch: $0.epoch) }
             let at = dawn + .seconds(40)
             let byOther = await parcels.renewGroup(names, owner: StoreWorld.bob, for: .seconds(60), now: at)
@@ -212,7 +191,7 @@ struct GroupTests {
             #expect(slices.map(\.message) == [1, 2, 3].map(StoreWorld.message))
             #expect(slices.map(\.isFinished) == [false, true, false])
             #expect(try await world.account(StoreWorld.message(2)).reasons.map(\.ending.reason) == ["unknown_device"])
-            #expect(try await leaseGroup(world).map(\.message) == [1, 3].map(StoreWorld.message))
+            #expect(try await world.leaseGroup().map(\.message) == [1, 3].map(StoreWorld.message))
             #expect(try await world.number("SELECT count(*) FROM plans") == 0)
         }
     }
@@ -232,7 +211,7 @@ struct GroupTests {
             }
             let before = try await committed(world)
             _ = try await world.stores.messages.planGroup(knownFormats: [1], now: dawn)
-            let parcels = try await leaseGroup(world)
+            let parcels = try await world.leaseGroup()
             #expect(parcels.count == 50)
             let replies = await world.stores.parcels.settleGroup(parcels.map { $0.settlingAll() }, now: dawn)
             #expect(replies.allSatisfy { $0 == .success(.settled) })

@@ -53,13 +53,13 @@ enum SettleGroupSQL {
         reasons AS (
             INSERT INTO message_reasons AS known (message_id, state, reason, count)
             SELECT message_id, ended.state, ended.reason, sum(ended.count)::bigint FROM \(ended)
-            GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+            GROUP BY 1, 2, 3 ORDER BY 1, 2, ended.reason COLLATE "C"
             ON CONFLICT (message_id, state, reason) DO UPDATE SET count = known.count + excluded.count
         ), provider_reasons AS (
             INSERT INTO message_provider_reasons AS known (message_id, provider, state, reason, count)
             SELECT message_id, routes.provider, ended.state, ended.reason, sum(ended.count)::bigint
             FROM \(ended) JOIN routes ON routes.id = mine.route_id
-            GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4
+            GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, ended.reason COLLATE "C"
             ON CONFLICT (message_id, provider, state, reason) DO UPDATE SET count = known.count + excluded.count
         ), providers AS (
             INSERT INTO message_providers AS known (message_id, provider, \(listed { $0 }))
@@ -88,6 +88,23 @@ enum SettleGroupSQL {
                 JOIN mine USING (place)
         )
         """
+
+    /// $1 messages, $2 parcels. The places of those of whose rows none is locked by others, and which are locked by this.
+    /// What is there no more has nothing to lock.
+    static let lock = Statement(
+        "parcel_settle_lock",
+        """
+        WITH said AS MATERIALIZED (
+            SELECT * FROM unnest($1, $2) WITH ORDINALITY AS said (message_id, parcel, place)
+        ), open AS MATERIALIZED (
+            SELECT m.id FROM said JOIN messages m ON m.id = said.message_id FOR NO KEY UPDATE OF m SKIP LOCKED
+        ), mine AS MATERIALIZED (
+            SELECT p.id FROM said JOIN parcels p ON p.id = said.parcel FOR UPDATE OF p SKIP LOCKED
+        )
+        SELECT place FROM said
+        WHERE message_id IN (SELECT id FROM open) AND parcel IN (SELECT id FROM mine)
+            OR (SELECT true FROM parcels p WHERE p.id = said.parcel LIMIT 1) IS NULL
+        """)
 
     /// The places of those that were settled.
     static let whole = Statement(

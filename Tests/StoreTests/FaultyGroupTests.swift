@@ -1,0 +1,126 @@
+import DeliveryRules
+import Postgres
+import PushModel
+import Store
+import Synchronization
+import Testing
+
+private let dawn = StoreWorld.dawn
+
+@Suite("Of several messages to single devices, one at fault")
+struct FaultyGroupTests {
+    private func messages(_ numbers: ClosedRange<UInt64>) -> [MessageID] { numbers.map(StoreWorld.message) }
+
+    @Test("whose parcel makes no sense holds up itself alone: those before it go together, and those behind it")
+    func damagedParcel() async throws {
+        try await withStores { world in
+            try await world.register(1...9)
+            try await world.sendEach((1...9).map { "i\($0)" })
+            let bad = try await world.parcel(at: 5)
+            try await world.pool.script(#"UPDATE parcels SET members = '\xff' WHERE id = \#(bad)"#)
+            #expect(try await world.leaseGroup().map(\.message) == messages(1...5))
+            #expect(await fault(of: world) == .damaged("parcel \(bad): parcel_claim, column 12"))
+            #expect(try await world.leaseGroup().map(\.message) == messages(7...9))
+        }
+    }
+
+    private func fault(of world: StoreWorld) async -> StoreFault? {
+        do {
+            _ = try await world.leaseGroup()
+            return nil
+        } catch { return error as? StoreFault }
+    }
+
+    @Test("whose members make no sense once it is leased is told of, and the others are handed out")
+    func unreadable() async throws {
+        try await withStores { world in
+            try await world.register(1...3)
+            try await world.sendEach(["i1", "i2", "i3"], badge: .increment)
+            let bad = try await world.parcel(at: 1)
+            let gone = try await world.device("i2").id.value
+            try await world.pool.script("DELETE FROM registration_pulse WHERE registration_id = \(gone)")
+            let told = Mutex<[StoreFault]>([])
+            let parcels = try await world.leaseGroup { fault in told.withLock { $0.append(fault) } }
+            #expect(parcels.map(\.message) == [1, 3].map(StoreWorld.message))
+            #expect(told.withLock { $0 } == [.damaged("parcel \(bad): member_badges, column 0")])
+            let replies = await world.stores.parcels.settleGroup(parcels.map { $0.settlingAll() }, now: dawn)
+            #expect(replies == [.success(.settled), .success(.settled)])
+            // Its lease lapses, and alone it is a fault that is thrown.
+            #expect(try await world.stores.parcels.rescue(now: dawn + .seconds(62)) == 1)
+            #expect(await fault(of: world) == .damaged("parcel \(bad): member_badges_walking, column 0"))
+        }
+    }
+
+    @Test("whose device others hold is waited for by itself, and not for long")
+    func lockedBadge() async throws {
+        try await withStores { world in
+            try await world.register(1...4)
+            try await world.sendEach(["i1", "i2", "i3", "i4"], badge: .increment)
+            let held = try await world.device("i3").id.value
+            try await world.holding("registration_pulse WHERE registration_id = \(held)") { () async throws in
+                #expect(try await world.leaseGroup().map(\.message) == [1, 2].map(StoreWorld.message))
+                #expect(await fault(of: world) == .contended)
+                #expect(try await world.leaseGroup().map(\.message) == [StoreWorld.message(4)])
+            }
+            #expect(try await world.leaseGroup().isEmpty)
+            let later = try await world.leaseGroup(at: dawn + .seconds(2))
+            #expect(later.map(\.message) == [StoreWorld.message(3)])
+            #expect(later.first?.members.map(\.badge) == [1])
+        }
+    }
+
+    @Test("that can't be settled fails, and the others are settled")
+    func refusedSettle() async throws {
+        try await withStores { world in
+            try await world.register(1...3)
+            try await world.sendEach(["i1", "i2", "i3"])
+            let settlements = try await world.leaseGroup().map { $0.settlingAll() }
+            // As if nobody had been planned for it.
+            try await world.pool.script(
+                """
+                UPDATE messages SET planned_members = 0, audience = 0 WHERE id = '\(StoreWorld.message(2).value.text)'
+                """)
+            let replies = await world.stores.parcels.settleGroup(settlements, now: dawn)
+            #expect(
+                replies == [
+                    .success(.settled), .failure(.invalid(constraint: "members_were_planned")), .success(.settled),
+                ])
+            #expect(try await world.number("SELECT count(*) FROM parcels WHERE state = 2") == 1)
+        }
+    }
+
+    @Test("whose message others hold is not settled yet, and the others are", arguments: ["messages", "parcels"])
+    func lockedSettle(table: String) async throws {
+        try await withStores { world in
+            try await world.register(1...3)
+            try await world.sendEach(["i1", "i2", "i3"])
+            let settlements = try await world.leaseGroup().map { $0.settlingAll() }
+            let row =
+                table == "messages"
+                ? "messages WHERE id = '\(StoreWorld.message(2).value.text)'"
+                : "parcels WHERE id = \(settlements[1].parcel.value)"
+            let parcels = world.stores.parcels
+            let replies = try await world.holding(row) { await parcels.settleGroup(settlements, now: dawn) }
+            #expect(replies == [.success(.settled), .failure(.contended), .success(.settled)])
+            let again = await parcels.settleGroup(settlements, now: dawn)
+            #expect(
+                again == [.success(.fenced(standing: nil)), .success(.settled), .success(.fenced(standing: nil))])
+        }
+    }
+
+    @Test("whose content makes no sense is left out where several are read")
+    func damagedContent() async throws {
+        try await withStores { world in
+            try await world.register(1...3)
+            try await world.sendEach(["i1", "i2", "i3"])
+            try await world.pool.script(
+                "UPDATE messages SET kind = 99 WHERE id = '\(StoreWorld.message(2).value.text)'")
+            let found = try await world.stores.messages.contents(messages(1...3))
+            #expect(Set(found.map(\.id)) == Set([1, 3].map(StoreWorld.message)))
+            let alone = await StoreTests.fault { () async throws(StoreFault) in
+                try await world.stores.messages.content(StoreWorld.message(2))
+            }
+            #expect(alone == .damaged("message_content, column 2"))
+        }
+    }
+}

@@ -1,0 +1,56 @@
+import DeliveryRules
+import Postgres
+import PushModel
+import Store
+import Testing
+
+// Messages to single devices, and what is done for several of them at once.
+extension StoreWorld {
+    /// One for each of these installations, in turn; planned one by one.
+    func sendEach(
+        _ installations: [String], badge: BadgeChange = .none, from first: UInt64 = 1
+    ) async throws {
+        for (place, name) in installations.enumerated() {
+            let message = newMessage(
+                first + UInt64(place), urgency: .transactional, badge: badge,
+                audience: Audience(.installations([name])))
+            try await send(message, at: Self.dawn + .microseconds(Int64(first) + Int64(place)))
+        }
+    }
+
+    /// One for each of these audiences, in turn; not planned yet.
+    func acceptEach(_ audiences: [Audience], from first: UInt64 = 1) async throws {
+        for (place, audience) in audiences.enumerated() {
+            let message = newMessage(first + UInt64(place), urgency: .transactional, audience: audience)
+            #expect(try await stores.messages.accept(message, now: Self.dawn) == .accepted)
+        }
+    }
+
+    func leaseGroup(
+        _ size: LeaseGroup = .standard, owner: ProcessID = ann, scope: LeaseScope = .ordinary,
+        at now: WallInstant = dawn + .seconds(1), unreadable: @Sendable (StoreFault) -> Void = { _ in }
+    ) async throws -> [LeasedParcel] {
+        let order = LeaseOrder(
+            route: try await route(), owner: owner, leaseFor: .seconds(60), knownFormats: [1, 2], scope: scope)
+        return try await stores.parcels.leaseGroup(order, size, now: now, unreadable: unreadable)
+    }
+
+    /// In the order in which the messages were planned.
+    func parcel(at place: Int) async throws -> Int {
+        try await number("SELECT id FROM parcels ORDER BY id OFFSET \(place) LIMIT 1")
+    }
+
+    /// What happens while another has that row.
+    func holding<Answer: Sendable>(
+        _ row: String, _ body: @Sendable () async throws -> Answer
+    ) async throws -> Answer {
+        let outcome = try await pool.transaction {
+            transaction throws(PostgresError) -> Result<Answer, any Error> in
+            _ = try await transaction.run(query("SELECT FROM \(row) FOR UPDATE"))
+            do {
+                return .success(try await body())
+            } catch { return .failure(error) }
+        }
+        return try outcome.get()
+    }
+}
