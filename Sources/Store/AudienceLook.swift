@@ -85,29 +85,45 @@ struct AudienceLook: Sendable {
     private func named(
         _ names: [String], in transaction: PostgresTransaction
     ) async throws(PostgresError) -> FoundMembers {
-        let start = min(Int(after), names.count)
-        let end = min(start + idsMax, names.count)
-        let query = Query(AudienceSQL.named) {
+        try found(names, in: try await transaction.run([query(named: names)]))
+    }
+
+    func query(named names: [String]) -> Query {
+        let part = part(of: names)
+        return Query(AudienceSQL.named) {
             $0.int64(app)
             $0.int16(kind)
             $0.int64(horizon)
-            $0.array(.text, count: end - start) { $1.text(names[start + $0]) }
+            $0.array(.text, count: part.count) { $1.text(names[part.lowerBound + $0]) }
             $0.int16Array(providers)
         }
-        let rows = try await transaction.run([query])[0]
-        return try FoundMembers(named: rows, before: start, plannedThrough: Int64(end), isLast: end == names.count)
     }
 
-    /// By rising ids over all users, and not user by user: a registration that changes hands meanwhile is looked at once.
+    func found(_ names: [String], in answers: [ResultSet]) throws(PostgresError) -> FoundMembers {
+        let part = part(of: names)
+        return try FoundMembers(
+            named: answers[0], before: part.lowerBound, plannedThrough: Int64(part.upperBound),
+            isLast: part.upperBound == names.count)
+    }
+
+    private func part(of names: [String]) -> Range<Int> {
+        let start = min(Int(after), names.count)
+        return start..<min(start + idsMax, names.count)
+    }
+
     private func ofUsers(
         _ names: [String], in transaction: PostgresTransaction
     ) async throws(PostgresError) -> FoundMembers {
+        try found(users: try await transaction.run(queries(ofUsers: names)))
+    }
+
+    /// By rising ids over all users, and not user by user: a registration that changes hands meanwhile is looked at once.
+    func queries(ofUsers names: [String]) -> [Query] {
         var parameters = range
         parameters.int16Array(providers)
         parameters.textArray(names)
-        let rows = try await transaction.run([Query(AudienceSQL.ofUsers, parameters)])[0]
-        var found = try FoundMembers(looked: rows, idsMax: idsMax, horizon: horizon)
-        guard after == 0 else { return found }
+        let owned = Query(AudienceSQL.ofUsers, parameters)
+        guard after == 0 else { return [owned] }
         let without = Query(AudienceSQL.usersWithout) {
             $0.int64(app)
             $0.int16(kind)
@@ -115,16 +131,26 @@ struct AudienceLook: Sendable {
             $0.int16Array(providers)
             $0.textArray(names)
         }
-        try found.end(users: try await transaction.run([without])[0])
+        return [owned, without]
+    }
+
+    func found(users answers: [ResultSet]) throws(PostgresError) -> FoundMembers {
+        var found = try FoundMembers(looked: answers[0], idsMax: idsMax, horizon: horizon)
+        if answers.count > 1 { try found.end(users: answers[1]) }
         return found
     }
 
-    /// All at once: between two slices a registration could change its token, and be reached by both.
     private func inline(
         _ targets: [InlineTarget], in transaction: PostgresTransaction
     ) async throws(PostgresError) -> FoundMembers {
+        try FoundMembers(inline: try await transaction.run([query(inline: targets)])[0])
+    }
+
+    /// All at once: between two slices a registration could change its token, and be reached by both. Writes those that
+    /// are no registrations.
+    func query(inline targets: [InlineTarget]) -> Query {
         let wanted = targets.filter { providers.isEmpty || providers.contains($0.provider.rawValue) }
-        let query = Query(AudienceSQL.inline) {
+        return Query(AudienceSQL.inline) {
             $0.int64(app)
             $0.uuid(message)
             $0.int16Array(wanted.map(\.provider.rawValue))
@@ -132,7 +158,6 @@ struct AudienceLook: Sendable {
             $0.textArray(wanted.map(\.topic))
             $0.bytesArray(wanted.map(\.token.bytes))
         }
-        return try FoundMembers(inline: try await transaction.run([query])[0])
     }
 
     private func tagged(

@@ -16,108 +16,208 @@ extension MessageStore {
     package static let plannedTogetherMax = 64
 
     /// Plans the messages whose turn it is, as one `planSlice` after the other would at this moment: several only of
-    /// transactional ones that name a few installations, else the next slice of one.
+    /// transactional ones that name a few installations, users or tokens, else the next slice of one. Where one can't be
+    /// planned as it is stored, or others have locked its row, the rest goes without it, until it alone is put aside.
     package func planGroup(
         atMost limit: Int = plannedTogetherMax, idsMax: Int = 20_000, parcelMembersMax: Int = 5_000,
         knownFormats: [Int16], now: WallInstant? = nil
     ) async throws(StoreFault) -> PlanGroupReply {
         precondition(limit > 0 && idsMax > 0 && parcelMembersMax > 0)
-        let (pool, steps) = (pool, steps)
-        do throws(StoreFault) {
-            let slices = try await translating { () throws(PostgresError) in
-                try await pool.retryingConflicts { () throws(PostgresError) in
-                    try await pool.transaction { transaction throws(PostgresError) -> [PlannedSlice] in
-                        let claim = Query(PlanSQL.claimGroup) {
-                            $0.int16Array(TopicService.allFormats(ofContents: knownFormats))
-                            $0.instant(now)
-                            $0.int64(Int64(limit))
-                        }
-                        let rows = try await transaction.run([Query(PlannerSQL.throughKeys), claim])[1]
-                        guard rows.rowCount > 0 else { return [] }
-                        let group = try PlanGroup(reading: rows, idsMax, parcelMembersMax)
-                        guard group.turns.count > 1 else {
-                            let turn = try PlanTurn(reading: rows)
-                            return [
-                                try await turn.plan(
-                                    idsMax, parcelMembersMax, in: transaction, now: now, announcingTo: steps)
-                            ]
-                        }
-                        let cuts = try await group.cut(in: transaction)
-                        let answers = try await transaction.conclude(
-                            group.writing(cuts, now: now), announcing: .sliceWritten, to: steps)
-                        return try group.slices(cuts, counted: answers[0])
-                    }
+        var limit = limit
+        while true {
+            let atWork = GroupAtWork()
+            do throws(GroupFault) {
+                let slices = try await planNextGroup(
+                    limit, idsMax, parcelMembersMax, knownFormats, now: now, noting: atWork)
+                if let slices {
+                    if slices.contains(where: { !$0.routes.isEmpty }) { bell.ring(.parcels) }
+                    return slices.isEmpty ? .nothing : .planned(slices)
+                }
+            } catch {
+                guard error.isOverARow else { throw error.fault }
+                if let fewer = atWork.fewer {
+                    limit = fewer
+                    continue
                 }
             }
-            guard !slices.isEmpty else { return .nothing }
-            if slices.contains(where: { !$0.routes.isEmpty }) { bell.ring(.parcels) }
-            return .planned(slices)
-        } catch {
-            switch error {
-            // One by one, so that the one that it is about is put aside alone.
-            case .conflict, .invalid, .damaged:
-                let reply = try await planSlice(
-                    idsMax: idsMax, parcelMembersMax: parcelMembersMax, knownFormats: knownFormats, now: now)
-                switch reply {
-                case .nothing: return .nothing
-                case .planned(let slice): return .planned([slice])
-                case .putAside(let fault): return .putAside(fault)
+            switch try await planSlice(idsMax, parcelMembersMax, knownFormats, now: now, patience: atWork.patience) {
+            case .nothing: return .nothing
+            case .planned(let slice): return .planned([slice])
+            case .putAside(let fault): return .putAside(fault)
+            }
+        }
+    }
+
+    /// nil: the first one is one by itself, and neighbours take the others meanwhile.
+    private func planNextGroup(
+        _ limit: Int, _ idsMax: Int, _ parcelMembersMax: Int, _ knownFormats: [Int16], now: WallInstant?,
+        noting atWork: GroupAtWork
+    ) async throws(GroupFault) -> [PlannedSlice]? {
+        let claim = Query(PlanSQL.claimGroup) {
+            $0.int16Array(TopicService.allFormats(ofContents: knownFormats))
+            $0.instant(now)
+            $0.int64(Int64(limit))
+        }
+        let (pool, steps) = (pool, steps)
+        return try await translatingGroup { () throws(PostgresError) in
+            try await pool.retryingConflicts { () throws(PostgresError) in
+                try await pool.transaction(GroupAtWork.options) {
+                    transaction throws(PostgresError) -> [PlannedSlice]? in
+                    let rows = try await transaction.run([Query(PlannerSQL.throughKeys), claim])[1]
+                    guard rows.rowCount > 0 else { return [] }
+                    atWork.note(1, isUrgent: try rows.int16(0, 4) == MessageUrgency.transactional.rawValue)
+                    if rows.rowCount == 1 {
+                        let turn = try PlanTurn(reading: rows)
+                        return [
+                            try await turn.plan(
+                                idsMax, parcelMembersMax, in: transaction, now: now, announcingTo: steps)
+                        ]
+                    }
+                    var group = try PlanGroup(reading: rows, idsMax, parcelMembersMax)
+                    atWork.note(group.turns.count, isUrgent: true)
+                    let cuts = try await group.cut(in: transaction)
+                    guard !cuts.isEmpty else {
+                        await transaction.abandon()
+                        return nil
+                    }
+                    let answers = try await transaction.conclude(
+                        group.writing(cuts, now: now), announcing: .sliceWritten, to: steps)
+                    return try group.slices(cuts, counted: answers[0])
                 }
-            case .unavailable, .contended, .commitUnknown, .unknownApp, .cancelled: throw error
             }
         }
     }
 }
 
-/// Claimed plans that are carried out together: the first ones, as far as each is a small one.
-private struct PlanGroup: Sendable {
-    private(set) var turns: [PlanTurn] = []
-    private var names: [[String]] = []
-    private let parcelMembersMax: Int
-
-    /// A message that names more is planned by itself.
+extension PlanTurn {
+    /// Names more than this one by one: planned by itself.
     private static let namesMax = 100
 
-    init(reading rows: ResultSet, _ idsMax: Int, _ parcelMembersMax: Int) throws(PostgresError) {
-        self.parcelMembersMax = parcelMembersMax
-        guard rows.rowCount > 1 else { return }
-        for row in 0..<rows.rowCount {
-            let turn = try PlanTurn(reading: rows, at: row)
-            guard case .installations(let names) = turn.audience.selection, names.count <= min(Self.namesMax, idsMax),
-                turn.audience.providers?.isEmpty ?? true, turn.plannedThrough == 0, turn.local == nil
-            else { break }
-            turns.append(turn)
-            self.names.append(names)
+    /// From its beginning, and at once everywhere.
+    fileprivate func isSmall(_ idsMax: Int) -> Bool {
+        guard let count = audience.namedCount else { return false }
+        return count <= min(Self.namesMax, idsMax) && plannedThrough == 0 && local == nil
+    }
+
+    /// Installations of whatever provider: looked up together with those of others.
+    fileprivate var plainNames: [String] {
+        guard case .installations(let names) = audience.selection, audience.providers?.isEmpty ?? true else {
+            return []
+        }
+        return names
+    }
+
+    /// What only reads, and is asked for each by itself.
+    fileprivate func readings(_ idsMax: Int) -> [Query] {
+        switch audience.selection {
+        case .installations(let names) where plainNames.isEmpty: [look(idsMax: idsMax).query(named: names)]
+        case .users(let names): look(idsMax: idsMax).queries(ofUsers: names)
+        case .installations, .tokens, .all, .tags, .filter, .stale: []
         }
     }
 
-    /// One look for all of them.
-    func cut(in transaction: PostgresTransaction) async throws(PostgresError) -> [SliceCut] {
-        var asked: [(turn: PlanTurn, name: String, place: Int64)] = []
-        for (turn, names) in zip(turns, names) {
-            for (place, name) in names.enumerated() { asked.append((turn, name, Int64(place + 1))) }
+    fileprivate func found(
+        _ idsMax: Int, in answers: [ResultSet]
+    ) throws(PostgresError) -> FoundMembers? {
+        switch audience.selection {
+        case .installations(let names) where !answers.isEmpty: try look(idsMax: idsMax).found(names, in: answers)
+        case .users: try look(idsMax: idsMax).found(users: answers)
+        case .installations, .tokens, .all, .tags, .filter, .stale: nil
         }
-        let query = Query(AudienceSQL.namedGroup) {
+    }
+}
+
+/// Claimed plans that are carried out together: the first ones, as far as each is a small one that can be read.
+private struct PlanGroup: Sendable {
+    private(set) var turns: [PlanTurn] = []
+    private let idsMax: Int
+    private let parcelMembersMax: Int
+
+    init(reading rows: ResultSet, _ idsMax: Int, _ parcelMembersMax: Int) throws(PostgresError) {
+        self.idsMax = idsMax
+        self.parcelMembersMax = parcelMembersMax
+        for row in 0..<rows.rowCount {
+            do {
+                let turn = try PlanTurn(reading: rows, at: row)
+                guard turn.isSmall(idsMax) else { break }
+                turns.append(turn)
+            } catch {
+                guard row > 0 else { throw error }
+                break
+            }
+        }
+    }
+
+    /// Two round trips at most. Those whose messages others have locked leave the group, and so do those behind one that
+    /// goes on after this slice, or behind a slice's worth of members.
+    mutating func cut(in transaction: PostgresTransaction) async throws(PostgresError) -> [SliceCut] {
+        guard !turns.isEmpty else { return [] }
+        var queries = [lock, plainly]
+        var spans: [Range<Int>] = []
+        for turn in turns {
+            let start = queries.count
+            queries += turn.readings(idsMax)
+            spans.append(start..<queries.count)
+        }
+        let answers = try await transaction.run(queries)
+        let free = Set(try answers[0].uuidColumn(0))
+        var found: [FoundMembers?] = []
+        var kept: [PlanTurn] = []
+        var (next, ids, goesOn) = (0, 0, false)
+        for (turn, span) in zip(turns, spans) where !goesOn {
+            let own = next..<next + turn.plainNames.count
+            next = own.upperBound
+            guard free.contains(turn.message) else { continue }
+            let members =
+                own.isEmpty
+                ? try turn.found(idsMax, in: Array(answers[span]))
+                : try FoundMembers(
+                    named: answers[1], own, before: 0, plannedThrough: Int64(own.count), isLast: true)
+            kept.append(turn)
+            found.append(members)
+            ids += members?.ids.count ?? 0
+            goesOn = ids >= idsMax || members?.isLast == false
+        }
+        turns = kept
+        return try await withTargets(found, in: transaction).map { SliceCut($0, parcelMembersMax: parcelMembersMax) }
+    }
+
+    private var lock: Query { Query(PlanSQL.lockGroup) { $0.uuidArray(turns.map(\.message)) } }
+
+    private var plainly: Query {
+        var asked: [(turn: PlanTurn, name: String, place: Int64)] = []
+        for turn in turns {
+            for (place, name) in turn.plainNames.enumerated() { asked.append((turn, name, Int64(place + 1))) }
+        }
+        return Query(AudienceSQL.namedGroup) {
             $0.int64Array(asked.map(\.turn.app))
             $0.int16Array(asked.map(\.turn.kind))
             $0.int64Array(asked.map(\.turn.horizon))
             $0.textArray(asked.map(\.name))
             $0.int64Array(asked.map(\.place))
         }
-        let rows = try await transaction.run([query])[0]
-        guard rows.rowCount == asked.count else {
-            throw .unexpectedShape(statement: AudienceSQL.namedGroup.name, column: 0)
+    }
+
+    /// Tokens come last: who is no registration is written as it is looked up.
+    private func withTargets(
+        _ found: [FoundMembers?], in transaction: PostgresTransaction
+    ) async throws(PostgresError) -> [FoundMembers] {
+        var queries: [Query] = []
+        for turn in turns {
+            if case .tokens(let targets) = turn.audience.selection {
+                queries.append(turn.look(idsMax: idsMax).query(inline: targets))
+            }
         }
-        var cuts: [SliceCut] = []
-        var start = 0
-        for names in names {
-            let end = start + names.count
-            let found = try FoundMembers(
-                named: rows, start..<end, before: 0, plannedThrough: Int64(names.count), isLast: true)
-            cuts.append(SliceCut(found, parcelMembersMax: parcelMembersMax))
-            start = end
+        var answers = queries.isEmpty ? [] : try await transaction.run(queries)[...]
+        var whole: [FoundMembers] = []
+        for members in found {
+            if let members {
+                whole.append(members)
+            } else if let rows = answers.popFirst() {
+                whole.append(try FoundMembers(inline: rows))
+            }
         }
-        return cuts
+        return whole
     }
 
     /// The messages' own rows come first, in the order of their ids, and their reasons after: as in every settle.
@@ -132,10 +232,14 @@ private struct PlanGroup: Sendable {
             $0.int64Array(ended(.unregistered))
             $0.int64Array(ended(.suppressed))
             $0.instant(now)
+            $0.boolArray(order.map { cuts[$0].found.isLast })
         }
         let early = order.flatMap { turns[$0].early(cuts[$0].found, now: now) }
-        let end = Query(PlanSQL.endGroup) { $0.uuidArray(messages) }
-        return [count] + early + parcels(cuts, now: now) + [end]
+        let end = Query(PlanSQL.endGroup) {
+            $0.uuidArray(order.filter { cuts[$0].found.isLast }.map { turns[$0].message })
+        }
+        let goingOn = order.filter { !cuts[$0].found.isLast }.map { turns[$0].advancing(cuts[$0], now: now) }
+        return [count] + early + parcels(cuts, now: now) + [end] + goingOn
     }
 
     private func parcels(_ cuts: [SliceCut], now: WallInstant?) -> [Query] {

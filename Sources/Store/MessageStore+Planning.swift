@@ -37,13 +37,22 @@ extension MessageStore {
     package func planSlice(
         idsMax: Int = 20_000, parcelMembersMax: Int = 5_000, knownFormats: [Int16], now: WallInstant? = nil
     ) async throws(StoreFault) -> PlanReply {
+        try await planSlice(idsMax, parcelMembersMax, knownFormats, now: now, patience: nil)
+    }
+
+    /// - Parameter patience: how long a row that others have locked is waited for, before the message is put aside for a
+    ///   moment; nil: as long as any statement.
+    func planSlice(
+        _ idsMax: Int, _ parcelMembersMax: Int, _ knownFormats: [Int16], now: WallInstant?, patience: Duration?
+    ) async throws(StoreFault) -> PlanReply {
         precondition(idsMax > 0 && parcelMembersMax > 0)
+        let options = TransactionOptions(lockTimeout: patience)
         let (pool, steps) = (pool, steps)
         let atWork = RowAtWork<MessageID>()
         do throws(StoreFault) {
             let slice = try await translating { () throws(PostgresError) in
                 try await pool.retryingConflicts { () throws(PostgresError) in
-                    try await pool.transaction { transaction throws(PostgresError) -> PlannedSlice? in
+                    try await pool.transaction(options) { transaction throws(PostgresError) -> PlannedSlice? in
                         let claim = Query(PlanSQL.claim) {
                             $0.int16Array(TopicService.allFormats(ofContents: knownFormats))
                             $0.instant(now)
@@ -60,17 +69,20 @@ extension MessageStore {
             if !slice.routes.isEmpty { bell.ring(.parcels) }
             return .planned(slice)
         } catch {
-            guard let message = atWork.blamed(for: error) else { throw error }
-            try await putAside(message, now: now)
+            let isLocked = error == .contended && patience != nil
+            guard let message = isLocked ? atWork.row : atWork.blamed(for: error) else { throw error }
+            try await putAside(message, for: isLocked ? lockedPutAsideFor : putAsideFor, now: now)
             return .putAside(error.about("plan of message \(message.value.text)"))
         }
     }
 
-    func putAside(_ message: MessageID, now: WallInstant?) async throws(StoreFault) {
+    private func putAside(
+        _ message: MessageID, for length: Duration, now: WallInstant?
+    ) async throws(StoreFault) {
         let query = Query(PlanSQL.putAside) {
             $0.uuid(message.value)
             $0.instant(now)
-            $0.int64(putAsideFor.wholeMicroseconds)
+            $0.int64(length.wholeMicroseconds)
         }
         let pool = pool
         _ = try await translating { () throws(PostgresError) in try await pool.run(query) }
@@ -161,12 +173,16 @@ struct PlanTurn: Sendable {
         queries.append(
             cut.found.isLast
                 ? Query(PlanSQL.end) { $0.uuid(message) }
-                : Query(PlanSQL.advance) {
-                    $0.uuid(message)
-                    $0.int64(cut.found.plannedThrough)
-                    $0.instant(now)
-                })
+                : advancing(cut, now: now))
         return queries
+    }
+
+    func advancing(_ cut: SliceCut, now: WallInstant?) -> Query {
+        Query(PlanSQL.advance) {
+            $0.uuid(message)
+            $0.int64(cut.found.plannedThrough)
+            $0.instant(now)
+        }
     }
 
     private func parcels(of cut: SliceCut, now: WallInstant?) -> Query {

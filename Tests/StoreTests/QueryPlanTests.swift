@@ -210,6 +210,16 @@ struct QueryPlanTests {
         #expect(parcels.count > 1)
         _ = try await world.stores.parcels.leaseGroup(order(.urgent), now: dawn)
         _ = try await world.stores.messages.contents(parcels.map(\.message))
+        let names = parcels.map { LeaseName(parcel: $0.id, epoch: $0.epoch) }
+        let renewed = await world.stores.parcels.renewGroup(
+            names, owner: StoreWorld.ann, for: .seconds(60), now: dawn)
+        #expect(renewed == names.map { _ in .success(true) })
+        try await withPool(world.settings) { pool in
+            let other = StoreWorld(pool: pool, stores: world.stores, app: world.app, settings: world.settings)
+            try await other.holding("messages WHERE id = '\(StoreWorld.message(901).value.text)'") { () async throws in
+                _ = await world.stores.parcels.settleGroup(parcels.map { $0.settlingAll() }, now: dawn)
+            }
+        }
         _ = await world.stores.parcels.settleGroup(parcels.map { $0.settlingAll() }, now: dawn)
     }
 
@@ -250,7 +260,18 @@ struct QueryPlanTests {
         ("parcel_claim_urgent_group", "Index Scan using parcels_claim on parcels"),
         ("parcel_claim_group", "Index Scan using parcels_claim on parcels"),
         ("parcel_settle_group", "Index Scan using parcels_pkey on parcels"),
+        ("parcel_settle_lock", "Index Scan using parcels_pkey on parcels"),
+        ("parcel_settle_lock", "Index Scan using messages_pkey on messages"),
+        ("parcel_standing_group", "Index Scan using parcels_pkey on parcels"),
+        ("parcel_renew_group", "Index Scan using parcels_pkey on parcels"),
+        ("parcel_held_group", "Index Scan using parcels_pkey on parcels"),
+        ("member_badges_lock", "Index Scan using registration_pulse_pkey on registration_pulse"),
+        ("member_badges_write", "Index Scan using registration_pulse_pkey on registration_pulse"),
+        ("message_contents_of", "messages_pkey"),
         ("plan_claim_group", "using plans_in_turn on plans"),
+        ("plan_lock_group", "messages_pkey"),
+        ("plan_count_group", "messages_pkey"),
+        ("plan_cut_group", "messages_pkey"),
         ("plan_end_group", "plans_pkey"),
         ("plan_named_group", "using registrations_app_id_installation_kind_key on registrations"),
         ("parcel_ready_routes", "Index Only Scan using parcels_ready on parcels"),

@@ -70,8 +70,12 @@ enum PlanSQL {
         LEFT JOIN message_contents c ON c.message_id = turn.message_id
         """
 
-    /// Of messages that are planned in one slice: $1 messages, $2 members cut, $3 rejected, $4 unregistered and
-    /// $5 suppressed at once, $6 now. With their ids; see `count`.
+    /// $1 messages. Those that nobody else has locked; they are locked now.
+    static let lockGroup = Statement(
+        "plan_lock_group", "SELECT id FROM messages WHERE id = ANY ($1) FOR NO KEY UPDATE SKIP LOCKED")
+
+    /// Of several: $1 messages, $2 members cut, $3 rejected, $4 unregistered and $5 suppressed at once, $6 now, $7 has
+    /// planning ended. With their ids; see `count`.
     static let countGroup = Statement(
         "plan_count_group",
         """
@@ -79,14 +83,18 @@ enum PlanSQL {
             planned_members = planned_members + said.cut + said.early, members = members + said.early,
             rejected = messages.rejected + said.rejected, unregistered = messages.unregistered + said.unregistered,
             suppressed = messages.suppressed + said.suppressed,
-            audience = planned_members + said.cut + said.early,
-            state = CASE WHEN state = 7 THEN 7 WHEN planned_members + said.cut = members THEN 6 WHEN state = 5 THEN 5
-                ELSE 4 END,
-            finished_at = CASE WHEN state <> 7 AND planned_members + said.cut = members
+            audience = CASE WHEN said.is_last THEN planned_members + said.cut + said.early END,
+            state = CASE
+                WHEN state = 7 THEN 7
+                WHEN said.is_last AND planned_members + said.cut = members THEN 6
+                WHEN state = 5 THEN 5
+                WHEN said.is_last THEN 4
+                ELSE 3 END,
+            finished_at = CASE WHEN said.is_last AND state <> 7 AND planned_members + said.cut = members
                 THEN coalesce($6, clock_timestamp()) END
         FROM (
             SELECT *, rejected + unregistered + suppressed AS early
-            FROM unnest($1, $2, $3, $4, $5) AS each (message_id, cut, rejected, unregistered, suppressed)
+            FROM unnest($1, $2, $3, $4, $5, $7) AS each (message_id, cut, rejected, unregistered, suppressed, is_last)
         ) AS said
         WHERE id = said.message_id
         RETURNING state, id

@@ -1,0 +1,126 @@
+import DeliveryRules
+import Postgres
+import PushModel
+import Store
+import Testing
+
+private let dawn = StoreWorld.dawn
+
+@Suite("Messages that are planned together")
+struct PlanGroupTests {
+    private func plan(
+        _ world: StoreWorld, idsMax: Int = 20_000, at now: WallInstant = dawn
+    ) async throws -> PlanGroupReply {
+        try await world.stores.messages.planGroup(
+            idsMax: idsMax, knownFormats: MessageStore.plannedFormats, now: now)
+    }
+
+    private func planned(_ reply: PlanGroupReply) -> [MessageID] {
+        if case .planned(let slices) = reply { slices.map(\.message) } else { [] }
+    }
+
+    private func one(_ numbers: ClosedRange<UInt64>) -> [MessageID] { numbers.map(StoreWorld.message) }
+
+    /// "i<number>" of user "u<number>".
+    private func people(_ world: StoreWorld, _ numbers: ClosedRange<Int>) async throws {
+        for number in numbers {
+            var said = StoreWorld.registration("i\(number)", token: number)
+            said.user = .set("u\(number)")
+            try await world.register(said)
+        }
+    }
+
+    @Test("name installations, users or tokens, of all providers or some")
+    func allKinds() async throws {
+        try await withStores { world in
+            try await people(world, 1...3)
+            let tokens = [3, 99].map {
+                InlineTarget(
+                    provider: .apns, environment: .production, topic: StoreWorld.topic, token: StoreWorld.token($0))
+            }
+            try await world.acceptEach([
+                .users(["u2", "nobody"]), .installations(["i1", "i2"]), .tokens(tokens),
+                Audience(.installations(["i1"]), providers: [.fcm]), Audience(.users(["u3"]), providers: [.apns]),
+                Audience(.installations(["i3", "nobody"]), providers: [.apns]),
+            ])
+            let reply = try await plan(world)
+            #expect(planned(reply) == one(1...6))
+            guard case .planned(let slices) = reply else { return }
+            #expect(slices.map(\.members) == [1, 2, 2, 0, 1, 1])
+            #expect(slices.map(\.isFinished) == [false, false, false, true, false, false])
+            #expect(slices.allSatisfy { $0.isPlanned })
+            #expect(try await world.account(StoreWorld.message(1)).reasons.map(\.ending.reason) == ["unknown_user"])
+            #expect(try await world.account(StoreWorld.message(6)).reasons.map(\.ending.reason) == ["unknown_device"])
+            #expect(try await world.number("SELECT count(*) FROM plans") == 0)
+            let parcels = try await world.leaseGroup()
+            #expect(parcels.map(\.message) == [1, 2, 3, 5, 6].map(StoreWorld.message))
+            let replies = await world.stores.parcels.settleGroup(parcels.map { $0.settlingAll() }, now: dawn)
+            #expect(replies.allSatisfy { $0 == .success(.settled) })
+            #expect(try await world.number("SELECT count(*) FROM messages WHERE state = 6") == 6)
+        }
+    }
+
+    @Test("end with one that has more than a slice, which goes on by itself")
+    func goesOn() async throws {
+        try await withStores { world in
+            for number in 1...5 {
+                var said = StoreWorld.registration("i\(number)", token: number)
+                said.user = .set("ann")
+                try await world.register(said)
+            }
+            try await world.acceptEach([
+                .installations(["i1"]), .users(["ann"]), .installations(["i2"]), .installations(["i3"]),
+            ])
+            let first = try await plan(world, idsMax: 3)
+            #expect(planned(first) == one(1...2))
+            guard case .planned(let slices) = first else { return }
+            #expect(slices.map(\.isPlanned) == [true, false] && slices.map(\.members) == [1, 3])
+            #expect(try await world.account(StoreWorld.message(2)).audience == nil)
+            #expect(planned(try await plan(world, idsMax: 3)) == one(3...4))
+            #expect(planned(try await plan(world, idsMax: 3)) == one(2...2))
+            #expect(try await plan(world, idsMax: 3) == .nothing)
+            #expect(try await world.account(StoreWorld.message(2)).audience == 5)
+            #expect(try await world.members(of: StoreWorld.message(2)).count == 5)
+        }
+    }
+
+    @Test("go together behind a slice of one that is planned by itself")
+    func besideSlices() async throws {
+        try await withStores { world in
+            try await world.register(1...4)
+            try await world.acceptEach([.all, .installations(["i1"]), .installations(["i2"])])
+            #expect(planned(try await plan(world, idsMax: 2)) == one(1...1))
+            #expect(planned(try await plan(world, idsMax: 2)) == one(2...3))
+            #expect(planned(try await plan(world, idsMax: 2)) == one(1...1))
+        }
+    }
+
+    @Test("stop before one that makes no sense, which is put aside by its name")
+    func damaged() async throws {
+        try await withStores { world in
+            try await world.register(1...5)
+            try await world.acceptEach((1...5).map { .installations(["i\($0)"]) })
+            let bad = StoreWorld.message(3).value.text
+            try await world.pool.script("UPDATE message_contents SET audience = 'x' WHERE message_id = '\(bad)'")
+            #expect(planned(try await plan(world)) == one(1...2))
+            #expect(
+                try await plan(world) == .putAside(.damaged("plan of message \(bad): plan_claim, column 8")))
+            #expect(planned(try await plan(world)) == one(4...5))
+            #expect(try await plan(world) == .nothing)
+        }
+    }
+
+    @Test("leave one behind that others hold, which is put aside for a moment")
+    func locked() async throws {
+        try await withStores { world in
+            try await world.register(1...4)
+            try await world.acceptEach((1...4).map { .installations(["i\($0)"]) })
+            try await world.holding("messages WHERE id = '\(StoreWorld.message(2).value.text)'") { () async throws in
+                #expect(planned(try await plan(world)) == [1, 3, 4].map(StoreWorld.message))
+                #expect(try await plan(world) == .putAside(.contended))
+                #expect(try await plan(world) == .nothing)
+            }
+            #expect(planned(try await plan(world, at: dawn + .seconds(1))) == one(2...2))
+        }
+    }
+}
