@@ -6,26 +6,35 @@ import Store
 import Transport
 
 extension DeliveryEngine {
+    func submit(_ parcel: ParcelToMake) {
+        guard let line = parcelsOut[parcel.name]?.line else { return }
+        parcelsOut[parcel.name]?.answersOutstanding = parcel.positions.count
+        guard pushLines[line, default: PushLine()].add(parcel) else { return }
+        Task { await makePushes(of: line) }
+    }
+
+    private func makePushes(of line: RouteLine) async {
+        while let parcel = pushLines[line]?.take() { await makePushes(of: parcel) }
+        pushLines[line] = nil
+    }
+
     /// Encodes off this actor, so that other lanes' answers are not kept waiting.
-    func submit(_ name: LeaseName, _ lane: LaneKey, _ positions: [Int32], _ until: MonotonicInstant) {
+    private func makePushes(of parcel: ParcelToMake) async {
+        let (name, lane) = (parcel.name, parcel.lane)
+        // What ended while it waited is nobody's any more.
         guard let out = parcelsOut[name] else { return }
-        parcelsOut[name]?.answersOutstanding = positions.count
-        guard let message = out.message.compiled else { return refuse(name, positions, Self.unreadable) }
-        Task {
-            guard let target = await lanes.target(of: out.line, on: lane) else {
-                return handBack(name, positions)
-            }
-            guard let encoder = ParcelEncoder(out.parcel, message, out.values, target) else {
-                return refuse(name, positions, message.rejection(by: target.provider))
-            }
-            let positions = withValues(positions, out)
-            let pushes = await Self.encode(encoder, positions, until)
-            if !pushes.tooLarge.isEmpty { part(from: name, pushes.tooLarge) { refuse(name, $0, Self.tooLarge) } }
-            let batch = pushes.batch
-            guard !batch.requests.isEmpty else { return }
-            if message.isDryRun, target.provider == .apns { return rehearse(name, batch.requests.map(\.tag)) }
-            send(batch, name, lane, target.provider)
+        guard let message = out.message.compiled else { return refuse(name, parcel.positions, Self.unreadable) }
+        guard let target = await lanes.target(of: out.line, on: lane) else { return handBack(name, parcel.positions) }
+        guard let encoder = ParcelEncoder(out.parcel, message, out.values, target) else {
+            return refuse(name, parcel.positions, message.rejection(by: target.provider))
         }
+        let positions = withValues(parcel.positions, out)
+        let pushes = await Self.encode(encoder, positions, parcel.until)
+        if !pushes.tooLarge.isEmpty { part(from: name, pushes.tooLarge) { refuse(name, $0, Self.tooLarge) } }
+        let batch = pushes.batch
+        guard !batch.requests.isEmpty else { return }
+        if message.isDryRun, target.provider == .apns { return rehearse(name, batch.requests.map(\.tag)) }
+        send(batch, name, lane, target.provider)
     }
 
     /// Those whose values there was room for; the others go back, and come again in a parcel of their own.
@@ -82,8 +91,14 @@ extension DeliveryEngine {
                 others: positions.map { PositionedOutcome(position: $0, outcome: .rejected(rejection)) }))
     }
 
-    func takeAnswers(_ delivery: ParcelAnswers) {
-        guard var out = parcelsOut[delivery.name] else { return }
+    /// As one event: what each event costs beside its own is paid once.
+    func takeAnswers(_ deliveries: [ParcelAnswers]) {
+        let answered = deliveries.compactMap(read)
+        if !answered.isEmpty { take(.answeredTogether(answered)) }
+    }
+
+    private func read(_ delivery: ParcelAnswers) -> AnsweredLease? {
+        guard var out = parcelsOut[delivery.name] else { return nil }
         if !out.sawAnswer {
             out.sawAnswer = true
             steps?.reached(.firstAnswer)
@@ -99,21 +114,21 @@ extension DeliveryEngine {
         reading.read(delivery.batch, &reasonWords)
         proofs.note(out.lane, accepted: reading.accepted.count, notFound: reading.notFoundCount, now: now)
         for consequence in reading.consequences { lanes.heed(consequence, on: out.lane, out.line) }
-        take(.answers(delivery.name, accepted: reading.accepted, others: reading.others))
+        return AnsweredLease(delivery.name, accepted: reading.accepted, others: reading.others)
     }
 }
 
 /// Hands a lane's answers to the engine's inbox. Called on the lane's thread.
 final class ParcelSink: AnswerSink, Sendable {
     private let name: LeaseName
-    private let inbox: AsyncStream<ParcelAnswers>.Continuation
+    private let inbox: AnswerInbox
 
-    init(name: LeaseName, inbox: AsyncStream<ParcelAnswers>.Continuation) {
+    init(name: LeaseName, inbox: AnswerInbox) {
         self.name = name
         self.inbox = inbox
     }
 
     func deliver(_ answers: AnswerBatch) {
-        inbox.yield(ParcelAnswers(name: name, batch: answers))
+        inbox.put(ParcelAnswers(name: name, batch: answers))
     }
 }

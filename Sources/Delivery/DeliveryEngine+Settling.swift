@@ -1,57 +1,140 @@
 import DeliveryRules
 import PushModel
+import Reactor
 import Store
 
-/// Settles of one app that wait while others of it are on their way.
-struct SettleQueue: Sendable {
-    var waiting: [(name: LeaseName, settlement: Settlement)] = []
+// Settles and renewals: what is small takes its turn, and what meanwhile comes goes together (`SettleQueue`).
+extension DeliveryEngine {
+    /// - Parameter entries: of one round of actions, so that what comes at once can go at once.
+    func settle(_ entries: [SettleEntry]) {
+        var apps: [AppID] = []
+        for entry in entries {
+            guard entry.pending.isSmall else {
+                Task { take(await settled(entry)) }
+                continue
+            }
+            let app = entry.pending.app
+            settles[app, default: SettleQueue()].add(entry)
+            if apps.last != app { apps.append(app) }
+        }
+        for app in apps { sendSettles(of: app) }
+    }
 
-    /// The first ones, for one transaction.
-    mutating func takeGroup() -> [(name: LeaseName, settlement: Settlement)] {
-        let group = Array(waiting.prefix(ParcelStore.settledTogetherMax))
-        waiting.removeFirst(group.count)
-        return group
+    private func sendSettles(of app: AppID) {
+        while let turn = settles[app]?.take() {
+            Task { await carryOut(turn, of: app) }
+        }
+        if settles[app]?.isIdle == true { settles[app] = nil }
+    }
+
+    private func carryOut(_ turn: SettleTurn, of app: AppID) async {
+        let event =
+            switch turn {
+            case .together(let entries): await settledTogether(entries)
+            case .alone(let entry): await settled(entry)
+            }
+        settles[app]?.end(turn)
+        take(event)
+        sendSettles(of: app)
+    }
+
+    private func settledTogether(_ entries: [SettleEntry]) async -> DispatchEvent {
+        let replies = await stores.parcels.settleGroup(entries.map(\.pending.settlement))
+        var settled: [SettledLease] = []
+        var failed: [UnsettledLease] = []
+        var faults: [StoreFault] = []
+        for (entry, reply) in zip(entries, replies) {
+            switch reply {
+            case .success(let reply): settled.append(SettledLease(entry.name, reply))
+            case .failure(let fault):
+                faults.append(fault)
+                failed.append(UnsettledLease(entry.name, isRefused: fault.isLasting || fault == .contended))
+            }
+        }
+        if !settled.isEmpty { steps?.reached(.settleCommitted) }
+        if let first = faults.first {
+            log.warning(
+                "Settling waits for the database", metadata: ["parcels": "\(failed.count)", "fault": "\(first)"])
+        }
+        return .settledTogether(settled, failed: failed)
+    }
+
+    private func settled(_ entry: SettleEntry) async -> DispatchEvent {
+        var verdictsDone = !entry.withVerdicts
+        do throws(StoreFault) {
+            if entry.withVerdicts {
+                let report = try await stores.parcels.applyVerdicts(entry.pending.verdicts, under: settings.suspicion)
+                if report.retired > 0 { log.info("Tokens retired", metadata: ["count": "\(report.retired)"]) }
+                for held in report.held { await note(held, of: entry.pending.app) }
+                steps?.reached(.verdictsCommitted)
+            }
+            verdictsDone = true
+            let reply = try await stores.parcels.settle(entry.pending.settlement)
+            steps?.reached(.settleCommitted)
+            return .settled(entry.name, reply)
+        } catch {
+            log.warning("Settling waits for the database", metadata: ["fault": "\(error)"])
+            return .settleFailed(entry.name, verdictsDone: verdictsDone)
+        }
+    }
+
+    func renew(_ names: [LeaseName]) {
+        for name in names { renewals.add(name) }
+        while let turn = renewals.take() {
+            Task {
+                let event = await renewed(turn)
+                renewals.end()
+                take(event)
+                renew([])
+            }
+        }
+    }
+
+    private func renewed(_ names: [LeaseName]) async -> DispatchEvent {
+        let replies = await stores.parcels.renewGroup(
+            names, owner: process, for: settings.dispatcher.leaseLength)
+        var renewed: [RenewedLease] = []
+        var failed: [LeaseName] = []
+        var faults: [StoreFault] = []
+        for (name, reply) in zip(names, replies) {
+            switch reply {
+            case .success(let isHeld): renewed.append(RenewedLease(name, isHeld: isHeld))
+            case .failure(let fault):
+                faults.append(fault)
+                failed.append(name)
+            }
+        }
+        if let first = faults.first {
+            log.warning(
+                "Renewing leases waits for the database",
+                metadata: ["leases": "\(failed.count)", "fault": "\(first)"])
+        }
+        return .renewed(renewed, failed: failed)
+    }
+
+    private func note(_ held: HeldRoute, of app: AppID) async {
+        guard heldRoutes.isNews(held.route, now: Clocks.monotonicNow(), quiet: settings.suspicion.window) else {
+            return
+        }
+        let slug = await lanes.slug(of: app)
+        log.error(
+            "Too many tokens of a route were found in APNs' other environment: they stay where they are",
+            metadata: [
+                "app": "\(slug)", "environment": "\(held.environment)", "topic": "\(held.topic)",
+                "found": "\(held.found)", "answered": "\(max(held.answered, held.found))",
+                "remedy":
+                    "wait where APNs is in trouble; else register the tokens right, or raise CARILLON_SUSPECT_SHARE",
+            ])
     }
 }
 
-// Settles of small parcels: the first goes at once, and those that come meanwhile go together, as registrations do.
-extension DeliveryEngine {
-    /// A settle of more members is worth a transaction of its own, and would keep the small ones waiting.
-    private static let smallMax = 100
-
-    /// Whether it is taken here: it ends its parcel, and has nothing to say of any token.
-    ///
-    /// Apps never wait for each other. Bounded by the parcels in hand, each of which has one settle on its way.
-    func settlesTogether(_ name: LeaseName, _ pending: PendingSettle) -> Bool {
-        guard pending.verdicts.isEmpty, pending.settlement.isWhole, let parcel = parcelsOut[name]?.parcel,
-            parcel.memberCount <= Self.smallMax
-        else { return false }
-        let isFirst = settlesWaiting[parcel.app] == nil
-        settlesWaiting[parcel.app, default: SettleQueue()].waiting.append((name, pending.settlement))
-        if isFirst { Task { await settleWaiting(parcel.app) } }
-        return true
-    }
-
-    /// One transaction after the other, until nothing waits.
-    private func settleWaiting(_ app: AppID) async {
-        while let group = settlesWaiting[app]?.takeGroup(), !group.isEmpty {
-            let replies = await stores.parcels.settleGroup(group.map(\.settlement))
-            steps?.reached(.settleCommitted)
-            var settled: [SettledLease] = []
-            var failed: [(name: LeaseName, fault: StoreFault)] = []
-            for (entry, reply) in zip(group, replies) {
-                switch reply {
-                case .success(let reply): settled.append(SettledLease(entry.name, reply))
-                case .failure(let fault): failed.append((entry.name, fault))
-                }
-            }
-            if !settled.isEmpty { take(.settledTogether(settled)) }
-            guard let first = failed.first else { continue }
-            log.warning(
-                "Settling waits for the database",
-                metadata: ["parcels": "\(failed.count)", "fault": "\(first.fault)"])
-            for entry in failed { take(.settleFailed(entry.name, verdictsDone: true)) }
+extension StoreFault {
+    /// It says something of what was asked for, and not of how the database is: others are not met by it, and asking
+    /// again is answered alike.
+    var isLasting: Bool {
+        switch self {
+        case .conflict, .invalid, .damaged, .unknownApp: true
+        case .unavailable, .contended, .commitUnknown, .cancelled: false
         }
-        settlesWaiting[app] = nil
     }
 }

@@ -18,8 +18,11 @@ package actor DeliveryEngine {
     private var dispatcher: Dispatcher
     /// Parcels whose pushes are out, by their lease; looked up, never walked.
     var parcelsOut: [LeaseName: ParcelOut] = [:]
-    /// Of apps whose settles are on their way.
-    var settlesWaiting: [AppID: SettleQueue] = [:]
+    /// Of apps whose settles are on their way; looked up, never walked.
+    var settles: [AppID: SettleQueue] = [:]
+    var renewals = Turns<LeaseName>(turnsMax: RenewalTurns.turnsMax, entriesMax: RenewalTurns.leasesMax)
+    /// Of lines whose pushes are being made; looked up, never walked.
+    var pushLines: [RouteLine: PushLine<ParcelToMake>] = [:]
     /// Where the next poll begins; nil: at the first route.
     var pollFrom: RouteID?
     var routesToResolve: [ReadyRoute] = []
@@ -32,9 +35,7 @@ package actor DeliveryEngine {
     private var alarmClock: Task<Void, Never>?
     private var drained = false
     private var drainWaiters: [CheckedContinuation<Void, Never>] = []
-    /// Answers from the lanes' threads. Bounded by the pushes that are out: each has one answer.
-    private let answers: AsyncStream<ParcelAnswers>
-    nonisolated let answerInbox: AsyncStream<ParcelAnswers>.Continuation
+    nonisolated let answerInbox = AnswerInbox()
 
     package init(
         stores: Stores, lanes: LaneKeeper, settings: DeliverySettings, process: ProcessID,
@@ -48,13 +49,12 @@ package actor DeliveryEngine {
         self.log = log
         shelf = MessageShelf(store: stores.messages)
         dispatcher = Dispatcher(settings: settings.dispatcher, now: Clocks.monotonicNow())
-        (answers, answerInbox) = AsyncStream.makeStream(of: ParcelAnswers.self)
     }
 
     /// Runs until the drain is over.
     package func run() async {
         take(.timer)
-        for await answer in answers { takeAnswers(answer) }
+        for await _ in answerInbox.rings { takeAnswers(answerInbox.take()) }
     }
 
     /// Parcels may be waiting: planned here, or announced by another process.
@@ -86,7 +86,7 @@ package actor DeliveryEngine {
         for waiter in drainWaiters { waiter.resume() }
         drainWaiters = []
         alarmClock?.cancel()
-        answerInbox.finish()
+        answerInbox.close()
     }
 
     private func setAlarm() {
@@ -125,6 +125,14 @@ struct ParcelOut: Sendable {
     var sawAnswer = false
 
     var name: LeaseName { LeaseName(parcel: parcel.id, epoch: parcel.epoch) }
+}
+
+/// Members of a lease whose pushes are to be made, and until when they may open a stream.
+struct ParcelToMake: Sendable {
+    let name: LeaseName
+    let lane: LaneKey
+    let positions: [Int32]
+    let until: MonotonicInstant
 }
 
 /// One delivery of answers to one lease.

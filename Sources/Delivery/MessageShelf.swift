@@ -40,18 +40,35 @@ actor MessageShelf {
         return message
     }
 
-    /// Of several, in their order. Those that are not there are not put there either: each is wanted once, mostly, and
-    /// would take the place of a broadcast's.
-    func messages(_ ids: [MessageID]) async throws(StoreFault) -> [ShelvedMessage] {
-        var known: [MessageID: ShelvedMessage] = [:]  // lookup only
+    /// Of several, in their order: those read together that can be. One that makes no sense fails alone.
+    ///
+    /// Those that are not there are not put there either: each is wanted once, mostly, and would take the place of a
+    /// broadcast's.
+    func messages(_ ids: [MessageID]) async -> [Result<ShelvedMessage, StoreFault>] {
+        var known: [MessageID: Result<ShelvedMessage, StoreFault>] = [:]  // lookup only
         var missing: [MessageID] = []
-        for id in ids where known[id] == nil {
-            if let message = shelved.first(where: { $0.id == id }) { known[id] = message } else { missing.append(id) }
+        for id in ids where known[id] == nil && !missing.contains(id) {
+            if let message = shelved.first(where: { $0.id == id }) {
+                known[id] = .success(message)
+            } else {
+                missing.append(id)
+            }
         }
-        if !missing.isEmpty {
-            for stored in try await store.contents(missing) { known[stored.id] = Self.compile(stored) }
+        do throws(StoreFault) {
+            if !missing.isEmpty {
+                for stored in try await store.contents(missing) { known[stored.id] = .success(Self.compile(stored)) }
+            }
+        } catch {
+            if !error.isLasting { for id in missing { known[id] = .failure(error) } }
         }
-        return ids.map { known[$0] ?? ShelvedMessage(id: $0, compiled: nil) }
+        // What did not come with the others is gone, or is what kept them from coming.
+        for id in missing where known[id] == nil {
+            do throws(StoreFault) {
+                known[id] = .success(
+                    try await store.content(id).map(Self.compile) ?? ShelvedMessage(id: id, compiled: nil))
+            } catch { known[id] = .failure(error) }
+        }
+        return ids.map { known[$0] ?? .success(ShelvedMessage(id: $0, compiled: nil)) }
     }
 
     private static func compile(_ stored: StoredMessage) -> ShelvedMessage {

@@ -1,7 +1,7 @@
 import PushModel
 
 extension Dispatcher {
-    func placeOfRun(_ name: LeaseName) -> Int? { runs.firstIndex { $0.name == name } }
+    func placeOfRun(_ name: LeaseName) -> Int? { runs.place(of: name) }
 
     func placeOfRoute(_ line: RouteLine) -> Int? { routes.firstIndex { $0.ready.line == line } }
 
@@ -46,7 +46,7 @@ extension Dispatcher {
             !state.hasWork && !state.hasLapsed && !state.isLeasing && !ready.contains(state.ready.line)
         }
         var used = Set(routes.compactMap(\.lane))  // lookup only
-        for run in runs { if let lane = run.lane { used.insert(lane) } }
+        for run in runs.states { if let lane = run.lane { used.insert(lane) } }
         lanes.removeAll { $0.members == 0 && $0.urgentMembers == 0 && !used.contains($0.key) }
     }
 
@@ -95,6 +95,9 @@ extension Dispatcher {
         _ parcel: LeasedParcel, _ request: LeaseRequest, _ reading: MessageReading, _ now: MonotonicInstant,
         _ actions: inout [DispatchAction]
     ) {
+        let name = LeaseName(parcel: parcel.id, epoch: parcel.epoch)
+        // A database that was set back hands it out a second time: what is in hand is nobody's then.
+        if let place = placeOfRun(name) { abandon(place, &actions) }
         var run = ParcelRun(
             parcel: parcel, leasedAt: request.startedAt, policy: settings.retry,
             isRepeatable: reading != .unrepeatable)
@@ -110,16 +113,24 @@ extension Dispatcher {
         guard !positions.isEmpty else { return }
         if let lane = request.lane, reading != .unread, maySend(request.scope) {
             actions.append(
-                .submit(state.name, lane, positions: positions, until: state.noStreamAfter(settings.requestDeadline)))
+                .submit(name, lane, positions: positions, until: state.noStreamAfter(settings.requestDeadline)))
         } else {
-            withdrawUnsent(positions, of: state.name, now)
+            handBack(positions, of: name, isUnread: reading == .unread, now)
         }
     }
 
     /// Leased, but not to be sent from here: back through the one settle.
-    private mutating func withdrawUnsent(_ positions: [Int32], of name: LeaseName, _ now: MonotonicInstant) {
+    private mutating func handBack(
+        _ positions: [Int32], of name: LeaseName, isUnread: Bool, _ now: MonotonicInstant
+    ) {
         guard let place = placeOfRun(name) else { return }
-        for position in positions { runs[place].run.record(.unsent(.withdrawn), for: Int(position), now: now) }
+        for position in positions {
+            if isUnread {
+                runs[place].run.handBackUnread(Int(position), now)
+            } else {
+                runs[place].run.record(.unsent(.withdrawn), for: Int(position), now: now)
+            }
+        }
     }
 
     private func maySend(_ scope: LeaseScope) -> Bool {
@@ -196,14 +207,14 @@ extension Dispatcher {
         // A lane may hold as much as is left for all the others: however many are slow, something is always left.
         let left = settings.membersMax - lanes.reduce(0) { $0 + $1.members }
         if lane.members == 0 { return left > -settings.membersReserve }
-        let parcelsLeft = settings.parcelsMax - lanes.reduce(0) { $0 + $1.parcels - $1.urgentParcels }
+        let parcelsLeft = settings.parcelsMax - lanes.reduce(0) { $0 + $1.parcels }
         return lane.members < min(settings.laneMembersMax, left)
             && lane.parcels < min(settings.laneParcelsMax, parcelsLeft)
     }
 
     /// Whatever the lane holds: a broadcast that fills it, for as long as its provider's pace lasts, holds back nobody who
-    /// waits for one push. What is leased so counts by itself, and takes nothing from the other lanes' bounds. As its
-    /// members are few, so are its parcels.
+    /// waits for one push. What is leased so counts by itself, and takes nothing from the other bounds, its own
+    /// lane's included. As its members are few, so are its parcels.
     private func laneHasUrgentRoom(_ key: LaneKey?) -> Bool {
         guard let key, let lane = lanes.first(where: { $0.key == key }), lane.canSend else { return false }
         let left = settings.urgentMax - lanes.reduce(0) { $0 + $1.urgentMembers }

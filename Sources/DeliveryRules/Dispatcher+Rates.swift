@@ -35,7 +35,7 @@ extension Dispatcher {
     func messagesFull(on lane: LaneKey?) -> [MessageID] {
         var open: [MessageID: Int] = [:]  // lookup only
         var full: [MessageID] = []
-        for state in runs where state.lane == lane {
+        for state in runs.states where state.lane == lane {
             guard let rate = state.ratePerSecond else { continue }
             let message = state.run.parcel.message
             let before = open[message, default: 0]

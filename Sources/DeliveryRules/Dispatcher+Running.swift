@@ -24,9 +24,12 @@ extension Dispatcher {
         }
     }
 
-    mutating func noteSettleFailed(_ name: LeaseName, _ verdictsDone: Bool, _ now: MonotonicInstant) {
+    mutating func noteSettleFailed(
+        _ name: LeaseName, _ verdictsDone: Bool, isRefused: Bool = false, _ now: MonotonicInstant
+    ) {
         guard let place = placeOfRun(name) else { return }
         if verdictsDone { runs[place].verdictsDone = true }
+        if isRefused { runs[place].run.noteSettleRefused() }
         runs[place].settleAgainAt = now + settings.storePause
     }
 
@@ -47,6 +50,12 @@ extension Dispatcher {
         }
     }
 
+    mutating func noteRenewFailed(_ name: LeaseName, _ now: MonotonicInstant) {
+        guard let place = placeOfRun(name) else { return }
+        runs[place].renewStartedAt = nil
+        runs[place].renewAt = now + settings.storePause
+    }
+
     mutating func startDraining(_ actions: inout [DispatchAction]) {
         isDraining = true
         withdrawAll(&actions)
@@ -54,18 +63,21 @@ extension Dispatcher {
 
     /// Takes back what has no stream yet, of every parcel.
     func withdrawAll(_ actions: inout [DispatchAction]) {
-        for state in runs {
+        for state in runs.states {
             if let lane = state.lane { actions.append(.withdraw(state.name, lane)) }
         }
     }
 
     /// What time and state ask for, after every event.
     mutating func advance(_ now: MonotonicInstant, _ actions: inout [DispatchAction]) {
-        endOverdueLeases(now, &actions)
-        for place in runs.indices {
+        let due = runs.takeDue(now)
+        for name in due { endIfOverdue(name, now, &actions) }
+        for name in due {
+            guard let place = placeOfRun(name) else { continue }
             settleIfDue(place, now, &actions)
             renewIfDue(place, now, &actions)
         }
+        runs.setAlarms()
         if !isDraining, !isPolling, pollAt <= now {
             isPolling = true
             actions.append(.poll)
@@ -79,11 +91,8 @@ extension Dispatcher {
     }
 
     /// Without a word from the database until the lease's end, the parcel is no longer ours (rule 12).
-    private mutating func endOverdueLeases(_ now: MonotonicInstant, _ actions: inout [DispatchAction]) {
-        var place = 0
-        while place < runs.count {
-            if runs[place].leaseEnd <= now { abandon(place, &actions) } else { place += 1 }
-        }
+    private mutating func endIfOverdue(_ name: LeaseName, _ now: MonotonicInstant, _ actions: inout [DispatchAction]) {
+        if let place = placeOfRun(name), runs[place].leaseEnd <= now { abandon(place, &actions) }
     }
 
     private mutating func settleIfDue(
@@ -110,7 +119,7 @@ extension Dispatcher {
     }
 
     /// Another owns it, or it is over: nothing of it is written from here any more.
-    private mutating func abandon(_ place: Int, _ actions: inout [DispatchAction]) {
+    mutating func abandon(_ place: Int, _ actions: inout [DispatchAction]) {
         if let lane = runs[place].lane { actions.append(.withdraw(runs[place].name, lane)) }
         retire(place, &actions)
     }

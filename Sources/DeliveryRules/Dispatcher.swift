@@ -9,7 +9,7 @@ package struct Dispatcher: Sendable {
     /// Ordered by app, then line, so that going round serves every app in turn.
     var routes: [RouteState] = []
     var lanes: [LaneState] = []
-    var runs: [RunState] = []
+    var runs = RunTable()
     /// Where the next round starts: the app after the one served last.
     var lastServed: AppID?
     var isPolling = false
@@ -63,19 +63,18 @@ package struct Dispatcher: Sendable {
             pollAt = min(pollAt, now + settings.storePause)
         case .answers(let name, let accepted, let others):
             noteAnswers(name, accepted, others, now)
+        case .answeredTogether(let leases):
+            for lease in leases { noteAnswers(lease.name, lease.accepted, lease.others, now) }
         case .settled(let name, let reply):
             noteSettled(name, reply, now, &actions)
-        case .settledTogether(let leases):
+        case .settledTogether(let leases, let failed):
             for lease in leases { noteSettled(lease.name, lease.reply, now, &actions) }
+            for lease in failed { noteSettleFailed(lease.name, false, isRefused: lease.isRefused, now) }
         case .settleFailed(let name, let verdictsDone):
             noteSettleFailed(name, verdictsDone, now)
-        case .renewed(let name, let held):
-            noteRenewed(name, held, now, &actions)
-        case .renewFailed(let name):
-            if let place = placeOfRun(name) {
-                runs[place].renewStartedAt = nil
-                runs[place].renewAt = now + settings.storePause
-            }
+        case .renewed(let leases, let failed):
+            for lease in leases { noteRenewed(lease.name, lease.isHeld, now, &actions) }
+            for name in failed { noteRenewFailed(name, now) }
         case .timer:
             break
         case .drain:
@@ -90,27 +89,19 @@ package struct Dispatcher: Sendable {
         var wake = isPolling || isDraining ? MonotonicInstant(nanoseconds: .max) : pollAt
         if !isDraining, let turn = nextTurn { wake = min(wake, turn) }
         if let share = nextShare { wake = min(wake, share) }
-        for state in runs {
-            wake = min(wake, state.leaseEnd)
-            if state.renewStartedAt == nil { wake = min(wake, state.renewAt) }
-            if state.run.settling == nil {
-                if state.run.hasNews { wake = min(wake, state.settleAt) }
-            } else if let again = state.settleAgainAt {
-                wake = min(wake, again)
-            }
-        }
+        if let alarm = runs.nextAlarm { wake = min(wake, alarm) }
         return wake
     }
 
     /// Members leased here that are neither settled nor handed back.
     package var membersInFlight: Int { lanes.reduce(0) { $0 + $1.members + $1.urgentMembers } }
 
-    package var runningLeases: [LeaseName] { runs.map(\.name) }
+    package var runningLeases: [LeaseName] { runs.states.map(\.name) }
 
     /// Messages of the leases in hand, each once.
     package var runningMessages: [MessageID] {
         var seen: Set<MessageID> = []  // lookup only
-        return runs.map(\.run.parcel.message).filter { seen.insert($0).inserted }
+        return runs.states.map(\.run.parcel.message).filter { seen.insert($0).inserted }
     }
 
     package var knownLanes: Int { lanes.count }
@@ -149,20 +140,17 @@ struct LaneState: Sendable {
     var members = 0
     /// Leased on top of it.
     var urgentMembers = 0
-    /// Leased either way.
+    /// Leased within the lane's bound. What is leased on top has a member at least, which bounds its parcels too.
     var parcels = 0
-    /// Of these, on top.
-    var urgentParcels = 0
 
     mutating func begin(_ parcel: LeasedParcel, _ scope: LeaseScope) { count(1, parcel.members.count, scope) }
 
     mutating func end(_ parcel: LeasedParcel, _ scope: LeaseScope) { count(-1, -parcel.members.count, scope) }
 
     private mutating func count(_ parcels: Int, _ members: Int, _ scope: LeaseScope) {
+        guard scope != .urgent else { return urgentMembers += members }
         self.parcels += parcels
-        guard scope == .urgent else { return self.members += members }
-        urgentParcels += parcels
-        urgentMembers += members
+        self.members += members
     }
 }
 
@@ -181,7 +169,24 @@ struct RunState: Sendable {
     var verdictsDone = false
     /// As it was leased, or said since; nil: none.
     var ratePerSecond: Int32?
+    // The table's own: which of all that were begun it is, when its alarm rings, and whether that may be wrong by now.
+    var number = 0
+    var alarmAt: MonotonicInstant?
+    var isTouched = false
     var name: LeaseName { LeaseName(parcel: run.parcel.id, epoch: run.parcel.epoch) }
+
+    /// When something of it is due, whatever happens elsewhere.
+    var dueAt: MonotonicInstant {
+        var due = leaseEnd
+        if renewStartedAt == nil { due = min(due, renewAt) }
+        if run.settling != nil {
+            if let again = settleAgainAt { due = min(due, again) }
+        } else if run.hasNews {
+            // What is complete has been due all the time.
+            due = min(due, run.openCount == 0 ? MonotonicInstant(nanoseconds: .min) : settleAt)
+        }
+        return due
+    }
 
     /// A request's answer has to fit into the lease; and nothing is sent that has expired.
     func noStreamAfter(_ requestDeadline: Duration) -> MonotonicInstant {

@@ -23,10 +23,9 @@ package struct DispatcherSettings: Equatable, Sendable {
     package var laneMembersMax: Int
     /// The same over all lanes: bounds this process's memory (P8).
     package var membersMax: Int
-    /// Parcels leased for one lane and not settled yet, urgent ones with them: what a lease costs beside its members, its
-    /// message above all.
+    /// Parcels leased for one lane and not settled yet: what a lease costs beside its members, its message above all.
     package var laneParcelsMax: Int
-    /// The same over all lanes but for the urgent ones, for lanes that hold something.
+    /// The same over all lanes, for lanes that hold something.
     package var parcelsMax: Int
     /// On top of `membersMax`, for lanes that hold nothing yet: whatever the slow ones hold, another one gets a parcel.
     package var membersReserve: Int
@@ -113,12 +112,14 @@ package enum DispatchEvent: Equatable, Sendable {
     /// Answers to the parcel's pushes, by position: the plain 200s, and the others.
     case answers(LeaseName, accepted: [Int32], others: [PositionedOutcome])
     case settled(LeaseName, SettleReply)
-    /// Replies to settles of one transaction.
-    case settledTogether([SettledLease])
+    /// Answers to pushes of several parcels.
+    case answeredTogether([AnsweredLease])
+    /// Replies to settles of one transaction, none of which has verdicts; and those that none came to.
+    case settledTogether([SettledLease], failed: [UnsettledLease] = [])
     /// No reply: `verdictsDone` where their own transaction is known to have committed.
     case settleFailed(LeaseName, verdictsDone: Bool)
-    case renewed(LeaseName, Bool)
-    case renewFailed(LeaseName)
+    /// Replies to renewals of one call, and those that none came to.
+    case renewed([RenewedLease], failed: [LeaseName] = [])
     case timer
     case drain
 }
@@ -151,12 +152,44 @@ package struct ReadParcel: Equatable, Sendable {
     }
 }
 
+package struct AnsweredLease: Equatable, Sendable {
+    package let name: LeaseName
+    package let accepted: [Int32]
+    package let others: [PositionedOutcome]
+    package init(_ name: LeaseName, accepted: [Int32], others: [PositionedOutcome]) {
+        self.name = name
+        self.accepted = accepted
+        self.others = others
+    }
+}
+
+package struct RenewedLease: Equatable, Sendable {
+    package let name: LeaseName
+    /// Whether it is ours still.
+    package let isHeld: Bool
+    package init(_ name: LeaseName, isHeld: Bool) {
+        self.name = name
+        self.isHeld = isHeld
+    }
+}
+
 package struct SettledLease: Equatable, Sendable {
     package let name: LeaseName
     package let reply: SettleReply
     package init(_ name: LeaseName, _ reply: SettleReply) {
         self.name = name
         self.reply = reply
+    }
+}
+
+/// A settle without a reply.
+package struct UnsettledLease: Equatable, Sendable {
+    package let name: LeaseName
+    /// For what it says, and not for how the database is: it is handed in again by itself.
+    package let isRefused: Bool
+    package init(_ name: LeaseName, isRefused: Bool) {
+        self.name = name
+        self.isRefused = isRefused
     }
 }
 
@@ -179,7 +212,7 @@ package struct LeaseRequest: Equatable, Sendable {
     }
 }
 
-/// What the shell shall do. Each is answered by the event of the same name.
+/// What the shell shall do. Each is answered by the event of the same name, or by one that tells of several.
 package enum DispatchAction: Equatable, Sendable {
     case poll
     case resolve(ReadyRoute)

@@ -100,6 +100,12 @@ extension ParcelRun {
         }
     }
 
+    /// Its message can't be read now. Not at once again: what is asked for in the same breath is answered alike.
+    mutating func handBackUnread(_ position: Int, _ now: MonotonicInstant) {
+        guard isOpen.indices.contains(position), isOpen[position] else { return }
+        handBack(position, after: policy.floor, .handedBack, now)
+    }
+
     /// Not tried at all: goes on as it came, with the lapses that it has.
     private mutating func handBack(
         _ position: Int, after pause: Duration, _ cause: WaitCause, _ now: MonotonicInstant

@@ -5,11 +5,19 @@ import PushModel
 package struct PendingSettle: Equatable, Sendable {
     package let settlement: Settlement
     package let verdicts: [GuardedVerdict]
+    package let app: AppID
+    /// Its parcel is small: it takes its turn in its app's `SettleQueue`.
+    package let isSmall: Bool
+    /// The database refused it for what it says: handed in again, it must not drag others along.
+    package internal(set) var wasRefused = false
 
-    package init(settlement: Settlement, verdicts: [GuardedVerdict]) {
-        self.settlement = settlement
-        self.verdicts = verdicts
-    }
+    /// Whether it may share a transaction.
+    package var goesTogether: Bool { isSmall && !wasRefused && verdicts.isEmpty && settlement.isWhole }
+}
+
+extension Settlement {
+    /// It ends its parcel, and leaves nothing behind: what may be settled together with others.
+    package var isWhole: Bool { pendingAfter == 0 && remainders.allSatisfy(\.members.isEmpty) }
 }
 
 /// What a settle's reply means for the run.
@@ -32,7 +40,9 @@ extension ParcelRun {
             endings: endings.inOrder(), settledBits: settledBits, remainders: goingOn,
             pendingAfter: openCount, sample: sample,
             history: ended.take(parcel.members) + goingOn.compactMap { $0.entry(in: parcel) })
-        let pending = PendingSettle(settlement: settlement, verdicts: verdicts)
+        let pending = PendingSettle(
+            settlement: settlement, verdicts: verdicts, app: parcel.app,
+            isSmall: parcel.memberCount <= SettleQueue.membersMax)
         settling = pending
         endings = EndingTally()
         remainders = RemainderTally()
@@ -41,6 +51,9 @@ extension ParcelRun {
         hasNews = false
         return pending
     }
+
+    /// The settle under way can't be written as it is, as far as the database says now.
+    mutating func noteSettleRefused() { settling?.wasRefused = true }
 
     /// The reply to the settle under way.
     ///

@@ -22,6 +22,9 @@ struct SimulatedProcess: Sendable {
     var leases: [HeldLease] = []
     var answers: [AnswerBatch] = []
     var isFlushScheduled = false
+    /// Of apps whose settles are on their way. Looked up, never walked.
+    var settles: [AppID: SettleQueue] = [:]
+    var renewals = Turns<LeaseName>(turnsMax: RenewalTurns.turnsMax, entriesMax: RenewalTurns.leasesMax)
     /// The alarm clock, if it is set.
     var wakesAt: SimulatedTime?
     var leaseCalls = 0

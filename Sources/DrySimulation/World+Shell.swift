@@ -53,6 +53,7 @@ extension SimulatedWorld {
         let actions = processes[index].dispatcher.handle(event, now: mono)
         for action in actions { perform(action, index) }
         guard processes[index].isAlive, processes[index].life == life else { return }
+        send(actions, index)
         checkBounds(index)
         pumpLanes(index)
         guard processes[index].isAlive, processes[index].life == life else { return }
@@ -95,14 +96,7 @@ extension SimulatedWorld {
             if let place = processes[index].leases.firstIndex(where: { $0.name == name }) {
                 processes[index].leases[place].until = until
             }
-        case .settle(let name, let pending, let withVerdicts):
-            if withVerdicts && !pending.verdicts.isEmpty {
-                call(.verdicts(name, pending), index)
-            } else {
-                call(.settle(name, pending, verdictsDone: true), index)
-            }
-        case .renew(let name):
-            call(.renew(name), index)
+        case .settle, .renew: break  // All of one event's together: `send`.
         case .withdraw(let name, let key):
             withdraw(name, key, index)
         case .forget(let name, _):
@@ -143,13 +137,13 @@ extension SimulatedWorld {
             notePollHeard(index)
             tell(.pollFailed, to: index)
         case (.lease(let request), let reply): hearLease(reply, request, index)
-        case (.renew(let name), .renewed(let held)): tell(.renewed(name, held), to: index)
-        case (.renew(let name), _): tell(.renewFailed(name), to: index)
-        case (.verdicts(let name, let pending), .verdictsWritten):
-            self.call(.settle(name, pending, verdictsDone: true), index)
-        case (.verdicts(let name, _), _): tell(.settleFailed(name, verdictsDone: false), to: index)
-        case (.settle(let name, _, _), .settled(let reply)): tell(.settled(name, reply), to: index)
-        case (.settle(let name, _, let done), _): tell(.settleFailed(name, verdictsDone: done), to: index)
+        case (.renew(let names), let reply): hearRenewals(reply, names, index)
+        case (.verdicts(let entry), .verdictsWritten): self.call(.settle(entry), index)
+        case (.verdicts(let entry), _):
+            end(.alone(entry), .settleFailed(entry.name, verdictsDone: false), index)
+        case (.settle(let entry), .settled(let reply)): end(.alone(entry), .settled(entry.name, reply), index)
+        case (.settle(let entry), _): end(.alone(entry), .settleFailed(entry.name, verdictsDone: true), index)
+        case (.settleTogether(let entries), let reply): hearSettles(reply, entries, index)
         case (.plan, .planned(let slice)):
             guard slice != nil else { return }
             self.call(.plan, index)

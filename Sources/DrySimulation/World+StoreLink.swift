@@ -82,16 +82,12 @@ extension SimulatedWorld {
             return .routes(
                 ReadyRoute.merging(ready, paced: paced), store.stopped(among: running), store.rates(among: running))
         case .lease(let request): return applyLease(request, call.owner)
-        case .renew(let name):
-            let held = store.renew(
-                name.parcel, epoch: name.epoch, owner: call.owner, leaseFor: plan.settings.leaseLength, now: wall)
-            if held { ledger.promise(name, until: now + SimulatedTime(plan.settings.leaseLength)) }
-            return .renewed(held)
-        case .verdicts(_, let pending):
-            applyVerdicts(pending)
+        case .renew(let names): return .renewed(names.map { applyRenewal($0, call.owner) })
+        case .verdicts(let entry):
+            applyVerdicts(entry.pending)
             return .verdictsWritten
-        case .settle(_, let pending, _):
-            return .settled(applySettle(lie?.told(pending.settlement) ?? pending.settlement))
+        case .settle(let entry): return .settled(applySettle(entry.pending))
+        case .settleTogether(let entries): return .settledTogether(applySettles(entries))
         case .plan: return .planned(applyPlan())
         case .rescue:
             applyRescue()
@@ -147,7 +143,27 @@ extension SimulatedWorld {
         return number
     }
 
-    private mutating func applySettle(_ settlement: Settlement) -> SettleReply {
+    private mutating func applyRenewal(_ name: LeaseName, _ owner: ProcessID) -> Bool {
+        let held = store.renew(
+            name.parcel, epoch: name.epoch, owner: owner, leaseFor: plan.settings.leaseLength, now: wall)
+        if held { ledger.promise(name, until: now + SimulatedTime(plan.settings.leaseLength)) }
+        return held
+    }
+
+    /// Each as it would be alone. nil: refused, and the others are not.
+    private mutating func applySettles(_ entries: [SettleEntry]) -> [SettleReply?] {
+        if entries.count > 1 { incidents.note(.settledTogether) }
+        return entries.map { entry in
+            if isFaulty, random.happens(perMille: plan.storeCallLost) {
+                if entries.count > 1 { incidents.note(.settleRefused) }
+                return nil
+            }
+            return applySettle(entry.pending)
+        }
+    }
+
+    private mutating func applySettle(_ pending: PendingSettle) -> SettleReply {
+        let settlement = lie?.told(pending.settlement) ?? pending.settlement
         let before = store.parcel(settlement.parcel)
         let lastParcel = store.lastParcel
         let reply = store.settle(settlement, now: wall)

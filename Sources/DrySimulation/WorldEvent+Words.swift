@@ -50,15 +50,21 @@ extension LeaseName {
     fileprivate var words: String { "parcel \(parcel.value), lease \(epoch)" }
 }
 
+extension SettleEntry {
+    fileprivate var words: String {
+        "\(pending.settlement.settles) of \(name.words), \(pending.settlement.pendingAfter) left open"
+    }
+}
+
 extension StoreCall {
     fileprivate var words: String {
         switch request {
         case .poll: "\(from)'s question for work"
         case .lease(let request): "\(from)'s lease on route \(request.line.route.value)"
-        case .renew(let lease): "\(from)'s renewal of \(lease.words)"
-        case .verdicts(let lease, let pending): "\(from)'s \(pending.verdicts.count) verdicts of \(lease.words)"
-        case .settle(let lease, let pending, _):
-            "\(from)'s settle \(pending.settlement.settles) of \(lease.words), \(pending.settlement.pendingAfter) left open"
+        case .renew(let leases): "\(from)'s renewal of \(leases.map(\.words).joined(separator: "; "))"
+        case .verdicts(let entry): "\(from)'s \(entry.pending.verdicts.count) verdicts of \(entry.name.words)"
+        case .settle(let entry): "\(from)'s settle \(entry.words)"
+        case .settleTogether(let entries): "\(from)'s settles \(entries.map(\.words).joined(separator: "; "))"
         case .plan: "\(from)'s plan"
         case .rescue: "\(from)'s rescue"
         case .stops: "\(from) carries out pauses and cancels"
@@ -79,13 +85,22 @@ extension StoreReply {
             "parcel \(parcel.id.value), lease \(parcel.epoch), \(parcel.members.count) members, try \(parcel.attempt + 1)"
         case .leasedTogether(let parcels, _):
             parcels.map { "parcel \($0.id.value), lease \($0.epoch)" }.joined(separator: "; ")
-        case .renewed(let isHeld): isHeld ? "held" : "lost"
+        case .renewed(let held): held.map { $0 ? "held" : "lost" }.joined(separator: "; ")
         case .verdictsWritten: "written"
-        case .settled(.settled): "written"
-        case .settled(.fenced): "fenced"
+        case .settled(let reply): reply.words
+        case .settledTogether(let replies): replies.map { $0?.words ?? "refused" }.joined(separator: "; ")
         case .planned(let slice): slice.map { "\($0.members) members" } ?? "nothing to plan"
         case .quota(let grant): grant.map { "\($0.part.millionths) millionths" } ?? "overtaken"
         case .done: "done"
+        }
+    }
+}
+
+extension SettleReply {
+    fileprivate var words: String {
+        switch self {
+        case .settled: "written"
+        case .fenced: "fenced"
         }
     }
 }

@@ -76,9 +76,11 @@ enum StoreRequest: Sendable {
     /// And what was said of the messages that it sends.
     case poll([MessageID])
     case lease(LeaseRequest)
-    case renew(LeaseName)
-    case verdicts(LeaseName, PendingSettle)
-    case settle(LeaseName, PendingSettle, verdictsDone: Bool)
+    case renew([LeaseName])
+    case verdicts(SettleEntry)
+    case settle(SettleEntry)
+    /// In one transaction.
+    case settleTogether([SettleEntry])
     case plan
     case rescue
     case confirm
@@ -94,9 +96,12 @@ enum StoreReply: Sendable {
     case leased(LeasedParcel?, number: Int, again: Duration?)
     /// The number of the first: the others follow.
     case leasedTogether([LeasedParcel], number: Int)
-    case renewed(Bool)
+    /// In the order of the leases.
+    case renewed([Bool])
     case verdictsWritten
     case settled(SettleReply)
+    /// In the order of the entries; nil: the database refuses that one.
+    case settledTogether([SettleReply?])
     case planned(SimulatedSlice?)
     case quota(QuotaGrant?)
     case done

@@ -40,6 +40,8 @@ enum WorldFault: String, CaseIterable, Sendable {
     case askLate = "requests that took effect after their asker gave up"
     case replayed = "repeated requests that got the first answer"
     case twin = "messages that were sent twice for want of a key"
+    case settledTogether = "settles that shared a transaction"
+    case settleRefused = "settles that were refused alone, of several"
     case quiet = "pushes that waited for the end of quiet hours"
     case capped = "pushes above a day's cap"
 
@@ -58,7 +60,7 @@ enum StoreStep: CaseIterable, Sendable {
         case .lease: self = .lease
         case .renew: self = .renewal
         case .verdicts: self = .verdicts
-        case .settle: self = .settle
+        case .settle, .settleTogether: self = .settle
         case .poll, .rescue, .confirm, .stops, .quota: return nil
         }
     }

@@ -3,11 +3,6 @@ import Encodings
 import Postgres
 import PushModel
 
-extension Settlement {
-    /// It ends its parcel, and leaves nothing behind: what may be settled together with others.
-    package var isWhole: Bool { pendingAfter == 0 && remainders.allSatisfy(\.members.isEmpty) }
-}
-
 extension ParcelStore {
     /// More would hold their messages' rows for longer than a neighbour should wait.
     package static let settledTogetherMax = 100

@@ -129,7 +129,7 @@ struct DispatcherRenewalTests {
         #expect(bench.pass(.seconds(1)).contains(.renew(DispatcherBench.name)))
         let asked = bench.now
         bench.now = bench.now + .seconds(3)
-        let actions = bench.tell(.renewed(DispatcherBench.name, true))
+        let actions = bench.tell(.renewed([RenewedLease(DispatcherBench.name, isHeld: true)]))
         #expect(
             actions.contains(.extend(DispatcherBench.name, DispatcherBench.lane, until: asked + .seconds(40))))
         bench.now = asked + .seconds(59)
@@ -143,7 +143,7 @@ struct DispatcherRenewalTests {
         bench.lease()
         bench.pass(.seconds(20))
         #expect(bench.pass(.seconds(1)).isEmptyOfRenewals)
-        #expect(bench.tell(.renewFailed(DispatcherBench.name)).isEmptyOfRenewals)
+        #expect(bench.tell(.renewed([], failed: [DispatcherBench.name])).isEmptyOfRenewals)
         #expect(bench.pass(.milliseconds(500)).contains(.renew(DispatcherBench.name)))
     }
 
@@ -152,7 +152,7 @@ struct DispatcherRenewalTests {
         var bench = DispatcherBench()
         bench.lease()
         bench.pass(.seconds(20))
-        let actions = bench.tell(.renewed(DispatcherBench.name, false))
+        let actions = bench.tell(.renewed([RenewedLease(DispatcherBench.name, isHeld: false)]))
         #expect(actions.withdrawn == [DispatcherBench.name])
         #expect(actions.forgotten == [DispatcherBench.name])
     }
@@ -163,7 +163,7 @@ struct DispatcherRenewalTests {
         bench.lease()
         bench.pass(.seconds(20))
         bench.accept([0, 1, 2])
-        #expect(bench.tell(.renewed(DispatcherBench.name, false)).forgotten.isEmpty)
+        #expect(bench.tell(.renewed([RenewedLease(DispatcherBench.name, isHeld: false)])).forgotten.isEmpty)
         #expect(bench.tell(.settled(DispatcherBench.name, .settled)).forgotten == [DispatcherBench.name])
     }
 }

@@ -1,0 +1,110 @@
+import DeliveryRules
+import FilterExpressions
+import PushModel
+import Store
+
+/// What is known of a leased parcel's message; without one its content can't be read now, and the parcel goes back.
+struct FoundContent: Sendable {
+    var message: ShelvedMessage?
+    /// What goes into the message's holes; nil: it has none.
+    var values: MemberValues?
+
+    var reading: MessageReading { message?.reading ?? .unread }
+}
+
+// What leased parcels' pushes are made of. A fault is one parcel's where it can be: the others leave.
+extension DeliveryEngine {
+    /// The lease is written, so the parcel is handed back rather than left to lapse.
+    func content(of parcel: LeasedParcel) async -> FoundContent {
+        do throws(StoreFault) {
+            let message = try await shelf.message(parcel.message)
+            guard let fields = message.fields else { return FoundContent(message: message) }
+            return FoundContent(message: message, values: try await values(of: [parcel], fields))
+        } catch {
+            noteUnread([parcel], error)
+            return FoundContent()
+        }
+    }
+
+    /// One for each, in their order. Their messages are read together, and so are the values of those that ask for the
+    /// same fields.
+    func contents(of parcels: [LeasedParcel]) async -> [FoundContent] {
+        var found = [FoundContent](repeating: FoundContent(), count: parcels.count)
+        var asking: [(fields: [DeviceField], places: [Int])] = []
+        var unread: [(fault: StoreFault, parcels: [LeasedParcel])] = []
+        for (place, reading) in await shelf.messages(parcels.map(\.message)).enumerated() {
+            switch reading {
+            case .failure(let fault):
+                if unread.last?.fault != fault { unread.append((fault, [])) }
+                unread[unread.count - 1].parcels.append(parcels[place])
+            case .success(let message):
+                found[place].message = message
+                guard let fields = message.fields else { continue }
+                if let group = asking.firstIndex(where: { $0.fields == fields }) {
+                    asking[group].places.append(place)
+                } else {
+                    asking.append((fields, [place]))
+                }
+            }
+        }
+        for some in unread { noteUnread(some.parcels, some.fault) }
+        for group in asking { await fill(group.places, group.fields, of: parcels, &found) }
+        return found
+    }
+
+    private func fill(
+        _ places: [Int], _ fields: [DeviceField], of parcels: [LeasedParcel], _ found: inout [FoundContent]
+    ) async {
+        do throws(StoreFault) {
+            let all = try await values(of: places.map { parcels[$0] }, fields)
+            var start = 0
+            for place in places {
+                let end = start + parcels[place].members.count
+                found[place].values = all.part(start..<end, fieldCount: fields.count)
+                start = end
+            }
+        } catch {
+            if error.isLasting, places.count > 1 {
+                for place in places { found[place] = await content(of: parcels[place]) }
+            } else {
+                for place in places { found[place] = FoundContent() }
+                noteUnread(places.map { parcels[$0] }, error)
+            }
+        }
+    }
+
+    private func values(
+        of parcels: [LeasedParcel], _ fields: [DeviceField]
+    ) async throws(StoreFault) -> MemberValues {
+        try await stores.parcels.values(of: parcels.flatMap { $0.members.map(\.registration) }, fields)
+    }
+
+    /// Said once of many: of a database that is away it is enough to know that it is.
+    private func noteUnread(_ parcels: [LeasedParcel], _ fault: StoreFault) {
+        guard let first = parcels.first else { return }
+        log.warning(
+            "Messages' contents can't be read; their parcels go back",
+            metadata: [
+                "message_id": "\(first.message.value.text)", "parcels": "\(parcels.count)", "fault": "\(fault)",
+            ])
+    }
+}
+
+extension ShelvedMessage {
+    /// What its holes ask of a device; nil: it has none.
+    fileprivate var fields: [DeviceField]? {
+        guard let holes = compiled?.holes, !holes.isEmpty else { return nil }
+        return holes.fields
+    }
+}
+
+extension MemberValues {
+    /// Those of some of the members, as if they had been read alone.
+    package func part(_ members: Range<Int>, fieldCount: Int) -> MemberValues {
+        var part = MemberValues(fieldCount: fieldCount)
+        for member in members where member < readCount {
+            part.add((0..<fieldCount).map { Array(bytes[range(of: member, field: $0)]) })
+        }
+        return part
+    }
+}

@@ -1,0 +1,84 @@
+import DeliveryRules
+import PushModel
+
+// Settles and renewals on their way to the database, by the engine's own queues.
+extension SimulatedWorld {
+    /// What one event asks for.
+    mutating func send(_ actions: [DispatchAction], _ index: Int) {
+        var apps: [AppID] = []
+        for action in actions {
+            switch action {
+            case .settle(let name, let pending, let withVerdicts):
+                let entry = SettleEntry(name, pending, withVerdicts: withVerdicts)
+                guard pending.isSmall else {
+                    send(.alone(entry), index)
+                    continue
+                }
+                processes[index].settles[pending.app, default: SettleQueue()].add(entry)
+                if apps.last != pending.app { apps.append(pending.app) }
+            case .renew(let name): processes[index].renewals.add(name)
+            default: break
+            }
+        }
+        for app in apps { sendSettles(of: app, index) }
+        sendRenewals(index)
+    }
+
+    private mutating func sendSettles(of app: AppID, _ index: Int) {
+        while let turn = processes[index].settles[app]?.take() { send(turn, index) }
+    }
+
+    private mutating func send(_ turn: SettleTurn, _ index: Int) {
+        switch turn {
+        case .together(let entries): call(.settleTogether(entries), index)
+        case .alone(let entry): call(entry.withVerdicts ? .verdicts(entry) : .settle(entry), index)
+        }
+    }
+
+    private mutating func sendRenewals(_ index: Int) {
+        while let names = processes[index].renewals.take() { call(.renew(names), index) }
+    }
+
+    /// A turn came back, and what it means to the Dispatcher.
+    mutating func end(_ turn: SettleTurn, _ event: DispatchEvent, _ index: Int) {
+        let life = processes[index].life
+        let pending =
+            switch turn {
+            case .together(let entries): entries[0].pending
+            case .alone(let entry): entry.pending
+            }
+        if pending.isSmall { processes[index].settles[pending.app]?.end(turn) }
+        tell(event, to: index)
+        guard processes[index].isAlive, processes[index].life == life else { return }
+        if pending.isSmall { sendSettles(of: pending.app, index) }
+    }
+
+    mutating func hearSettles(_ reply: StoreReply, _ entries: [SettleEntry], _ index: Int) {
+        var settled: [SettledLease] = []
+        var failed: [UnsettledLease] = []
+        if case .settledTogether(let replies) = reply {
+            for (entry, reply) in zip(entries, replies) {
+                if let reply {
+                    settled.append(SettledLease(entry.name, reply))
+                } else {
+                    failed.append(UnsettledLease(entry.name, isRefused: true))
+                }
+            }
+        } else {
+            failed = entries.map { UnsettledLease($0.name, isRefused: false) }
+        }
+        end(.together(entries), .settledTogether(settled, failed: failed), index)
+    }
+
+    mutating func hearRenewals(_ reply: StoreReply, _ names: [LeaseName], _ index: Int) {
+        let life = processes[index].life
+        processes[index].renewals.end()
+        if case .renewed(let held) = reply {
+            tell(.renewed(zip(names, held).map { RenewedLease($0, isHeld: $1) }), to: index)
+        } else {
+            tell(.renewed([], failed: names), to: index)
+        }
+        guard processes[index].isAlive, processes[index].life == life else { return }
+        sendRenewals(index)
+    }
+}

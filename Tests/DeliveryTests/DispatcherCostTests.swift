@@ -1,0 +1,74 @@
+import CInstructionCounter
+import DeliveryRules
+import PushModel
+import Reactor
+import Testing
+
+/// What an event costs while much is in hand, in instructions: they are counted, so that the bounds hold on every
+/// machine.
+@Suite("A dispatcher with thousands of small parcels in hand", .timeLimit(.minutes(5)))
+struct DispatcherCostTests {
+    private static let start = MonotonicInstant(nanoseconds: 1_000_000_000)
+    private static let lane = LaneKey(CredentialID(1))
+
+    private static func name(_ id: Int) -> LeaseName { LeaseName(parcel: ParcelID(Int64(id)), epoch: 1) }
+
+    private static func parcel(_ id: Int) -> LeasedParcel {
+        let member = LeasedMember(
+            index: 0, registration: RegistrationID(Int64(id)), standing: .present, generation: TokenGeneration(1),
+            badge: 1, tokenStart: 0, tokenCount: 8, isSuspected: false)
+        return LeasedParcel(
+            id: ParcelID(Int64(id)), message: MessageID(UniversalID(high: 1, low: UInt64(id))), app: AppID(1),
+            route: RouteID(1), epoch: 1, settles: 0, attempt: 0, lapses: 0, retrySpent: .zero, answerLost: false,
+            urgency: .transactional, expiresAt: WallInstant(secondsSince1970: 1_800_086_400),
+            leasedAt: WallInstant(secondsSince1970: 1_800_000_000), memberCount: 1, members: [member],
+            tokens: [UInt8](repeating: 0xAB, count: 8), settledBits: [])
+    }
+
+    /// So many in hand, all of them sent.
+    private static func dispatcher(_ count: Int) throws -> Dispatcher {
+        var settings = DispatcherSettings()
+        (settings.laneParcelsMax, settings.parcelsMax) = (20_000, 20_000)
+        var dispatcher = Dispatcher(settings: settings, now: start)
+        let route = ReadyRoute(
+            route: RouteID(1), app: AppID(1), provider: .apns, environment: .production, topic: "")
+        _ = dispatcher.handle(.timer, now: start)
+        _ = dispatcher.handle(.polled([route]), now: start)
+        let actions = dispatcher.handle(.resolved(route.line, lane, canSend: true), now: start)
+        let request = actions.compactMap { if case .lease(let request) = $0 { request } else { nil } }
+        let parcels = (1...count).map { ReadParcel(parcel($0), .repeatable) }
+        _ = dispatcher.handle(.leasedTogether(parcels, asked: try #require(request.first)), now: start)
+        return dispatcher
+    }
+
+    /// One answer, its settle, and the looks at the clock behind them.
+    private static func instructions(for id: Int, _ dispatcher: inout Dispatcher) -> Int {
+        let before = instructions_of_this_thread()
+        begin_counting_instructions()
+        let settles = dispatcher.handle(.answers(name(id), accepted: [0], others: []), now: start)
+        var wake = dispatcher.nextWake()
+        let ends = dispatcher.handle(.settledTogether([SettledLease(name(id), .settled)]), now: start)
+        wake = min(wake, dispatcher.nextWake())
+        end_counting_instructions()
+        let after = instructions_of_this_thread()
+        #expect(settles.count == 1 && ends.contains(.forget(name(id), parcel(id).message)) && wake > start)
+        return after - before
+    }
+
+    @Test(
+        "pays for one answer and its settle what it pays with few",
+        .enabled(if: EncodingCostTests.areInstructionsCounted, Comment(rawValue: EncodingCostTests.whyNot)))
+    func events() throws {
+        func cost(_ count: Int) throws -> Int {
+            var dispatcher = try Self.dispatcher(count)
+            // From the middle, so that no end is favoured.
+            let ids = (count / 2 - 2)...(count / 2 + 2)
+            return ids.map { Self.instructions(for: $0, &dispatcher) }.sorted()[ids.count / 2]
+        }
+        let few = try cost(40)
+        let many = try cost(4_000)
+        print("an answer and its settle take \(few) instructions beside 40 parcels, \(many) beside 4,000")
+        #expect(few > 0, "nothing was counted")
+        #expect(many < 2 * few)
+    }
+}
