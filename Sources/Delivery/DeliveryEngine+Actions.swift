@@ -103,7 +103,11 @@ extension DeliveryEngine {
             var again: Duration?
             var leased: LeasedParcel?
             if request.scope.mayBringSeveral {
-                let parcels = try await stores.parcels.leaseGroup(order, settings.dispatcher.leaseGroup)
+                let log = log
+                let parcels = try await stores.parcels.leaseGroup(order, settings.dispatcher.leaseGroup) {
+                    log.error(
+                        "A parcel makes no sense, and waits for the end of its lease", metadata: ["fault": "\($0)"])
+                }
                 guard parcels.count <= 1 else { return await begin(parcels, request) }
                 leased = parcels.first
             } else if request.scope == .paced {

@@ -58,6 +58,7 @@ actor Planner {
             case .planned(let slices):
                 steps?.reached(.sliceCommitted)
                 if slices.contains(where: { !$0.routes.isEmpty }) { await parcelsWait() }
+            case .putAside(.contended): log.info("A message is locked by others, and is planned in a second or two")
             case .putAside(let fault):
                 log.error("A message can't be planned, and waits for its mending", metadata: ["fault": "\(fault)"])
             }
