@@ -7,13 +7,13 @@ import Transport
 
 extension DeliveryEngine {
     func submit(_ parcel: ParcelToMake) {
-        guard let line = parcelsOut[parcel.name]?.line else { return }
+        guard let line = parcelsOut[parcel.name].map(LineOfPushes.init) else { return }
         parcelsOut[parcel.name]?.answersOutstanding = parcel.positions.count
         guard pushLines[line, default: PushLine()].add(parcel) else { return }
         Task { await makePushes(of: line) }
     }
 
-    private func makePushes(of line: RouteLine) async {
+    private func makePushes(of line: LineOfPushes) async {
         while let parcel = pushLines[line]?.take() { await makePushes(of: parcel) }
         pushLines[line] = nil
     }

@@ -21,8 +21,8 @@ package actor DeliveryEngine {
     /// Of apps whose settles are on their way; looked up, never walked.
     var settles: [AppID: SettleQueue] = [:]
     var renewals = Turns<LeaseName>(turnsMax: RenewalTurns.turnsMax, entriesMax: RenewalTurns.leasesMax)
-    /// Of lines whose pushes are being made; looked up, never walked.
-    var pushLines: [RouteLine: PushLine<ParcelToMake>] = [:]
+    /// Whose pushes are being made; looked up, never walked.
+    var pushLines: [LineOfPushes: PushLine<ParcelToMake>] = [:]
     /// Where the next poll begins; nil: at the first route.
     var pollFrom: RouteID?
     var routesToResolve: [ReadyRoute] = []
@@ -125,6 +125,15 @@ struct ParcelOut: Sendable {
     var sawAnswer = false
 
     var name: LeaseName { LeaseName(parcel: parcel.id, epoch: parcel.epoch) }
+}
+
+/// Whose pushes are made one parcel after the other. What is urgent doesn't wait for a broadcast's to be made: the lane
+/// sends it first, too.
+struct LineOfPushes: Hashable, Sendable {
+    private let line: RouteLine
+    private let urgency: MessageUrgency
+
+    init(_ out: ParcelOut) { (line, urgency) = (out.line, out.parcel.urgency) }
 }
 
 /// Members of a lease whose pushes are to be made, and until when they may open a stream.
