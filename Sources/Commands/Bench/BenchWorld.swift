@@ -13,13 +13,14 @@ struct BenchWorld: Sendable {
     /// - Parameters:
     ///   - options: more for `carillon simulate`.
     ///   - data: where the gateway's rows lie, so that the next run finds them.
+    ///   - settings: of the gateway, by their variables.
     fileprivate init(
-        _ folder: OwnFolder, _ children: ChildPrograms, options: [String], data: String
+        _ folder: OwnFolder, _ children: ChildPrograms, options: [String], data: String, settings: [String: String]
     ) async throws {
         self.folder = folder
         self.children = children
         standIns = try await OwnStandIns(folder, children, options)
-        gateway = try await OwnGateway(folder, standIns, port: 0, children, data: data)
+        gateway = try await OwnGateway(folder, standIns, port: 0, children, data: data, settings: settings)
     }
 
     var client: GatewayClient { gateway.client }
@@ -74,10 +75,11 @@ struct BenchOptions: ParsableArguments {
 
     /// Stand-ins, and a gateway that sends to them with a PostgreSQL of its own, for as long as the body runs.
     func run(
-        standIns options: [String] = [], data: String = "gateway", _ body: (BenchWorld) async throws -> Void
+        standIns options: [String] = [], data: String = "gateway", settings: [String: String] = [:],
+        _ body: (BenchWorld) async throws -> Void
     ) async throws {
         try await within { folder, children in
-            try await body(try await BenchWorld(folder, children, options: options, data: data))
+            try await body(try await BenchWorld(folder, children, options: options, data: data, settings: settings))
         }
     }
 

@@ -54,7 +54,11 @@ struct LatencyBench: AsyncParsableCommand {
 
     func run() async throws {
         if let singles {
-            return try await options.run(standIns: ["--sink", "--open-streams"], data: "singles") { world in
+            // All of them may wait at once.
+            let settings = ["CARILLON_BACKLOG_MESSAGES": "1000000"]
+            return try await options.run(
+                standIns: ["--sink", "--open-streams"], data: "singles", settings: settings
+            ) { world in
                 let figures = try await SinglesBench(world: world, messages: singles, connections: connections)
                     .measure()
                 if options.json { sayJSON(figures.json) } else { figures.say() }

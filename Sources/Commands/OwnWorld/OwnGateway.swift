@@ -7,11 +7,14 @@ struct OwnGateway: Sendable {
     let process: Int32
     private let dataFolder: String
 
-    /// - Parameter data: its folder's name; what an earlier run left there is used again.
+    /// - Parameters:
+    ///   - data: its folder's name; what an earlier run left there is used again.
+    ///   - settings: more of them, by their variables.
     init(
-        _ folder: OwnFolder, _ standIns: OwnStandIns, port: UInt16, _ children: ChildPrograms, data: String = "gateway"
+        _ folder: OwnFolder, _ standIns: OwnStandIns, port: UInt16, _ children: ChildPrograms, data: String = "gateway",
+        settings: [String: String] = [:]
     ) async throws {
-        try await self.init(folder, standIns, port: port, children, data: data, key: nil, [:])
+        try await self.init(folder, standIns, port: port, children, data: data, key: nil, settings)
     }
 
     /// A second process on the same database; it ends with the first.
