@@ -12,6 +12,7 @@ package struct MessageDesk: Sendable {
     /// More receivers than this named in one message make it a bulk message.
     private static let transactionalMax = 100
 
+    private let backlog: BacklogMemory
     private let store: MessageStore
     private let steps: (any StepListener)?
     private let accepted: @Sendable () -> Void
@@ -19,9 +20,9 @@ package struct MessageDesk: Sendable {
     package init(
         store: MessageStore, backlogMax: Int, steps: (any StepListener)?, accepted: @escaping @Sendable () -> Void
     ) {
-        precondition(backlogMax > 0)
         self.store = store
         self.backlogMax = backlogMax
+        backlog = BacklogMemory(backlogMax: backlogMax)
         self.steps = steps
         self.accepted = accepted
     }
@@ -58,7 +59,8 @@ package struct MessageDesk: Sendable {
             return .refusedHour(error)
         }
         let state: MessageState = dueAt == nil ? .accepted : .scheduled
-        let standing = try await store.standing(of: app, countingTo: backlogMax)
+        let hasRoom = backlog.takesIn(contents.count, of: app, now: Clocks.monotonicNow())
+        let standing = try await store.standing(of: app, countingTo: hasRoom ? 0 : backlogMax)
         var messages: [NewMessage] = []
         for (place, content) in contents.enumerated() {
             switch compile(content, audience: audience, app: app, sendAt, dueAt, reached: standing.providers) {
@@ -73,9 +75,12 @@ package struct MessageDesk: Sendable {
         }
         let ids = messages.map(\.id)
         messages[0].idempotency = idempotency.map { IdempotentAnswer(claim: $0, answer: answer(ids, state)) }
-        if standing.openMessages + messages.count > backlogMax {
-            // A repetition adds nothing to the backlog. Asked only here, so that one with room costs no further look.
-            return try await earlier(idempotency, app) ?? .backlogFull
+        if !hasRoom {
+            guard standing.openMessages + messages.count <= backlogMax else {
+                // A repetition adds nothing to the backlog. Asked only here, so that one with room costs no further look.
+                return try await earlier(idempotency, app) ?? .backlogFull
+            }
+            backlog.note(standing.openMessages, adding: messages.count, of: app, now: Clocks.monotonicNow())
         }
         return reply(to: try await store.accept(messages), ids: ids, state)
     }
