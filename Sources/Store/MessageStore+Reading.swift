@@ -85,7 +85,8 @@ extension MessageStore {
             $0.int16Array(Provider.allCases.map(\.rawValue))
         }
         return try await translating { () throws(PostgresError) in
-            let rows = try await pool.read(query)
+            // By the limit's value each would be planned anew, which takes longer than counting.
+            let rows = try await pool.read([Query(PlannerSQL.throughKeys), query])[1]
             return AppStanding(
                 openMessages: Int(try rows.int64(0, 0)),
                 providers: try rows.int16Array(0, 1).compactMap(Provider.init(rawValue:)))
