@@ -19,7 +19,8 @@ extension DeliveryEngine {
         do throws(StoreFault) {
             let message = try await shelf.message(parcel.message)
             guard let fields = message.fields else { return FoundContent(message: message) }
-            return FoundContent(message: message, values: try await values(of: [parcel], fields))
+            let members = parcel.members.map(\.registration)
+            return FoundContent(message: message, values: try await stores.parcels.values(of: members, fields))
         } catch {
             noteUnread([parcel], error)
             return FoundContent()
@@ -56,12 +57,10 @@ extension DeliveryEngine {
         _ places: [Int], _ fields: [DeviceField], of parcels: [LeasedParcel], _ found: inout [FoundContent]
     ) async {
         do throws(StoreFault) {
-            let all = try await values(of: places.map { parcels[$0] }, fields)
-            var start = 0
-            for place in places {
-                let end = start + parcels[place].members.count
-                found[place].values = all.part(start..<end, fieldCount: fields.count)
-                start = end
+            let together = MembersTogether(places.map { parcels[$0].members.map(\.registration) })
+            let values = try await stores.parcels.values(of: together.all, fields)
+            for (place, members) in zip(places, together.places) {
+                found[place].values = values.part(members, fieldCount: fields.count)
             }
         } catch {
             if error.isLasting, places.count > 1 {
@@ -71,12 +70,6 @@ extension DeliveryEngine {
                 noteUnread(places.map { parcels[$0] }, error)
             }
         }
-    }
-
-    private func values(
-        of parcels: [LeasedParcel], _ fields: [DeviceField]
-    ) async throws(StoreFault) -> MemberValues {
-        try await stores.parcels.values(of: parcels.flatMap { $0.members.map(\.registration) }, fields)
     }
 
     /// Said once of many: of a database that is away it is enough to know that it is.
@@ -95,16 +88,5 @@ extension ShelvedMessage {
     fileprivate var fields: [DeviceField]? {
         guard let holes = compiled?.holes, !holes.isEmpty else { return nil }
         return holes.fields
-    }
-}
-
-extension MemberValues {
-    /// Those of some of the members, as if they had been read alone.
-    package func part(_ members: Range<Int>, fieldCount: Int) -> MemberValues {
-        var part = MemberValues(fieldCount: fieldCount)
-        for member in members where member < readCount {
-            part.add((0..<fieldCount).map { Array(bytes[range(of: member, field: $0)]) })
-        }
-        return part
     }
 }

@@ -63,6 +63,8 @@ extension ParcelStore {
     /// What the members say of themselves; no less than the first one's. Registrations that have gone meanwhile, and
     /// targets that are none, have nothing to say.
     ///
+    /// - Parameter members: by rising id, each once.
+    ///
     /// A read of its own behind the lease, and not a part of it: only those pay for it whose message has holes. What it
     /// finds is what the devices say by now.
     package func values(

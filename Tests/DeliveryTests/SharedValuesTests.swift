@@ -1,0 +1,45 @@
+import Delivery
+import PushModel
+import Store
+import Testing
+
+@Suite("Values that were read for several parcels")
+struct SharedValuesTests {
+    private func text(_ member: RegistrationID) -> [[UInt8]] {
+        [Array("name \(member.value)".utf8), Array("\(member.value)".utf8)]
+    }
+
+    private func values(of members: some Sequence<RegistrationID>) -> MemberValues {
+        var values = MemberValues(fieldCount: 2)
+        for member in members { values.add(text(member)) }
+        return values
+    }
+
+    private func ids(_ numbers: [Int64]) -> [RegistrationID] { numbers.map { RegistrationID($0) } }
+
+    @Test(
+        "are asked for once each, by rising id, and are each parcel's own afterwards",
+        arguments: [
+            [[900], [5]], [[7], [900], [300]], [[5], [5]], [[1, 4, 9], [2, 4], [9], [1, 9]], [[], [3]],
+        ] as [[[Int64]]])
+    func parts(parcels: [[Int64]]) {
+        let members = parcels.map(ids)
+        let together = MembersTogether(members)
+        #expect(together.all.map(\.value) == Set(parcels.joined()).sorted())
+        let read = values(of: together.all)
+        for (parcel, places) in zip(members, together.places) {
+            #expect(read.part(places, fieldCount: 2) == values(of: parcel))
+        }
+    }
+
+    @Test("end for each parcel with the first of its members for whom there was no room")
+    func room() {
+        let members = [[1, 3], [2], [1, 4], [5]].map { ids($0) }
+        let together = MembersTogether(members)
+        // Of the five the first three.
+        let read = values(of: together.all.prefix(3))
+        let counts = together.places.map { read.part($0, fieldCount: 2).readCount }
+        #expect(counts == [2, 1, 1, 0])
+        #expect(read.part(together.places[2], fieldCount: 2) == values(of: ids([1])))
+    }
+}
