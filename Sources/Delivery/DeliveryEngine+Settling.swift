@@ -43,12 +43,15 @@ extension DeliveryEngine {
         var settled: [SettledLease] = []
         var failed: [UnsettledLease] = []
         var faults: [StoreFault] = []
+        let somePassed = replies.contains { if case .success = $0 { true } else { false } }
         for (entry, reply) in zip(entries, replies) {
             switch reply {
             case .success(let reply): settled.append(SettledLease(entry.name, reply))
             case .failure(let fault):
                 faults.append(fault)
-                failed.append(UnsettledLease(entry.name, isRefused: fault.isLasting || fault == .contended))
+                // Locked while others are not, it is one of its own rows that is.
+                let isRefused = fault.isLasting || fault == .contended && somePassed
+                failed.append(UnsettledLease(entry.name, isRefused: isRefused))
             }
         }
         if !settled.isEmpty { steps?.reached(.settleCommitted) }
@@ -69,13 +72,20 @@ extension DeliveryEngine {
                 steps?.reached(.verdictsCommitted)
             }
             verdictsDone = true
-            let reply = try await stores.parcels.settle(entry.pending.settlement)
+            let reply = try await reply(to: entry.pending)
             steps?.reached(.settleCommitted)
             return .settled(entry.name, reply)
         } catch {
             log.warning("Settling waits for the database", metadata: ["fault": "\(error)"])
             return .settleFailed(entry.name, verdictsDone: verdictsDone)
         }
+    }
+
+    /// What was refused among others waits for no lock: it would keep from them meanwhile what it holds itself.
+    private func reply(to pending: PendingSettle) async throws(StoreFault) -> SettleReply {
+        let settlement = pending.settlement
+        guard pending.wasRefused, settlement.isWhole else { return try await stores.parcels.settle(settlement) }
+        return try await stores.parcels.settleGroup([settlement], passingLocked: true)[0].get()
     }
 
     func renew(_ names: [LeaseName]) {

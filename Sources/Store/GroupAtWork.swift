@@ -7,6 +7,8 @@ final class GroupAtWork: Sendable {
     /// No row of a group is waited for longer: the others would wait as long.
     static let lockTimeout: Duration = .milliseconds(500)
     static let options = TransactionOptions(lockTimeout: lockTimeout)
+    /// Once one has been waited for that long, and only it is looked for which it is.
+    static let lockTimeoutThen: Duration = .milliseconds(20)
 
     private struct Claim {
         var fewer: Int?

@@ -18,15 +18,18 @@ extension ParcelStore {
     ) async throws(StoreFault) -> [LeasedParcel] {
         precondition(order.scope.mayBringSeveral, "only ordinary parcels travel together")
         var size = size
+        var lockTimeout = GroupAtWork.lockTimeout
         for _ in 1...Self.stoppedMax {
             let atWork = GroupAtWork()
             let leased: LeasedGroup?
             do throws(GroupFault) {
-                leased = try await leaseNextGroup(order, size, now: now, noting: atWork)
+                leased = try await leaseNextGroup(order, size, lockTimeout, now: now, noting: atWork)
             } catch {
                 guard error.isOverARow else { throw error.fault }
+                if error.fault == .contended { lockTimeout = GroupAtWork.lockTimeoutThen }
                 guard let fewer = atWork.fewer else {
-                    return try await lease(order, now: now, patience: atWork.patience).parcel.map { [$0] } ?? []
+                    let patience = atWork.patience.map { min($0, lockTimeout) }
+                    return try await lease(order, now: now, patience: patience).parcel.map { [$0] } ?? []
                 }
                 size.parcelsMax = fewer
                 continue
@@ -43,13 +46,14 @@ extension ParcelStore {
 
     /// nil: all that were found are kept now, since their messages are stopped or have a rate.
     private func leaseNextGroup(
-        _ order: LeaseOrder, _ size: LeaseGroup, now: WallInstant?, noting atWork: GroupAtWork
+        _ order: LeaseOrder, _ size: LeaseGroup, _ lockTimeout: Duration, now: WallInstant?,
+        noting atWork: GroupAtWork
     ) async throws(GroupFault) -> LeasedGroup? {
         let (pool, steps) = (pool, steps)
         return try await translatingGroup { () throws(PostgresError) in
             // 40P01: a registration took the same badges in another order after all.
             try await pool.retryingConflicts { () throws(PostgresError) in
-                try await pool.transaction(GroupAtWork.options) {
+                try await pool.transaction(TransactionOptions(lockTimeout: lockTimeout)) {
                     transaction throws(PostgresError) -> LeasedGroup? in
                     let answer = try await transaction.run([
                         Query(PlannerSQL.inKeyOrder), order.claim(size, now: now),

@@ -11,18 +11,22 @@ extension ParcelStore {
     /// where that fails over some row, one by one, so that it fails for that one alone. Where others have locked a row for
     /// long, those that need it fail with `.contended`, and the rest is settled without them.
     ///
-    /// - Parameter settlements: `isWhole`, at most `settledTogetherMax`.
+    /// - Parameters:
+    ///   - settlements: `isWhole`, at most `settledTogetherMax`.
+    ///   - passingLocked: none of their rows is waited for, and so nothing is held meanwhile.
     /// - Returns: one for each, in their order.
     package func settleGroup(
-        _ settlements: [Settlement], now: WallInstant? = nil
+        _ settlements: [Settlement], passingLocked: Bool = false, now: WallInstant? = nil
     ) async -> [Result<SettleReply, StoreFault>] {
         precondition(settlements.count <= Self.settledTogetherMax && settlements.allSatisfy(\.isWhole))
-        guard settlements.count > 1 else { return await oneByOne(settlements, now: now) }
-        do throws(GroupFault) {
-            return try await settleTogether(settlements, now: now)
-        } catch {
-            guard error.isOverARow else { return settlements.map { _ in .failure(error.fault) } }
-            guard error.fault == .contended else { return await oneByOne(settlements, now: now) }
+        if !passingLocked {
+            guard settlements.count > 1 else { return await oneByOne(settlements, now: now) }
+            do throws(GroupFault) {
+                return try await settleTogether(settlements, now: now)
+            } catch {
+                guard error.isOverARow else { return settlements.map { _ in .failure(error.fault) } }
+                guard error.fault == .contended else { return await oneByOne(settlements, now: now) }
+            }
         }
         do throws(GroupFault) {
             return try await settleTogether(settlements, passingLocked: true, now: now)
