@@ -7,7 +7,11 @@ import Transport
 
 extension DeliveryEngine {
     func submit(_ parcel: ParcelToMake) {
-        guard let line = parcelsOut[parcel.name].map(LineOfPushes.init) else { return }
+        // A database that was set back hands a lease out a second time, and the first one's end takes both away.
+        guard let line = parcelsOut[parcel.name].map(LineOfPushes.init) else {
+            Task { handBack(parcel.name, parcel.positions) }
+            return
+        }
         parcelsOut[parcel.name]?.answersOutstanding = parcel.positions.count
         guard pushLines[line, default: PushLine()].add(parcel) else { return }
         Task { await makePushes(of: line) }

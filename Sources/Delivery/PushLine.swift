@@ -4,6 +4,7 @@
 /// leaves first, and of two pushes to one device the one whose badge was raised last comes last.
 package struct PushLine<Parcel: Sendable>: Sendable {
     private var waiting: [Parcel] = []
+    /// Of `waiting`, those in front that have gone.
     private var takenCount = 0
     private var hasMaker = false
 
@@ -22,7 +23,13 @@ package struct PushLine<Parcel: Sendable>: Sendable {
             self = PushLine()
             return nil
         }
+        let parcel = waiting[takenCount]
         takenCount += 1
-        return waiting[takenCount - 1]
+        // Moved up now and then only, so that each is moved once or twice in all.
+        if 2 * takenCount >= waiting.count {
+            waiting.removeFirst(takenCount)
+            takenCount = 0
+        }
+        return parcel
     }
 }
