@@ -65,6 +65,47 @@ extension Journeys {
             }
         }
 
+        @Test("shows each device its own values, also where many that waited for a credential leave together")
+        func together() async throws {
+            try await World.within { world in
+                let gateway = try await world.gateway()
+                try await gateway.api.expect(201, "POST", "/v1/apps", #"{"slug": "garden", "name": "An app"}"#)
+                for (place, phone) in Self.phones.enumerated() {
+                    let said = #", "attributes": {"name": "\#(place)"}}"#
+                    try await gateway.api.expect(
+                        201, "PUT", "/v1/apps/garden/devices/\(phone.installation)",
+                        String(phone.registration(named: false).dropLast() + said))
+                }
+                var messages: [String] = []
+                // The younger registrations first, and each twice.
+                for phone in Self.phones.reversed() + Self.phones {
+                    messages += try await gateway.send(
+                        .garden,
+                        """
+                        {"audience": {"installations": ["\(phone.installation)"]},
+                         "notification": {"body": "Hi {{attributes.name | default: 'you'}}"}}
+                        """)
+                }
+                try await eventually("all of them to be planned") {
+                    try await world.database { pool in
+                        try await pool.number("SELECT count(*) FROM parcels") == messages.count
+                    }
+                }
+                try await world.activateToken(for: .garden, through: gateway)
+                for message in messages {
+                    #expect(try await gateway.finished(message, of: .garden).endings == ["accepted": 1])
+                }
+                for (place, phone) in Self.phones.enumerated() {
+                    let pushes = await world.production.simulator.received(phone.deviceToken)
+                    let shown = try pushes.map {
+                        try JSONReader.read($0.body).object?["aps"]?.object?["alert"]?.object?["body"]?.string
+                    }
+                    #expect(shown == ["Hi \(place)", "Hi \(place)"])
+                }
+                try await gateway.stopGently()
+            }
+        }
+
         @Test("can be looked at with one device's values, and is refused where it can't be understood")
         func byHand() async throws {
             try await World.within { world in
