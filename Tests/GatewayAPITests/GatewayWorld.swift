@@ -123,7 +123,7 @@ final class StepRecorder: StepListener {
 /// A world of its own for one test.
 func withGateway(
     limits: GatewayLimits = GatewayLimits(), backlogMax: Int = 1_000, database: PostgresSettings? = nil,
-    pool bounds: PoolSettings = PoolSettings(), _ body: (GatewayWorld) async throws -> Void
+    pool bounds: PoolSettings = .patient, _ body: (GatewayWorld) async throws -> Void
 ) async throws {
     let settings: PostgresSettings
     if let database { settings = database } else { settings = try await GatewayDatabase.make() }
@@ -189,7 +189,8 @@ enum GatewayDatabase {
     private static let starting = Task {
         let folder = try makeFolder()
         removeAtExit(folder)
-        let settings = try await PrivateServer(dataFolder: folder).start()
+        var settings = try await PrivateServer(dataFolder: folder).start()
+        settings.connectTimeout = .seconds(60)
         log.withLock { $0 = ServersLog(path: folder + "/postgres.log") }
         RunEvidence.secrets([GatewayWorld.key, String(GatewayWorld.token(0).prefix(40))])
         try await withPool(settings) { pool in
@@ -201,8 +202,9 @@ enum GatewayDatabase {
         return settings
     }
 
-    /// As much as docs/operations.md allows an operator to log.
+    /// As much as docs/operations.md allows an operator to log. And no waiting for the disk: the machine doesn't die here.
     private static let operatorsSettings = [
+        "fsync = off",
         "log_min_messages = 'warning'", "log_error_verbosity = 'terse'", "log_min_error_statement = 'error'",
         "log_statement = 'all'", "log_parameter_max_length = 0", "log_parameter_max_length_on_error = 0",
     ]
@@ -233,7 +235,7 @@ enum GatewayDatabase {
         _ settings: PostgresSettings, _ body: (PostgresPool) async throws -> Void
     ) async throws {
         let loop = try ReactorLoop(name: "gateway-test")
-        let pool = PostgresPool(settings, loop: loop)
+        let pool = PostgresPool(settings, pool: .patient, loop: loop)
         let outcome: Result<Void, any Error>
         do { outcome = .success(try await body(pool)) } catch { outcome = .failure(error) }
         await pool.close()

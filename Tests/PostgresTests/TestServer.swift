@@ -11,7 +11,9 @@ enum SharedServer {
         try await TestFolder.sweep()
         let folder = try TestFolder.make()
         TestFolder.removeAtExit(folder)
-        return try await PrivateServer(dataFolder: folder).start()
+        var settings = try await PrivateServer(dataFolder: folder).start()
+        settings.connectTimeout = .seconds(60)
+        return settings
     }
 
     static func settings() async throws -> PostgresSettings { try await starting.value }

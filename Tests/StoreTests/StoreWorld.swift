@@ -154,7 +154,7 @@ struct StoreWorld {
 
 /// A world of its own for one test.
 func withStores(
-    steps: (any StepListener)? = nil, pool: PoolSettings = PoolSettings(),
+    steps: (any StepListener)? = nil, pool: PoolSettings = .patient,
     _ body: (StoreWorld) async throws -> Void
 ) async throws {
     let settings = try await StoreServer.makeDatabase()
