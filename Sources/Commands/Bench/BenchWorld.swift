@@ -59,6 +59,10 @@ struct BenchUsage: Sendable {
     /// What Carillon needs: the stand-ins are somebody else's machines.
     var program: Duration { gateway + database }
 
+    static func + (one: Self, other: Self) -> Self {
+        Self(gateway: one.gateway + other.gateway, database: one.database + other.database, sink: one.sink + other.sink)
+    }
+
     static func - (later: Self, earlier: Self) -> Self {
         Self(
             gateway: later.gateway - earlier.gateway, database: later.database - earlier.database,

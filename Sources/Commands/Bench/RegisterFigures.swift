@@ -21,6 +21,10 @@ struct RegisterFigures {
     struct Run {
         let load: RequestLoad.Figures
         let used: BenchUsage
+
+        static func + (one: Self, other: Self) -> Self {
+            Self(load: one.load + other.load, used: one.used + other.used)
+        }
     }
 
     let devices: Int

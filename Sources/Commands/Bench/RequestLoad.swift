@@ -5,9 +5,7 @@ import Synchronization
 /// Many requests over a few connections that stay open, each connection with one request at a time, as a mobile backend's
 /// pool of clients does.
 struct RequestLoad {
-    let host: String
-    let port: Int
-    let connections: Int
+    private let channels: [any Channel]
 
     struct Figures {
         let requests: Int
@@ -16,59 +14,87 @@ struct RequestLoad {
         let statuses: [Int: Int]
 
         var perSecond: Double { Double(requests) / (time / .seconds(1)) }
+
+        static func + (one: Self, other: Self) -> Self {
+            Self(
+                requests: one.requests + other.requests, time: one.time + other.time,
+                statuses: one.statuses.merging(other.statuses, uniquingKeysWith: +))
+        }
     }
 
-    /// - Parameter request: the bytes of the request of a number, from 1 on.
-    func run(_ requests: Int, _ request: @escaping @Sendable (Int) -> ByteBuffer) async throws -> Figures {
-        let queue = LoadQueue(requests: requests, request: request)
-        let clock = ContinuousClock()
-        let start = clock.now
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            for _ in 0..<connections {
-                group.addTask {
-                    let channel = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
-                        .channelOption(.tcpOption(.tcp_nodelay), value: 1)
-                        .channelInitializer { channel in
-                            channel.eventLoop.makeCompletedFuture {
-                                try channel.pipeline.syncOperations.addHandler(LoadConnection(queue))
-                            }
-                        }
-                        .connect(host: host, port: port).get()
-                    try await channel.closeFuture.get()
+    /// Connects first, and hangs up at the end: what is measured are requests, not handshakes.
+    static func over<Answer>(
+        _ connections: Int, to host: String, port: Int, _ body: (RequestLoad) async throws -> Answer
+    ) async throws -> Answer {
+        let bootstrap = ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+            .channelOption(.tcpOption(.tcp_nodelay), value: 1)
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(LoadConnection())
                 }
             }
-            try await group.waitForAll()
-        }
-        let took = clock.now - start
-        let statuses = queue.statuses
-        guard statuses.values.reduce(0, +) == requests else {
-            throw CommandFault(.failed, "the gateway closed connections before it had answered every request")
-        }
-        return Figures(requests: requests, time: took, statuses: statuses)
+        var channels: [any Channel] = []
+        defer { for channel in channels { channel.close(promise: nil) } }
+        for _ in 0..<connections { channels.append(try await bootstrap.connect(host: host, port: port).get()) }
+        return try await body(RequestLoad(channels: channels))
     }
+
+    /// - Parameter request: the bytes of the request of a number.
+    func run(_ numbers: Range<Int>, _ request: @escaping @Sendable (Int) -> ByteBuffer) async throws -> Figures {
+        guard channels.allSatisfy(\.isActive) else { throw Self.closed }
+        let done = MultiThreadedEventLoopGroup.singleton.next().makePromise(of: [Int: Int].self)
+        let queue = LoadQueue(numbers, request: request, done: done)
+        let clock = ContinuousClock()
+        let start = clock.now
+        for channel in channels { channel.pipeline.fireUserInboundEventTriggered(queue) }
+        let statuses = try await done.futureResult.get()
+        return Figures(requests: numbers.count, time: clock.now - start, statuses: statuses)
+    }
+
+    fileprivate static let closed = CommandFault(
+        .failed, "the gateway closed connections before it had answered every request")
 }
 
 /// What the connections take their requests from, and where they tell what was answered.
 private final class LoadQueue: Sendable {
-    private let requests: Int
+    private let numbers: Range<Int>
     private let request: @Sendable (Int) -> ByteBuffer
     private let taken = Atomic<Int>(0)
-    private let answered = Mutex<[Int: Int]>([:])
+    /// nil: it is over.
+    private let answered = Mutex<[Int: Int]?>([:])
+    private let done: EventLoopPromise<[Int: Int]>
 
-    init(requests: Int, request: @escaping @Sendable (Int) -> ByteBuffer) {
-        self.requests = requests
+    init(
+        _ numbers: Range<Int>, request: @escaping @Sendable (Int) -> ByteBuffer, done: EventLoopPromise<[Int: Int]>
+    ) {
+        self.numbers = numbers
         self.request = request
+        self.done = done
     }
 
     /// nil: all have been taken.
     func next() -> ByteBuffer? {
-        let number = taken.add(1, ordering: .relaxed).newValue
-        return number <= requests ? request(number) : nil
+        let place = taken.add(1, ordering: .relaxed).oldValue
+        return place < numbers.count ? request(numbers.lowerBound + place) : nil
     }
 
-    func tell(_ statuses: [Int: Int]) { answered.withLock { $0.merge(statuses, uniquingKeysWith: +) } }
+    func tell(_ statuses: [Int: Int]) {
+        let all = answered.withLock { answered -> [Int: Int]? in
+            answered?.merge(statuses, uniquingKeysWith: +)
+            guard let all = answered, all.values.reduce(0, +) == numbers.count else { return nil }
+            answered = nil
+            return all
+        }
+        if let all { done.succeed(all) }
+    }
 
-    var statuses: [Int: Int] { answered.withLock { $0 } }
+    func fail() {
+        let isFirst = answered.withLock { answered in
+            defer { answered = nil }
+            return answered != nil
+        }
+        if isFirst { done.fail(RequestLoad.closed) }
+    }
 }
 
 /// One connection: sends, reads the answer to its end, sends the next. Lives on its channel's loop.
@@ -76,15 +102,18 @@ private final class LoadConnection: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    private let queue: LoadQueue
+    /// nil: nothing is to be sent.
+    private var queue: LoadQueue?
     private var held = ByteBuffer()
     private var statuses: [Int: Int] = [:]
 
-    init(_ queue: LoadQueue) { self.queue = queue }
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        guard let queue = event as? LoadQueue else { return context.fireUserInboundEventTriggered(event) }
+        self.queue = queue
+        sendNext(context)
+    }
 
-    func channelActive(context: ChannelHandlerContext) { sendNext(context) }
-
-    func channelInactive(context: ChannelHandlerContext) { queue.tell(statuses) }
+    func channelInactive(context: ChannelHandlerContext) { queue?.fail() }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         var chunk = unwrapInboundIn(data)
@@ -97,7 +126,12 @@ private final class LoadConnection: ChannelInboundHandler {
     func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
 
     private func sendNext(_ context: ChannelHandlerContext) {
-        guard let request = queue.next() else { return context.close(promise: nil) }
+        guard let request = queue?.next() else {
+            queue?.tell(statuses)
+            queue = nil
+            statuses = [:]
+            return
+        }
         context.writeAndFlush(wrapOutboundOut(request), promise: nil)
     }
 

@@ -40,8 +40,9 @@ struct SinglesBench {
             throw CommandFault(.failed, "\(base) is no address")
         }
         let key = try text(ofFile: world.gateway.keyFile).filter { !$0.isNewline }
-        let load = try await RequestLoad(host: host, port: port, connections: connections)
-            .run(count) { Self.message($0, key) }
+        let load = try await RequestLoad.over(connections, to: host, port: port) { load in
+            try await load.run(1..<count + 1) { Self.message($0, key) }
+        }
         guard load.statuses == [202: count] else {
             throw CommandFault(.failed, "the gateway answered \(load.statuses)")
         }
