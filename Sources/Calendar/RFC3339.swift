@@ -35,6 +35,7 @@ package enum RFC3339 {
     /// In UTC, with three digits of a second, or six where they say more. Clamped to the years 0 to 9999.
     package static func format(_ instant: WallInstant) -> String {
         var text: [UInt8] = []
+        text.reserveCapacity(27)
         append(instant, to: &text)
         return String(decoding: text, as: UTF8.self)
     }

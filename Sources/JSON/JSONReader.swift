@@ -104,7 +104,7 @@ extension JSONReader {
         let start = index
         index += 1
         var runStart = index
-        var unescaped: [UInt8] = []
+        var unescaped: [UInt8]?
         while true {
             let byte = try peek()
             if byte == UInt8(ascii: "\"") { break }
@@ -112,16 +112,23 @@ extension JSONReader {
                 throw JSONError(byte == 0 ? .nulInString : .controlCharacterInString, at: index)
             }
             if byte == UInt8(ascii: "\\") {
-                unescaped.append(contentsOf: bytes[runStart..<index])
-                try readEscape(into: &unescaped)
+                var text = unescaped.take() ?? []
+                text.append(contentsOf: bytes[runStart..<index])
+                try readEscape(into: &text)
+                unescaped = text
                 runStart = index
             } else {
                 index += 1
             }
         }
-        unescaped.append(contentsOf: bytes[runStart..<index])
+        let run = bytes[runStart..<index]
         index += 1
-        guard let text = String(validating: unescaped, as: UTF8.self) else { throw JSONError(.notUTF8, at: start) }
+        // Nearly all are one run, and need no copy on their way.
+        let text =
+            if let unescaped { String(validating: unescaped + run, as: UTF8.self) } else {
+                String(validating: run, as: UTF8.self)
+            }
+        guard let text else { throw JSONError(.notUTF8, at: start) }
         return text
     }
 

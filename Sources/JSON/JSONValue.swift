@@ -142,7 +142,10 @@ extension String {
     /// Equality of code units, not of what Unicode holds equivalent.
     package func hasSameBytes(as other: String) -> Bool {
         // Nearly all that is compared differs, and in its length.
-        utf8.count == other.utf8.count && utf8.elementsEqual(other.utf8)
+        guard utf8.count == other.utf8.count else { return false }
+        let (mine, theirs) = (utf8.span, other.utf8.span)
+        for place in mine.indices where mine[place] != theirs[place] { return false }
+        return true
     }
 }
 

@@ -107,12 +107,17 @@ extension JSONWriter {
     /// With its quotation marks.
     package static func append(quoted text: String, to bytes: inout [UInt8]) {
         bytes.append(UInt8(ascii: "\""))
-        if text.utf8.contains(where: needsEscape) {
+        if hasToEscape(text.utf8.span) {
             for byte in text.utf8 { append(escaped: byte, to: &bytes) }
         } else {
             bytes.append(contentsOf: text.utf8)
         }
         bytes.append(UInt8(ascii: "\""))
+    }
+
+    private static func hasToEscape(_ text: Span<UInt8>) -> Bool {
+        for place in text.indices where needsEscape(text[place]) { return true }
+        return false
     }
 
     static func needsEscape(_ byte: UInt8) -> Bool {

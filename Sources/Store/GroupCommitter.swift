@@ -93,7 +93,10 @@ private struct AppQueue {
     private(set) var waiting = 0
     /// Tasks that take batches; each has at most one on its way.
     var commits = 0
-    private var underWay = UnderWay()
+    private var underWay = Subjects()
+    private var underWayCount = 0
+    /// How many of each call are on their way.
+    private var calls: [ObjectIdentifier: Int] = [:]
 
     mutating func add(_ registrations: [DeviceRegistration], of caller: Caller) {
         waiting += registrations.count
@@ -105,7 +108,7 @@ private struct AppQueue {
     /// Whether another task is to take what waits, which the caller has to see to. Beside others only where it is as
     /// much as they carry each: what a transaction costs, whatever is in it, would outweigh what it gains.
     mutating func startsCommit(besideAtMost commitsMax: Int) -> Bool {
-        guard !entries.isEmpty, commits < commitsMax, entries.count * commits >= underWay.count else {
+        guard !entries.isEmpty, commits < commitsMax, entries.count * commits >= underWayCount else {
             return false
         }
         commits += 1
@@ -121,7 +124,7 @@ private struct AppQueue {
     mutating func takeBatch(atMost limit: Int) -> [Entry] {
         var taken: [Entry] = []
         var left: [Entry] = []
-        var seen = UnderWay()
+        var leftBehind = Subjects()
         /// The calls of those left, and whether one of these has a time.
         var leftOfCalls: [ObjectIdentifier: Bool] = [:]
         var place = 0
@@ -129,59 +132,61 @@ private struct AppQueue {
         while place < entries.count, taken.count < limit {
             let entry = entries[place]
             let isTimed = entry.registration.asOf != nil
-            let isFirst = seen.insert(entry)
             let mayPass = leftOfCalls[entry.call].map { othersAre in !othersAre && !isTimed } ?? true
-            if isFirst && mayPass && !underWay.meets(entry) {
+            if mayPass, calls[entry.call] == nil, !leftBehind.meet(entry), underWay.addFirst(entry) {
                 taken.append(entry)
             } else {
                 left.append(entry)
+                leftBehind.add(entry)
                 leftOfCalls[entry.call] = isTimed || leftOfCalls[entry.call] ?? false
             }
             place += 1
         }
         entries.replaceSubrange(0..<place, with: left)
-        for entry in taken { underWay.add(entry) }
+        for entry in taken { calls[entry.call, default: 0] += 1 }
+        underWayCount += taken.count
         return taken
     }
 
     mutating func finish(_ batch: [Entry]) {
         waiting -= batch.count
-        for entry in batch { underWay.remove(entry) }
+        underWayCount -= batch.count
+        for entry in batch {
+            underWay.remove(entry)
+            let others = (calls[entry.call] ?? 0) - 1
+            calls[entry.call] = others > 0 ? others : nil
+        }
     }
 }
 
-/// Which installations, tokens and calls some entries are about.
-private struct UnderWay {
-    private(set) var count = 0
+/// Which installations and tokens some entries are about.
+private struct Subjects {
     private var installations: Set<InstallationKey> = []
     private var tokens: Set<TokenKey> = []
-    private var calls: [ObjectIdentifier: Int] = [:]
 
-    /// Notes what it is about, its call apart. False: another one is about its installation, or its token.
-    mutating func insert(_ entry: Entry) -> Bool {
-        let isNewInstallation = installations.insert(entry.installation).inserted
-        let isNewToken = tokens.insert(entry.token).inserted
-        return isNewInstallation && isNewToken
+    func meet(_ entry: Entry) -> Bool {
+        guard !installations.isEmpty else { return false }
+        return installations.contains(entry.installation) || tokens.contains(entry.token)
     }
 
-    /// - Precondition: none is about its installation, or its token.
     mutating func add(_ entry: Entry) {
-        _ = insert(entry)
-        count += 1
-        calls[entry.call, default: 0] += 1
+        installations.insert(entry.installation)
+        tokens.insert(entry.token)
+    }
+
+    /// False, and nothing is changed: another one is about its installation, or its token.
+    mutating func addFirst(_ entry: Entry) -> Bool {
+        guard installations.insert(entry.installation).inserted else { return false }
+        guard tokens.insert(entry.token).inserted else {
+            installations.remove(entry.installation)
+            return false
+        }
+        return true
     }
 
     mutating func remove(_ entry: Entry) {
         installations.remove(entry.installation)
         tokens.remove(entry.token)
-        count -= 1
-        let others = (calls[entry.call] ?? 0) - 1
-        calls[entry.call] = others > 0 ? others : nil
-    }
-
-    func meets(_ entry: Entry) -> Bool {
-        guard count > 0 else { return false }
-        return calls[entry.call] != nil || installations.contains(entry.installation) || tokens.contains(entry.token)
     }
 }
 

@@ -93,6 +93,15 @@ struct RegistrationRequestTests {
         #expect(read.attributes == .set(Array(attributes.utf8)))
     }
 
+    @Test("keeps each of many tags once, in their order", arguments: [3, 16, 17, 32])
+    func tagsOnce(_ count: Int) throws {
+        let tags = (0..<count).map { "tag \($0)" }
+        let twice = (tags + tags.reversed()).map { "\"\($0)\"" }.joined(separator: ",")
+        let read = try Self.read(#"{"provider": "apns", "token": "00", "tags": [\#(twice)]}"#)
+        guard case .set(let kept) = read.tags else { return #expect(Bool(false)) }
+        #expect(kept == tags)
+    }
+
     @Test("keeps tags apart that only look alike")
     func tagsByBytes() throws {
         let composed = "caf\u{e9}"

@@ -116,31 +116,31 @@ extension EnvelopeReader {
 }
 
 extension JSONValue {
-    func text(bytesMax: Int, at pointer: JSONPointer) throws(Problem) -> String {
-        guard let text = string else { throw .wrongType(self, "a string", at: pointer) }
-        guard !text.isEmpty else { throw Problem(.invalidValue, "An empty string says nothing here.", at: pointer) }
+    func text(bytesMax: Int, at pointer: @autoclosure () -> JSONPointer) throws(Problem) -> String {
+        guard let text = string else { throw .wrongType(self, "a string", at: pointer()) }
+        guard !text.isEmpty else { throw Problem(.invalidValue, "An empty string says nothing here.", at: pointer()) }
         guard text.utf8.count <= bytesMax else {
             throw Problem(
-                .valueTooLong, "This has \(text.utf8.count) bytes; at most \(bytesMax) are kept.", at: pointer)
+                .valueTooLong, "This has \(text.utf8.count) bytes; at most \(bytesMax) are kept.", at: pointer())
         }
         return text
     }
 
-    func whole(_ range: ClosedRange<Int32>, at pointer: JSONPointer) throws(Problem) -> Int32 {
-        guard number != nil else { throw .wrongType(self, "a whole number", at: pointer) }
+    func whole(_ range: ClosedRange<Int32>, at pointer: @autoclosure () -> JSONPointer) throws(Problem) -> Int32 {
+        guard number != nil else { throw .wrongType(self, "a whole number", at: pointer()) }
         guard let number = integer.flatMap(Int32.init(exactly:)), range.contains(number) else {
             throw Problem(
                 .invalidValue, "This must be a whole number from \(range.lowerBound) to \(range.upperBound).",
-                at: pointer)
+                at: pointer())
         }
         return number
     }
 
-    func elements(countMax: Int, at pointer: JSONPointer) throws(Problem) -> [JSONValue] {
-        guard let elements = array else { throw .wrongType(self, "an array", at: pointer) }
+    func elements(countMax: Int, at pointer: @autoclosure () -> JSONPointer) throws(Problem) -> [JSONValue] {
+        guard let elements = array else { throw .wrongType(self, "an array", at: pointer()) }
         guard elements.count <= countMax else {
             throw Problem(
-                .valueTooLong, "This has \(elements.count) elements; at most \(countMax) are taken.", at: pointer)
+                .valueTooLong, "This has \(elements.count) elements; at most \(countMax) are taken.", at: pointer())
         }
         return elements
     }

@@ -255,10 +255,17 @@ extension Problem {
 /// Texts in their order, each once. Two are the same where their bytes are: Swift's equality of strings would merge
 /// names that only look alike.
 struct DistinctTexts {
+    private static let fewMax = 16
     private(set) var texts: [String] = []
+    /// Of many: few are compared one by one.
     private var seen: Set<[UInt8]> = []
 
     mutating func add(_ text: String) {
+        if texts.count < Self.fewMax {
+            if !texts.contains(where: { $0.hasSameBytes(as: text) }) { texts.append(text) }
+            return
+        }
+        if seen.isEmpty { seen = Set(texts.map { Array($0.utf8) }) }
         if seen.insert(Array(text.utf8)).inserted { texts.append(text) }
     }
 }

@@ -7,17 +7,18 @@ import PushModel
 ///
 /// Any length is taken: providers lengthen their tokens without notice. Nothing of a token is ever quoted.
 enum TokenText {
-    static func read(_ value: JSONValue, of provider: Provider, at pointer: JSONPointer) throws(Problem) -> DeviceToken
-    {
-        guard let text = value.string else { throw .wrongType(value, "a string", at: pointer) }
+    static func read(
+        _ value: JSONValue, of provider: Provider, at pointer: @autoclosure () -> JSONPointer
+    ) throws(Problem) -> DeviceToken {
+        guard let text = value.string else { throw .wrongType(value, "a string", at: pointer()) }
         switch provider {
-        case .apns: return try apns(text, at: pointer)
+        case .apns: return try apns(text, at: pointer())
         case .fcm, .hms, .webpush:
             guard let token = opaque(text) else {
                 throw Problem(
                     .invalidToken,
                     "A token of \(provider.name) is 1 to \(RegistrationLimits.tokenBytesMax) visible ASCII characters, "
-                        + "as the provider's library gave it to the app.", at: pointer)
+                        + "as the provider's library gave it to the app.", at: pointer())
             }
             return token
         }
@@ -43,18 +44,19 @@ enum TokenText {
         return [(.apns, DeviceToken(bytes: bytes)), (.fcm, token)]
     }
 
-    private static func apns(_ text: String, at pointer: JSONPointer) throws(Problem) -> DeviceToken {
+    private static func apns(_ text: String, at pointer: @autoclosure () -> JSONPointer) throws(Problem) -> DeviceToken
+    {
         guard text.utf8.count <= 2 * APNsLimits.tokenBytesMax else {
             throw Problem(
                 .invalidToken,
                 "The token has \(text.utf8.count) digits; at most \(2 * APNsLimits.tokenBytesMax) are taken.",
-                at: pointer)
+                at: pointer())
         }
         guard !text.isEmpty, let bytes = Hexadecimal.decode(text) else {
             throw Problem(
                 .invalidToken,
                 "An APNs token is an even number of hexadecimal digits, without blanks or brackets: the bytes of the "
-                    + "device token that iOS gave the app.", at: pointer)
+                    + "device token that iOS gave the app.", at: pointer())
         }
         return DeviceToken(bytes: bytes)
     }
