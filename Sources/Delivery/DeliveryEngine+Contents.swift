@@ -58,7 +58,9 @@ extension DeliveryEngine {
     ) async {
         do throws(StoreFault) {
             let together = MembersTogether(places.map { parcels[$0].members.map(\.registration) })
-            let values = try await stores.parcels.values(of: together.all, fields)
+            // As much as they would have one by one: with less, those behind would come back each time.
+            let bytesMax = places.reduce(0) { $0 + ValueLimits.bytes(of: parcels[$1].members.count) }
+            let values = try await stores.parcels.values(of: together.all, fields, bytesMax: bytesMax)
             for (place, members) in zip(places, together.places) {
                 found[place].values = values.part(members, fieldCount: fields.count)
             }

@@ -57,21 +57,26 @@ package enum ValueLimits {
     package static let bytesMin = 65_536
     /// Read at once.
     static let slice = 500
+
+    /// Of a parcel with so many members.
+    package static func bytes(of members: Int) -> Int { max(bytesMin, members * bytesPerMember) }
 }
 
 extension ParcelStore {
     /// What the members say of themselves; no less than the first one's. Registrations that have gone meanwhile, and
     /// targets that are none, have nothing to say.
     ///
-    /// - Parameter members: by rising id, each once.
+    /// - Parameters:
+    ///   - members: by rising id, each once.
+    ///   - bytesMax: how much is kept of them; nil: as of one parcel's. No more is begun behind it.
     ///
     /// A read of its own behind the lease, and not a part of it: only those pay for it whose message has holes. What it
     /// finds is what the devices say by now.
     package func values(
-        of members: [RegistrationID], _ fields: [DeviceField]
+        of members: [RegistrationID], _ fields: [DeviceField], bytesMax: Int? = nil
     ) async throws(StoreFault) -> MemberValues {
         var values = MemberValues(fieldCount: fields.count)
-        let bytesMax = max(ValueLimits.bytesMin, members.count * ValueLimits.bytesPerMember)
+        let bytesMax = bytesMax ?? ValueLimits.bytes(of: members.count)
         while values.readCount < members.count, values.bytes.count < bytesMax {
             let start = values.readCount
             let slice = members[start..<min(start + ValueLimits.slice, members.count)].map(\.value)

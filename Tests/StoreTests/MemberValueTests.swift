@@ -72,6 +72,10 @@ struct MemberValueTests {
             let kept = (ValueLimits.bytesMin + ValueLimits.valueCharactersMax - 1) / ValueLimits.valueCharactersMax
             #expect(values.readCount == kept && kept < members.count)
             #expect(values.range(of: kept - 1, field: 0).count == ValueLimits.valueCharactersMax)
+            // Those of several parcels have the room of each.
+            let together = try await world.stores.parcels.values(
+                of: members, fields, bytesMax: 2 * ValueLimits.bytesMin)
+            #expect(together.readCount == members.count)
         }
     }
 
