@@ -40,7 +40,11 @@ extension Dispatcher {
         runs[place].renewStartedAt = nil
         guard held else {
             // A settle on its way may have finished the parcel, or learns the same fence.
-            if runs[place].run.settling == nil { abandon(place, &actions) }
+            if runs[place].run.settling == nil {
+                abandon(place, &actions)
+            } else {
+                runs[place].renewAt = now + settings.storePause
+            }
             return
         }
         runs[place].leaseEnd = startedAt + settings.leaseLength
