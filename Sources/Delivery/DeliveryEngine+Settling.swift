@@ -66,7 +66,8 @@ extension DeliveryEngine {
         var verdictsDone = !entry.withVerdicts
         do throws(StoreFault) {
             if entry.withVerdicts {
-                let report = try await stores.parcels.applyVerdicts(entry.pending.verdicts, under: settings.suspicion)
+                let report = try await stores.parcels.applyVerdicts(
+                    entry.pending.verdicts, under: settings.suspicion, waitsBriefly: entry.pending.isSmall)
                 if report.retired > 0 { log.info("Tokens retired", metadata: ["count": "\(report.retired)"]) }
                 for held in report.held { await note(held, of: entry.pending.app) }
                 steps?.reached(.verdictsCommitted)
@@ -84,7 +85,10 @@ extension DeliveryEngine {
     /// What was refused among others waits for no lock: it would keep from them meanwhile what it holds itself.
     private func reply(to pending: PendingSettle) async throws(StoreFault) -> SettleReply {
         let settlement = pending.settlement
-        guard pending.wasRefused, settlement.isWhole else { return try await stores.parcels.settle(settlement) }
+        guard pending.wasRefused, settlement.isWhole else {
+            // Behind a small one others wait for their turn.
+            return try await stores.parcels.settle(settlement, waitsBriefly: pending.isSmall)
+        }
         return try await stores.parcels.settleGroup([settlement], passingLocked: true)[0].get()
     }
 

@@ -27,7 +27,7 @@ extension ParcelStore {
     ///
     /// What is said again, where the reply was lost, counts again unless it moved: they are held a little sooner.
     func applyFindings(
-        _ verdicts: [GuardedVerdict], under rule: SuspicionRule, now: WallInstant?
+        _ verdicts: [GuardedVerdict], under rule: SuspicionRule, _ options: TransactionOptions, now: WallInstant?
     ) async throws(StoreFault) -> VerdictReport {
         let found = verdicts.filter { $0.verdict.foundOn != nil }
         let routes = Set(found.map(\.route.value)).sorted()
@@ -49,7 +49,7 @@ extension ParcelStore {
         let pool = pool
         return try await translating { () throws(PostgresError) in
             try await pool.retryingConflicts { () throws(PostgresError) in
-                try await pool.transaction { transaction throws(PostgresError) in
+                try await pool.transaction(options) { transaction throws(PostgresError) in
                     let held = try await transaction.run(heard)[3].heldRoutes(by: rule)
                     let judged = verdicts.map { verdict in
                         held.contains { $0.route == verdict.route } ? verdict.staying : verdict

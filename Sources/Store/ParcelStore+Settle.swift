@@ -8,8 +8,12 @@ extension ParcelStore {
     ///
     /// A compare-and-set on (parcel, epoch, settles, leased): a loser's counts are dropped, and after `commitUnknown`
     /// the same settlement may be handed in again.
-    package func settle(_ settlement: Settlement, now: WallInstant? = nil) async throws(StoreFault) -> SettleReply {
-        try await settle(settlement, now: now, TransactionOptions())
+    ///
+    /// - Parameter waitsBriefly: `.contended` where others hold a row of it for long: for what others stand behind.
+    package func settle(
+        _ settlement: Settlement, waitsBriefly: Bool = false, now: WallInstant? = nil
+    ) async throws(StoreFault) -> SettleReply {
+        try await settle(settlement, now: now, waitsBriefly ? GroupAtWork.options : TransactionOptions())
     }
 
     func settle(

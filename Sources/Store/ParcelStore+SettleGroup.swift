@@ -44,8 +44,13 @@ extension ParcelStore {
         for settlement in settlements {
             do throws(StoreFault) {
                 replies.append(.success(try await settle(settlement, now: now, GroupAtWork.options)))
-            } catch { replies.append(.failure(error)) }
+            } catch {
+                replies.append(.failure(error))
+                // Of a database that is away each would wait for it as long.
+                guard error != .unavailable, error != .cancelled else { break }
+            }
         }
+        while replies.count < settlements.count, let last = replies.last { replies.append(last) }
         return replies
     }
 

@@ -38,14 +38,18 @@ extension ParcelStore {
     /// Each is a compare-and-set on the generation and the registration time (`TokenLifecycle.judge`); feedback is
     /// written for those that really changed.
     ///
-    /// - Parameter rule: how many of a route's tokens may move to the other environment.
+    /// - Parameters:
+    ///   - rule: how many of a route's tokens may move to the other environment.
+    ///   - waitsBriefly: `.contended` where others hold a row of it for long: for what others stand behind.
     package func applyVerdicts(
-        _ verdicts: [GuardedVerdict], under rule: SuspicionRule = .standard, now: WallInstant? = nil
+        _ verdicts: [GuardedVerdict], under rule: SuspicionRule = .standard, waitsBriefly: Bool = false,
+        now: WallInstant? = nil
     ) async throws(StoreFault) -> VerdictReport {
         let verdicts = Self.eachOnce(verdicts)
         guard !verdicts.isEmpty else { return VerdictReport(retired: 0, suspected: 0, cleared: 0) }
+        let options = waitsBriefly ? GroupAtWork.options : TransactionOptions()
         if verdicts.contains(where: { $0.verdict.foundOn != nil }) {
-            return try await applyFindings(verdicts, under: rule, now: now)
+            return try await applyFindings(verdicts, under: rule, options, now: now)
         }
         let statements = [
             Query(PlannerSQL.throughKeys),
@@ -55,7 +59,7 @@ extension ParcelStore {
         let pool = pool
         return try await translating { () throws(PostgresError) in
             let answers = try await pool.retryingConflicts { () throws(PostgresError) in
-                try await pool.run(statements, transaction: TransactionOptions())
+                try await pool.run(statements, transaction: options)
             }
             return try VerdictReport(reading: answers[2], held: [])
         }

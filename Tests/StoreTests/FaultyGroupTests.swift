@@ -108,6 +108,26 @@ struct FaultyGroupTests {
         }
     }
 
+    @Test("waits no longer by itself for a row that others hold, where it is to be brief")
+    func lockedAlone() async throws {
+        try await withStores { world in
+            try await world.register(1...1)
+            try await world.sendEach(["i1"])
+            let settlement = try #require(try await world.leaseGroup().first).settlingAll()
+            let parcels = world.stores.parcels
+            let row = "messages WHERE id = '\(StoreWorld.message(1).value.text)'"
+            let fault = try await world.holding(row) { () async -> StoreFault? in
+                do throws(StoreFault) { _ = try await parcels.settle(settlement, waitsBriefly: true, now: dawn) } catch
+                {
+                    return error
+                }
+                return nil
+            }
+            #expect(fault == .contended)
+            #expect(try await parcels.settle(settlement, waitsBriefly: true, now: dawn) == .settled)
+        }
+    }
+
     @Test("whose content makes no sense is left out where several are read")
     func damagedContent() async throws {
         try await withStores { world in
