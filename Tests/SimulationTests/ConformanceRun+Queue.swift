@@ -64,7 +64,9 @@ extension ConformanceRun {
     /// Some members get answers; then everything new is settled. A lease that ran out settles in vain.
     mutating func answerAndSettle() async throws -> String? {
         guard !runs.isEmpty else { return nil }
-        let place = random.below(runs.count)
+        let overtaken = overtaken
+        let isLate = !overtaken.isEmpty && random.happens(perMille: 300)
+        let place = isLate ? random.pick(overtaken) : random.below(runs.count)
         for position in runs[place].run.takeMembersToSend() where random.happens(perMille: 300) {
             runs[place].run.record(drawOutcome(), for: Int(position), now: mono)
         }
@@ -80,6 +82,14 @@ extension ConformanceRun {
         pastSettlements.append(pending.settlement)
         if runs[place].run.concludeSettle(reply) != .goesOn { runs.remove(at: place) }
         return differ("settle", real, reply)
+    }
+
+    /// Whose parcel somebody else has leased since. Rare, and what fences are for.
+    private var overtaken: [Int] {
+        runs.indices.filter { place in
+            let mine = runs[place].run.parcel
+            return runs.contains { $0.run.parcel.id == mine.id && $0.run.parcel.epoch > mine.epoch }
+        }
     }
 
     private mutating func drawOutcome() -> Outcome {
