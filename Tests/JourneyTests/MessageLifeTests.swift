@@ -87,6 +87,39 @@ extension Journeys {
             }
         }
 
+        @Test("by its rate, down and up, while two gateways send it: they follow within a second")
+        func rate() async throws {
+            try await World.within { world in
+                let gateways = [try await world.gateway(), try await world.gateway()]
+                try await world.furnish(.garden, Self.live, through: gateways[0])
+                let message = try await gateways[0].send(
+                    .garden,
+                    """
+                    {"audience": {"all": true}, "badge": "increment", "options": {"rate_per_second": 2000},
+                     "notification": {"title": "Carillon", "body": "\(World.text)"}}
+                    """)[0]
+                try await world.production.accepted(atLeast: 4_000)
+                let path = "/v1/apps/garden/messages/\(message)"
+                try await gateways[1].api.expect(200, "PATCH", path, #"{"rate_per_second": 100}"#)
+                let lowered = Clocks.wallNow()
+                try await eventually("some seconds of the lower rate") { Clocks.wallNow() - lowered > .seconds(6) }
+                let raised = Clocks.wallNow()
+                try await gateways[0].api.expect(200, "PATCH", path, #"{"rate_per_second": null}"#)
+                // At the lower rate the rest would take two minutes and a half.
+                let account = try await gateways[1].finished(message, of: .garden, within: .seconds(90))
+
+                #expect(account.addsUp && account.endings == ["accepted": Self.live.count])
+                #expect(try await world.production.receipts(of: Self.live) == .onceEach(Self.live.count))
+                let arrivals = await world.production.simulator.arrivals(of: Self.live)
+                let slow = arrivals.count { $0 > lowered + Self.effective && $0 < raised }
+                let seconds = (raised - lowered) / .seconds(1)
+                // What was on its way at the end of the first second may come late; unheeded, it would be 2,000 a second.
+                #expect(Double(slow) < 100 * seconds + 600, "\(slow) in \(seconds) s")
+                #expect(slow > 0, "it did not stand still")
+                for gateway in gateways { try await gateway.stopGently() }
+            }
+        }
+
         @Test("by its hour: it waits over a restart, reaches who came meanwhile, and may be taken back until then")
         func hours() async throws {
             let devices = [Device](.live, 3)
