@@ -109,6 +109,7 @@ private final class LoadConnection: ChannelInboundHandler {
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         guard let queue = event as? LoadQueue else { return context.fireUserInboundEventTriggered(event) }
+        guard context.channel.isActive else { return queue.fail() }
         self.queue = queue
         sendNext(context)
     }
