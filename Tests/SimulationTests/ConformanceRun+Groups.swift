@@ -32,7 +32,9 @@ extension ConformanceRun {
             guard let pending = runs[place].run.takeSettlement() else { continue }
             if let difference = try await applyVerdicts(pending.verdicts) { return difference }
             pastSettlements.append(pending.settlement)
-            if pending.settlement.isWhole {
+            // Of two of one parcel, which are answered at once, the fenced one may hear of the other or not.
+            let isAnother = !settlements.contains { $0.parcel == pending.settlement.parcel }
+            if pending.settlement.isWhole, isAnother {
                 settlements.append(pending.settlement)
                 continue
             }
@@ -41,7 +43,9 @@ extension ConformanceRun {
             _ = runs[place].run.concludeSettle(reply)
             if let difference = differ("settle", real, reply) { return difference }
         }
-        let past = pastSettlements.filter(\.isWhole)
+        let past = pastSettlements.filter { past in
+            past.isWhole && !settlements.contains { $0.parcel == past.parcel }
+        }
         if !past.isEmpty, random.happens(perMille: 300) { settlements.append(random.pick(past)) }
         story.append("settle together \(settlements.map(\.parcel.value))")
         let real = await stores.parcels.settleGroup(settlements, now: now)

@@ -35,7 +35,7 @@ struct ConformanceRun {
         let service: TopicService?
     }
 
-    static let stepsPerRun = 60
+    static let stepsPerRun = 200
     static let leaseFor: Duration = .seconds(60)
     static let rule = SuspicionRule(window: .seconds(120), shareMax: 0.3, sampleMin: 3)
 
