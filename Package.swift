@@ -89,6 +89,7 @@ let package = Package(
                 .embedInCode("0026_progress_of_a_message.sql"),
                 .embedInCode("0030_narrow_rows_go_with_theirs.sql"),
                 .embedInCode("0032_project_quotas.sql"),
+                .embedInCode("0033_plans_by_app.sql"),
             ], swiftSettings: house),
         room(
             "Store",

@@ -25,5 +25,6 @@ package enum EmbeddedMigrations {
         ("0026_progress_of_a_message", PackageResources._026_progress_of_a_message_sql),
         ("0030_narrow_rows_go_with_theirs", PackageResources._030_narrow_rows_go_with_theirs_sql),
         ("0032_project_quotas", PackageResources._032_project_quotas_sql),
+        ("0033_plans_by_app", PackageResources._033_plans_by_app_sql),
     ]
 }

@@ -75,8 +75,8 @@ extension SimulatedStore {
                 expiresAt: (message.localSending?.hour.last ?? message.dueAt ?? now) + message.lifetime,
                 dueAt: message.dueAt, localSending: message.localSending))
         let plan = PlanRow(
-            message: message.id, format: TopicService.raise(message.format, to: message.planFormat),
-            urgency: message.urgency)
+            message: message.id, app: message.app,
+            format: TopicService.raise(message.format, to: message.planFormat), urgency: message.urgency)
         if let dueAt = message.dueAt {
             schedules.append(ScheduleRow(message: message.id, dueAt: dueAt, plan: plan))
         } else {
@@ -93,6 +93,7 @@ extension SimulatedStore {
         guard let place = nextPlan(knownFormats), let messagePlace = placeOfMessage(plans[place].message) else {
             return nil
         }
+        lastPlanned[plans[place].urgency] = plans[place].app
         let message = messages[messagePlace]
         var slice = look(
             at: message, after: plans[place].plannedThrough,
@@ -140,9 +141,13 @@ extension SimulatedStore {
     private func nextPlan(_ knownFormats: [Int16]) -> Int? {
         let formats = TopicService.allFormats(ofContents: knownFormats)
         let known = plans.indices.filter { formats.contains(plans[$0].format) }
+        /// The apps go round, from the one behind that.
+        func hadItsTurn(_ plan: PlanRow) -> Bool { lastPlanned[plan.urgency].map { plan.app <= $0 } ?? false }
         return known.min { left, right in
             let (one, other) = (plans[left], plans[right])
             if one.urgency != other.urgency { return one.urgency.rawValue < other.urgency.rawValue }
+            if hadItsTurn(one) != hadItsTurn(other) { return hadItsTurn(other) }
+            if one.app != other.app { return one.app < other.app }
             switch (one.plannedAt, other.plannedAt) {
             case (nil, .some): return true
             case (.some, nil): return false

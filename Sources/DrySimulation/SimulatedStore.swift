@@ -10,6 +10,8 @@ package struct SimulatedStore: Equatable, Sendable {
     package var registrations: [RegistrationRow] = []
     package var messages: [MessageRow] = []
     package var plans: [PlanRow] = []
+    /// Whose message was planned last, of each urgency: the apps go round. Not stored.
+    var lastPlanned: [MessageUrgency: AppID] = [:]
     /// Messages that are paused, or cancelled and not yet accounted for.
     package var stops: [MessageID] = []
     /// Of messages that have a rate and are not over, in the order in which they got it.
@@ -134,6 +136,7 @@ package struct ProviderCounts: Equatable, Sendable {
 /// Exists as long as the message's planning.
 package struct PlanRow: Equatable, Sendable {
     package let message: MessageID
+    package let app: AppID
     package let format: Int16
     package let urgency: MessageUrgency
     /// The highest registration id that was read, or how many of the named installations were looked up.

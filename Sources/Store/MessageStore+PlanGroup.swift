@@ -40,7 +40,9 @@ extension MessageStore {
                     continue
                 }
             }
-            switch try await planSlice(idsMax, parcelMembersMax, knownFormats, now: now, patience: atWork.patience) {
+            let reply = try await planSlice(
+                idsMax, parcelMembersMax, knownFormats, now: now, patience: atWork.patience)
+            switch reply {
             case .nothing: return .nothing
             case .planned(let slice): return .planned([slice])
             case .putAside(let fault): return .putAside(fault)
@@ -53,20 +55,19 @@ extension MessageStore {
         _ limit: Int, _ idsMax: Int, _ parcelMembersMax: Int, _ knownFormats: [Int16], now: WallInstant?,
         noting atWork: GroupAtWork
     ) async throws(GroupFault) -> [PlannedSlice]? {
-        let claim = Query(PlanSQL.claimGroup) {
-            $0.int16Array(TopicService.allFormats(ofContents: knownFormats))
-            $0.instant(now)
-            $0.int64(Int64(limit))
-        }
-        let (pool, steps) = (pool, steps)
+        let (pool, steps, turns) = (pool, steps, turns)
         return try await translatingGroup { () throws(PostgresError) in
             try await pool.retryingConflicts { () throws(PostgresError) in
                 try await pool.transaction(GroupAtWork.options) {
                     transaction throws(PostgresError) -> [PlannedSlice]? in
+                    var parameters = turns.claiming(knownFormats, now: now)
+                    parameters.int64(Int64(limit))
+                    let claim = Query(PlanSQL.claimGroup, parameters)
                     let rows = try await transaction.run([Query(PlannerSQL.throughKeys), claim])[1]
                     guard rows.rowCount > 0 else { return [] }
                     atWork.note(1, isUrgent: try rows.int16(0, 4) == MessageUrgency.transactional.rawValue)
                     if rows.rowCount == 1 {
+                        try turns.pass(rows, 0)
                         let turn = try PlanTurn(reading: rows)
                         return [
                             try await turn.plan(
@@ -80,6 +81,7 @@ extension MessageStore {
                         await transaction.abandon()
                         return nil
                     }
+                    if let last = group.turns.last { turns.pass(app: last.app, priority: last.priority) }
                     let answers = try await transaction.conclude(
                         group.writing(cuts, now: now), announcing: .sliceWritten, to: steps)
                     return try group.slices(cuts, counted: answers[0])

@@ -1,6 +1,7 @@
 import Encodings
 import Postgres
 import PushModel
+import Synchronization
 
 /// What a planner's turn did.
 package enum PlanReply: Equatable, Sendable {
@@ -34,6 +35,7 @@ extension MessageStore {
     ///
     /// Members are frozen here: one read of an id range over all routes, so that a registration that changes its route
     /// meanwhile can't be in two parcels.
+    ///
     package func planSlice(
         idsMax: Int = 20_000, parcelMembersMax: Int = 5_000, knownFormats: [Int16], now: WallInstant? = nil
     ) async throws(StoreFault) -> PlanReply {
@@ -47,19 +49,17 @@ extension MessageStore {
     ) async throws(StoreFault) -> PlanReply {
         precondition(idsMax > 0 && parcelMembersMax > 0)
         let options = TransactionOptions(lockTimeout: patience)
-        let (pool, steps) = (pool, steps)
+        let (pool, steps, turns) = (pool, steps, turns)
         let atWork = RowAtWork<MessageID>()
         do throws(StoreFault) {
             let slice = try await translating { () throws(PostgresError) in
                 try await pool.retryingConflicts { () throws(PostgresError) in
                     try await pool.transaction(options) { transaction throws(PostgresError) -> PlannedSlice? in
-                        let claim = Query(PlanSQL.claim) {
-                            $0.int16Array(TopicService.allFormats(ofContents: knownFormats))
-                            $0.instant(now)
-                        }
+                        let claim = Query(PlanSQL.claim, turns.claiming(knownFormats, now: now))
                         let row = try await transaction.run([Query(PlannerSQL.throughKeys), claim])[1]
                         atWork.note(row.rowCount == 1 ? MessageID(try row.uuid(0, 0)) : nil)
                         guard row.rowCount == 1 else { return nil }
+                        try turns.pass(row, 0)
                         return try await PlanTurn(reading: row)
                             .plan(idsMax, parcelMembersMax, in: transaction, now: now, announcingTo: steps)
                     }
@@ -86,6 +86,40 @@ extension MessageStore {
         }
         let pool = pool
         _ = try await translating { () throws(PostgresError) in try await pool.run(query) }
+    }
+}
+
+/// Whose message was planned last, of each urgency: the apps go round, from the next one on. Each process has its own turns.
+///
+/// A turn passes when a plan is claimed: whoever can't be planned, or asks beside, has the next app's.
+final class PlanTurns: Sendable {
+    private struct Last {
+        var transactional: Int64 = -1
+        var bulk: Int64 = -1
+    }
+
+    private let last = Mutex(Last())
+
+    /// As `PlanSQL.claim` reads them.
+    func claiming(_ knownFormats: [Int16], now: WallInstant?) -> Parameters {
+        let last = last.withLock { $0 }
+        var parameters = Parameters()
+        parameters.int16Array(TopicService.allFormats(ofContents: knownFormats))
+        parameters.instant(now)
+        parameters.int64(last.transactional)
+        parameters.int64(last.bulk)
+        return parameters
+    }
+
+    /// - Parameter claimed: as `PlanTurn` reads it.
+    func pass(_ claimed: ResultSet, _ row: Int) throws(PostgresError) {
+        pass(app: try claimed.int64(row, 2), priority: try claimed.int16(row, 4))
+    }
+
+    func pass(app: Int64, priority: Int16) {
+        last.withLock { last in
+            if priority == MessageUrgency.transactional.rawValue { last.transactional = app } else { last.bulk = app }
+        }
     }
 }
 

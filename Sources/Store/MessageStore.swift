@@ -6,6 +6,7 @@ package struct MessageStore: Sendable {
     let pool: PostgresPool
     let bell: WorkBell
     let steps: (any StepListener)?
+    let turns = PlanTurns()
 
     package init(pool: PostgresPool, bell: WorkBell, steps: (any StepListener)? = nil) {
         self.pool = pool

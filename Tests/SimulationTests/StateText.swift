@@ -28,7 +28,7 @@ enum StateText {
                     unregistered, expired, suppressed, cancelled, gave_up)
                 FROM messages
                 UNION ALL
-                SELECT 4, message_id::text, 0, concat_ws('|', 'plan', message_id, format, priority, planned_through,
+                SELECT 4, message_id::text, 0, concat_ws('|', 'plan', message_id, app_id, format, priority, planned_through,
                     \(micros("planned_at")), slices)
                 FROM plans
                 UNION ALL
@@ -211,7 +211,7 @@ extension MessageRow {
 
 extension PlanRow {
     fileprivate var cells: [Any] {
-        ["plan", message.text, format, urgency.rawValue, plannedThrough, plannedAt.cell, slices]
+        ["plan", message.text, app.value, format, urgency.rawValue, plannedThrough, plannedAt.cell, slices]
     }
 }
 

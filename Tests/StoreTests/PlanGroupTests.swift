@@ -110,6 +110,47 @@ struct PlanGroupTests {
         }
     }
 
+    @Test("have a part for each app, the one whose turn it is first")
+    func appsInTurn() async throws {
+        try await withStores { world in
+            let other = try await world.neighbour()
+            try await people(world, 1...1)
+            try await world.acceptEach((1...20).map { _ in .installations(["i1"]) })
+            _ = try await world.stores.messages.accept(
+                other.newMessage(99, urgency: .transactional, audience: .installations(["i1"])), now: dawn)
+            var reply = try await world.stores.messages.planGroup(
+                atMost: 8, knownFormats: MessageStore.plannedFormats, now: dawn)
+            #expect(planned(reply) == [1, 99, 2, 3, 4].map(StoreWorld.message))
+            _ = try await world.stores.messages.accept(
+                other.newMessage(98, urgency: .transactional, audience: .installations(["i1"])), now: dawn)
+            reply = try await world.stores.messages.planGroup(
+                atMost: 8, knownFormats: MessageStore.plannedFormats, now: dawn)
+            #expect(planned(reply) == [98, 5, 6, 7, 8].map(StoreWorld.message))
+            reply = try await world.stores.messages.planGroup(
+                atMost: 8, knownFormats: MessageStore.plannedFormats, now: dawn)
+            #expect(planned(reply) == one(9...16))
+        }
+    }
+
+    @Test("go to another app where others are at work on the plans of those that were asked")
+    func allHeld() async throws {
+        try await withStores { world in
+            let other = try await world.neighbour()
+            try await people(world, 1...1)
+            try await world.acceptEach([.installations(["i1"]), .installations(["i1"])])
+            for number in [98, 99] as [UInt64] {
+                _ = try await world.stores.messages.accept(
+                    other.newMessage(number, urgency: .transactional, audience: .installations(["i1"])), now: dawn)
+            }
+            _ = try await world.stores.messages.accept(world.newMessage(50), now: dawn)
+            try await world.holding("plans WHERE priority = 1 AND app_id = \(world.app.value)") { () async throws in
+                let reply = try await world.stores.messages.planGroup(
+                    atMost: 1, knownFormats: MessageStore.plannedFormats, now: dawn)
+                #expect(planned(reply) == [98].map(StoreWorld.message))
+            }
+        }
+    }
+
     @Test("leave one behind that others hold, which is put aside for a moment")
     func locked() async throws {
         try await withStores { world in

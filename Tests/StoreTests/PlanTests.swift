@@ -149,6 +149,87 @@ struct PlanTests {
         }
     }
 
+    @Test("takes turns with other apps', whose messages are not kept waiting by a crowd of one's")
+    func appsInTurn() async throws {
+        try await withStores { world in
+            let other = try await world.neighbour()
+            for world in [world, other] { try await world.register(1...4) }
+            let messages = world.stores.messages
+            for number in 1...3 as ClosedRange<UInt64> {
+                _ = try await messages.accept(world.newMessage(number), now: dawn)
+            }
+            _ = try await messages.accept(other.newMessage(9), now: dawn)
+            var order: [MessageID] = []
+            var now = dawn
+            while case .planned(let slice) = try await messages.planSlice(idsMax: 3, knownFormats: [1], now: now) {
+                order.append(slice.message)
+                now = now + .seconds(1)
+            }
+            #expect(order == [1, 9, 2, 9, 3, 1, 2, 3].map(StoreWorld.message))
+        }
+    }
+
+    @Test("has its turn whatever others send to single devices, and whatever can't be planned")
+    func turnsOfEachSort() async throws {
+        try await withStores { world in
+            let other = try await world.neighbour()
+            for world in [world, other] { try await world.register(1...4) }
+            let messages = world.stores.messages
+            for (number, world) in [(1, world), (2, world), (9, other)] as [(UInt64, StoreWorld)] {
+                _ = try await messages.accept(world.newMessage(number), now: dawn)
+            }
+            var order: [MessageID] = []
+            for step in 1...8 as ClosedRange<UInt64> {
+                let now = dawn + .seconds(Int64(step))
+                let urgent = world.newMessage(100 + step, urgency: .transactional, audience: .installations(["i1"]))
+                _ = try await messages.accept(urgent, now: now)
+                for _ in 1...2 {
+                    guard
+                        case .planned(let slice) = try await messages.planSlice(idsMax: 3, knownFormats: [1], now: now)
+                    else { continue }
+                    order.append(slice.message)
+                }
+            }
+            let bulk = order.filter { $0 < StoreWorld.message(100) }
+            #expect(bulk == [1, 9, 2, 9, 1, 2].map(StoreWorld.message))
+            for (number, world) in [(21, other), (22, other), (29, world)] as [(UInt64, StoreWorld)] {
+                _ = try await messages.accept(world.newMessage(number), now: dawn)
+            }
+            for number in [21, 22] as [UInt64] {
+                let id = StoreWorld.message(number).value.text
+                try await world.pool.script("UPDATE message_contents SET audience = 'x' WHERE message_id = '\(id)'")
+            }
+            var replies: [PlanReply] = []
+            while case let reply = try await messages.planSlice(knownFormats: [1], now: dawn), reply != .nothing {
+                replies.append(reply)
+            }
+            guard replies.count == 3, case .planned(let slice) = replies[1] else {
+                Issue.record("\(replies)")
+                return
+            }
+            #expect(slice.message == StoreWorld.message(29))
+        }
+    }
+
+    @Test("of a program that names no app in its plan gets the message's")
+    func earlierProgram() async throws {
+        try await withStores { world in
+            let other = try await world.neighbour()
+            _ = try await world.stores.messages.accept(other.newMessage(1), now: dawn)
+            let id = StoreWorld.message(2).value.text
+            try await world.pool.script(
+                """
+                WITH written AS (
+                    INSERT INTO messages (id, app_id, format, priority, kind, horizon, accepted_at, expires_at)
+                    SELECT '\(id)', app_id, format, priority, kind, horizon, accepted_at, expires_at FROM messages
+                    RETURNING id
+                )
+                INSERT INTO plans (message_id, format, priority) SELECT id, 1, 2 FROM written
+                """)
+            #expect(try await world.number("SELECT count(*) FROM plans WHERE app_id = \(other.app.value)") == 2)
+        }
+    }
+
     @Test("of a format that this program does not know is left to one that does")
     func format() async throws {
         try await withStores { world in

@@ -75,6 +75,12 @@ struct StoreWorld {
         return try await ask()
     }
 
+    /// Another app on the same database.
+    func neighbour() async throws -> StoreWorld {
+        let app = try await stores.registry.createApp(slug: "harbour", name: "Harbour")
+        return StoreWorld(pool: pool, stores: stores, app: app.id, settings: settings)
+    }
+
     func newMessage(
         _ number: UInt64 = 1, urgency: MessageUrgency = .bulk, badge: BadgeChange = .none,
         audience: Audience = .all, lifetime: Duration = .seconds(3_600), format: Int16 = 1, readsLocale: Bool = false,

@@ -18,7 +18,7 @@ enum MessageSQL {
             FROM \(source)(SELECT coalesce($11, clock_timestamp()) AS now) AS clock
             RETURNING id
         ), plan AS (
-            INSERT INTO plans (message_id, format, priority, after_message) SELECT id, $13, $4, $18 FROM written
+            INSERT INTO plans (message_id, app_id, format, priority, after_message) SELECT id, $2, $13, $4, $18 FROM written
             WHERE $19 IS NULL
         ), schedule AS (
             INSERT INTO schedules (message_id, format, priority, after_message, due_at)

@@ -1,5 +1,6 @@
 import DeliveryRules
 import Postgres
+import PushModel
 
 /// The planner's statements: one slice is one transaction of three round trips, under `PlannerSQL.throughKeys`.
 enum PlanSQL {
@@ -18,40 +19,96 @@ enum PlanSQL {
                 '\(WaitCause.quietHours.rawValue)')))
         """
 
-    /// $1 known formats, $2 now. Transactional first, then whoever waited longest; who was put aside waits for its time,
-    /// and who follows another message until that one's pushes have all had their first attempt, as far as they can be
-    /// sent (`isAwaited`).
+    // Of an app's plans.
+    private static let inTurn = "ORDER BY priority, app_id, planned_at NULLS FIRST, message_id"
+    private static let claimed = "message_id, planned_through, slices, planned_at"
+
+    /// $1 known formats, $2 now; the apps that had their turn before: $3 of transactional messages, $4 of others.
+    /// Transactional first; of each sort the apps go in turn, from the one behind that, and of an app whoever waited
+    /// longest. Who was put aside waits for its time, and who follows another message until that one's pushes have all had
+    /// their first attempt, as far as they can be sent (`isAwaited`).
     ///
     /// Every column that changes comes from the locked row itself: a look at plans by its key beside it would see the
     /// statement's snapshot, and plan a slice twice.
     static let claim = Statement(
         "plan_claim",
         """
-        WITH turn AS MATERIALIZED (
-            SELECT message_id, planned_through, slices FROM plans
-            WHERE \(isReady)
-            ORDER BY priority, planned_at NULLS FIRST, message_id LIMIT 1 FOR UPDATE SKIP LOCKED
+        WITH \(oneByOne(unless: nil)), turn AS MATERIALIZED (
+            SELECT * FROM urgent UNION ALL SELECT * FROM urgent_again
+            UNION ALL SELECT * FROM bulk UNION ALL SELECT * FROM bulk_again
         )
         \(turns)
         """)
 
-    /// The same, in order; of transactional ones up to so many: $3.
+    /// - Parameter of: by whom nothing may have been taken.
+    private static func oneByOne(unless of: String?) -> String {
+        let before = of.map { "AND \(none($0)) " } ?? ""
+        let (urgent, bulk) = (MessageUrgency.transactional, MessageUrgency.bulk)
+        return """
+            urgent AS MATERIALIZED (
+                \(first(of: urgent, "app_id > $3 \(before)"))
+            ), urgent_again AS MATERIALIZED (
+                \(first(of: urgent, "app_id <= $3 \(before)AND \(none("urgent"))"))
+            ), bulk AS MATERIALIZED (
+                \(first(of: bulk, "app_id > $4 \(before)AND \(none("urgent")) AND \(none("urgent_again"))"))
+            ), bulk_again AS MATERIALIZED (
+                \(first(of: bulk, "app_id <= $4 \(before)AND \(none("urgent")) AND \(none("urgent_again")) AND \(none("bulk"))"))
+            )
+            """
+    }
+
+    private static func none(_ of: String) -> String { "NOT EXISTS (SELECT FROM \(of))" }
+
+    private static func first(of urgency: MessageUrgency, _ which: String) -> String {
+        """
+        SELECT \(claimed) FROM plans WHERE priority = \(urgency.rawValue) AND \(which) AND \(isReady)
+            \(inTurn) LIMIT 1 FOR UPDATE SKIP LOCKED
+        """
+    }
+
+    /// The same, but several transactional ones: $5 how many. One of each app in turn, then a second one of each, as if they
+    /// were claimed one by one; of each app so many that all have a part. No app is asked that has none to plan now, and
+    /// where others are at work on all that were asked, one is claimed as above.
     static let claimGroup = Statement(
         "plan_claim_group",
         """
-        WITH urgent AS MATERIALIZED (
-            SELECT message_id, planned_through, slices, planned_at FROM plans
-            WHERE priority = 1 AND \(isReady)
-            ORDER BY priority, planned_at NULLS FIRST, message_id LIMIT $3 FOR UPDATE SKIP LOCKED
-        ), bulk AS MATERIALIZED (
-            SELECT message_id, planned_through, slices, planned_at FROM plans
-            WHERE priority > 1 AND \(isReady) AND NOT EXISTS (SELECT FROM urgent)
-            ORDER BY priority, planned_at NULLS FIRST, message_id LIMIT 1 FOR UPDATE SKIP LOCKED
-        ), turn AS MATERIALIZED (
-            SELECT * FROM urgent UNION ALL SELECT * FROM bulk
+        WITH RECURSIVE ahead AS (
+            SELECT (\(nextApp("app_id > $3"))) AS app, 1 AS place
+            UNION ALL
+            SELECT (\(nextApp("app_id > ahead.app"))), place + 1
+            FROM ahead WHERE app IS NOT NULL AND place < \(MessageStore.plannedTogetherMax)
+        ), again AS (
+            SELECT (\(nextApp("app_id <= $3"))) AS app, 1 AS place
+            UNION ALL
+            SELECT (\(nextApp("app_id > again.app AND app_id <= $3"))), place + 1
+            FROM again WHERE app IS NOT NULL AND place < \(MessageStore.plannedTogetherMax)
+        ), round AS MATERIALIZED (
+            SELECT app, row_number() OVER (ORDER BY lap, place) AS place FROM (
+                SELECT app, place, 1 AS lap FROM ahead UNION ALL SELECT app, place, 2 FROM again
+            ) AS apps
+            WHERE app IS NOT NULL ORDER BY lap, apps.place LIMIT least($5, \(MessageStore.plannedTogetherMax))
+        ), taken AS MATERIALIZED (
+            SELECT mine.*, round.place AS app_place,
+                row_number() OVER (PARTITION BY round.place ORDER BY mine.planned_at NULLS FIRST, mine.message_id) AS lap
+            FROM round CROSS JOIN LATERAL (
+                SELECT \(claimed) FROM plans
+                WHERE priority = \(MessageUrgency.transactional.rawValue) AND app_id = round.app AND \(isReady)
+                \(inTurn) LIMIT greatest(1, $5 / (SELECT count(*) FROM round)) FOR UPDATE SKIP LOCKED
+            ) AS mine
+        ), \(oneByOne(unless: "taken")), turn AS MATERIALIZED (
+            SELECT \(claimed), lap, app_place FROM taken
+            UNION ALL SELECT *, 1, 1 FROM urgent UNION ALL SELECT *, 1, 1 FROM urgent_again
+            UNION ALL SELECT *, 1, 1 FROM bulk UNION ALL SELECT *, 1, 1 FROM bulk_again
         )
-        \(turns) ORDER BY turn.planned_at NULLS FIRST, turn.message_id
+        \(turns) ORDER BY turn.lap, turn.app_place
         """)
+
+    private static func nextApp(_ which: String) -> String {
+        """
+        SELECT app_id FROM plans WHERE priority = \(MessageUrgency.transactional.rawValue) AND \(which) AND \(isReady)
+        ORDER BY priority, app_id LIMIT 1
+        """
+    }
 
     // $1 known formats, $2 now.
     private static let isReady = """
