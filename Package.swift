@@ -90,6 +90,7 @@ let package = Package(
                 .embedInCode("0030_narrow_rows_go_with_theirs.sql"),
                 .embedInCode("0032_project_quotas.sql"),
                 .embedInCode("0033_plans_by_app.sql"),
+                .embedInCode("0034_routes_asked_once.sql"),
             ], swiftSettings: house),
         room(
             "Store",

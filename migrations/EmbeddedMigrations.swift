@@ -26,5 +26,6 @@ package enum EmbeddedMigrations {
         ("0030_narrow_rows_go_with_theirs", PackageResources._030_narrow_rows_go_with_theirs_sql),
         ("0032_project_quotas", PackageResources._032_project_quotas_sql),
         ("0033_plans_by_app", PackageResources._033_plans_by_app_sql),
+        ("0034_routes_asked_once", PackageResources._034_routes_asked_once_sql),
     ]
 }

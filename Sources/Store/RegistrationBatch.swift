@@ -1,4 +1,5 @@
 import DeliveryRules
+import JSON
 import PushModel
 
 /// Decides a batch of registrations one after the other against the rows that they touch, and gathers what is to be
@@ -43,6 +44,8 @@ struct RegistrationBatch: Sendable {
         initial = stored
         rows = stored
         speakers = Array(repeating: nil, count: stored.count)
+        decisions.reserveCapacity(incoming.count)
+        placeByToken.reserveCapacity(stored.count + incoming.count)
         for (place, row) in stored.enumerated() {
             placeByKey[InstallationKey(row.installation, row.kind)] = place
             if row.state != .retired { placeByToken[TokenKey(row.provider, row.token)] = place }
@@ -126,7 +129,7 @@ struct InstallationKey: Hashable, Sendable {
     }
 
     static func == (one: InstallationKey, other: InstallationKey) -> Bool {
-        one.kind == other.kind && one.installation.utf8.elementsEqual(other.installation.utf8)
+        one.kind == other.kind && one.installation.hasSameBytes(as: other.installation)
     }
 
     /// Of one number for all spellings, which are seldom two.

@@ -47,8 +47,8 @@ struct ConformanceRun {
         stores = Stores(pool: pool)
         try await pool.script(
             """
-            TRUNCATE apps, message_contents, push_history, registration_pulse, registration_tags, user_days,
-            project_quotas
+            TRUNCATE apps, registrations, message_contents, push_history, registration_pulse, registration_tags,
+            user_days, project_quotas
             RESTART IDENTITY CASCADE
             """)
         var made: [AppID] = []

@@ -21,13 +21,23 @@ enum RegistrationSQL {
     // The live registration that holds a row's token. Three indexes begin with the app, and where an app is thought to
     // have one registration they cost the same; but only one has the order of the tokens, and sorting is out of the
     // question. Equality would make the order void: hence BETWEEN.
-    static let holding = """
+    static let holding = holding(hash: "sha256(said.token)")
+
+    private static func holding(hash: String) -> String {
+        """
         CROSS JOIN LATERAL (
             SELECT * FROM registrations live
             WHERE live.app_id = $1 AND live.provider = said.provider AND live.state < 3
-                AND sha256(live.token) BETWEEN sha256(said.token) AND sha256(said.token)
+                AND sha256(live.token) BETWEEN \(hash) AND \(hash)
             ORDER BY sha256(live.token) LIMIT 1
         ) AS r
+        """
+    }
+
+    // Of providers $4 and tokens $5. OFFSET keeps the planner from hashing a token wherever its hash is looked at.
+    private static let claimed = """
+        (SELECT each.provider, sha256(each.token) AS hash FROM unnest($4, $5) AS each (provider, token) OFFSET 0) AS said
+        \(holding(hash: "said.hash"))
         """
 
     /// $1 app; $2 installations and $3 kinds that are named; $4 providers and $5 tokens that are claimed.
@@ -43,7 +53,7 @@ enum RegistrationSQL {
         WHERE r.id = ANY (ARRAY(
             SELECT r.id FROM unnest($2, $3) AS said (installation, kind) \(named)
             UNION ALL
-            SELECT r.id FROM unnest($4, $5) AS said (provider, token) \(holding)))
+            SELECT r.id FROM \(claimed)))
         ORDER BY r.id FOR NO KEY UPDATE
         """)
 
@@ -57,7 +67,7 @@ enum RegistrationSQL {
         FROM unnest($2, $3) AS said (installation, kind) \(named) \(pulse)
         UNION ALL
         SELECT p.registration_id, greatest(p.registered_at, p.as_of)
-        FROM unnest($4, $5) AS said (provider, token) \(holding) \(pulse)
+        FROM \(claimed) \(pulse)
         """)
 
     /// $1 app, $2 installations, $3 kinds, $4 attributes. The rows that have just these already: only the database

@@ -1,0 +1,121 @@
+import Postgres
+import PushModel
+import Store
+import Testing
+
+/// What a foreign key would say of a registration's route is said by triggers (decision 0037).
+@Suite("The route of a registration")
+struct RegisteredRouteTests {
+    /// Of two apps: routes of two providers in the first, one in the other.
+    private static func withRoutes(
+        _ body: (StoreWorld, _ routes: [(app: Int, id: Int, provider: Int)]) async throws -> Void
+    ) async throws {
+        try await withStores { world async throws in
+            let other = try await world.neighbour()
+            var routes: [(app: Int, id: Int, provider: Int)] = []
+            for (app, provider) in [(world.app, 2), (world.app, 3), (other.app, 2)] {
+                let id = try await world.pool.read(
+                    query(
+                        """
+                        INSERT INTO routes (app_id, provider, environment) VALUES (\(app.value), \(provider), 1)
+                        RETURNING id
+                        """)
+                ).int64(0, 0)
+                routes.append((Int(app.value), Int(id), provider))
+            }
+            try await body(world, routes)
+        }
+    }
+
+    private static func insert(_ rows: [(app: Int, route: Int, provider: Int)]) -> String {
+        let values = rows.enumerated().map { place, row in
+            "(\(row.app), \(row.route), \(row.provider), 1, 'i\(place)', '\\x0\(place)', '{news,sport}')"
+        }
+        return """
+            INSERT INTO registrations (app_id, route_id, provider, kind, installation, token, tags)
+            VALUES \(values.joined(separator: ", "))
+            """
+    }
+
+    private static func refusal(of sql: String, in world: StoreWorld) async -> SQLState? {
+        do {
+            try await world.pool.script(sql)
+            return nil
+        } catch { return error.sqlState }
+    }
+
+    @Test("is one of its app and provider, in every row of a statement")
+    func refused() async throws {
+        try await Self.withRoutes { world, routes async throws in
+            let (mine, mineToo, others) = (routes[0], routes[1], routes[2])
+            let right = (mine.app, mine.id, mine.provider)
+            for wrong in [
+                (mine.app, others.id, others.provider), (mine.app, mine.id, mineToo.provider),
+                (others.app, mine.id, mine.provider), (mine.app, 1_000_000, mine.provider),
+            ] {
+                for rows in [[wrong], [right, wrong], [wrong, right]] {
+                    #expect(await Self.refusal(of: Self.insert(rows), in: world) == .foreignKeyViolation, "\(rows)")
+                }
+            }
+            #expect(try await world.number("SELECT count(*) FROM registrations") == 0)
+            #expect(try await world.number("SELECT count(*) FROM registration_tags") == 0)
+            let both = Self.insert([right, (mineToo.app, mineToo.id, mineToo.provider)])
+            #expect(await Self.refusal(of: both, in: world) == nil)
+            #expect(try await world.number("SELECT count(*) FROM registrations") == 2)
+        }
+    }
+
+    @Test("is changed only for another one of its app and provider")
+    func changed() async throws {
+        try await Self.withRoutes { world, routes async throws in
+            let (mine, mineToo, others) = (routes[0], routes[1], routes[2])
+            try await world.pool.script(Self.insert([(mine.app, mine.id, mine.provider)]))
+            for change in [
+                "route_id = \(mineToo.id)", "route_id = \(others.id)", "app_id = \(others.app)",
+                "provider = \(mineToo.provider)",
+                "route_id = 1000000",
+            ] {
+                let refusal = await Self.refusal(of: "UPDATE registrations SET \(change)", in: world)
+                #expect(refusal == .foreignKeyViolation, "\(change)")
+            }
+            try await world.pool.script(
+                "UPDATE registrations SET route_id = \(mineToo.id), provider = \(mineToo.provider)")
+            #expect(try await world.number("SELECT route_id FROM registrations") == mineToo.id)
+        }
+    }
+
+    @Test("takes its registrations along when it goes, and no others")
+    func goes() async throws {
+        try await Self.withRoutes { world, routes async throws in
+            try await world.pool.script(Self.insert(routes.map { ($0.app, $0.id, $0.provider) }))
+            try await world.pool.script("INSERT INTO registration_pulse SELECT id, 0, now() FROM registrations")
+            try await world.pool.script("DELETE FROM routes WHERE id = \(routes[0].id)")
+            #expect(try await world.number("SELECT count(*) FROM registrations") == 2)
+            try await world.pool.script("DELETE FROM apps WHERE id = \(routes[0].app)")
+            #expect(try await world.number("SELECT app_id FROM registrations") == routes[2].app)
+            #expect(try await world.number("SELECT count(*) FROM registration_pulse") == 1)
+            #expect(try await world.number("SELECT count(*) FROM registration_tags") == 2)
+        }
+    }
+
+    @Test("stays until who looked for it is done, and who looks for one that goes waits for its end")
+    func waits() async throws {
+        try await Self.withRoutes { world, routes async throws in
+            let insert = Self.insert([(routes[0].app, routes[0].id, routes[0].provider)])
+            let delete = "DELETE FROM routes WHERE id = \(routes[0].id)"
+            for (first, second) in [(insert, delete), (delete, insert)] {
+                let refusal = try await world.pool.transaction { transaction throws(PostgresError) -> SQLState? in
+                    _ = try await transaction.run(query(first))
+                    let refusal = await Self.refusal(of: "SET LOCAL lock_timeout = '20ms'; \(second)", in: world)
+                    await transaction.abandon()
+                    return refusal
+                }
+                #expect(refusal == .lockNotAvailable, "\(second)")
+            }
+            try await world.pool.script(insert)
+            try await world.pool.script(delete)
+            #expect(try await world.number("SELECT count(*) FROM registrations") == 0)
+            #expect(await Self.refusal(of: insert, in: world) == .foreignKeyViolation)
+        }
+    }
+}
