@@ -93,17 +93,18 @@ extension SimulatedWorld {
         }
     }
 
-    /// Some connection of some process that has something in flight.
+    /// Some connection of some lane of some process that has something in flight.
     mutating func troubleAConnection() {
         let index = random.below(processes.count)
-        guard processes[index].isAlive,
-            let lane = processes[index].lanes.indices.first(where: { !processes[index].lanes[$0].open.isEmpty })
-        else { return }
+        let busy = processes[index].lanes.indices.filter { !processes[index].lanes[$0].open.isEmpty }
+        guard processes[index].isAlive, !busy.isEmpty else { return }
+        let lane = random.pick(busy)
         let push = random.pick(processes[index].lanes[lane].open)
         guard let place = processes[index].lanes[lane].connections.firstIndex(where: { $0.number == push.connection })
         else { return }
         let trouble = random.pick(ConnectionTrouble.allCases)
         incidents.note(trouble.fault)
+        if processes[index].lanes[lane].provider == .fcm { incidents.note(.troubleWithFCM) }
         let deadline = SimulatedTime(plan.settings.requestDeadline)
         switch trouble {
         case .cut: cut(lane, place, index)

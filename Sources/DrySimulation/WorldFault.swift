@@ -12,6 +12,7 @@ enum WorldFault: String, CaseIterable, Sendable {
     case noStream = "stream limits lowered to 0"
     case handedBack = "requests handed back for want of any stream"
     case fullWindow = "full windows"
+    case troubleWithFCM = "troubled connections to FCM"
     case neverLeft = "requests that never left behind one"
     case lateAnswer = "answers after the stream was given up"
     case outOfOrder = "answers before those of older streams"
