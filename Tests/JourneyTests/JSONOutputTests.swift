@@ -53,15 +53,21 @@ extension Journeys {
                 Line("apps", "delete", "garden", "--yes"),
                 Line("demo", "--installations", "100", "--once", "--port", "0", "--folder", folder + "/demo"),
                 Line("bench", "latency", "--pushes", "10", "--folder", folder + "/bench"),
-                Line("bench", "fill", "--devices", "1000", "--folder", folder + "/bench"),
+                Line("bench", "latency", "--singles", "200", "--folder", folder + "/bench"),
+                Line("bench", "fill", "--devices", "40000", "--folder", folder + "/bench"),
+                Line(
+                    "bench", "broadcast", "--devices", "40000", "--rounds", "1", "--values", "--folder",
+                    folder + "/bench"),
+                Line("bench", "broadcast", "--devices", "40000", "--cancel", "--folder", folder + "/bench"),
+                Line("bench", "latency", "--beside-devices", "40000", "--pushes", "10", "--folder", folder + "/bench"),
+                Line("bench", "register", "--devices", "1000", "--rounds", "1", "--folder", folder + "/bench"),
+                Line("bench", "wire", "--pushes", "100000", "--rounds", "1", "--folder", folder + "/bench"),
             ]
         }
 
-        /// Those that go on, whose answer is many lines by its nature (a case of its own), that take minutes, or that print
-        /// a page.
+        /// Those that go on, whose answer is many lines by its nature (a case of its own), or that print a page.
         private static let others = [
-            "serve", "simulate", "devices import", "simulate-world", "bench broadcast", "bench register", "bench wire",
-            "errors",
+            "serve", "simulate", "devices import", "simulate-world", "errors",
         ]
 
         @Test("is one JSON document for every command, lists all in the same form")

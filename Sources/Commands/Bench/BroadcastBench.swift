@@ -61,20 +61,22 @@ struct BroadcastBench: AsyncParsableCommand {
     }
 
     func run() async throws {
-        try await options.run(standIns: ["--sink", "--open-streams"], data: "broadcast-\(devices)") { world in
+        try await options.run(standIns: ["--sink", "--open-streams"], data: BenchWorld.data(of: devices)) { world in
             guard let wish else { return try await measure(world) }
             let garden = BroadcastGarden(world: world, devices: devices, hasValues: values)
             try await garden.furnish()
-            _ = try await world.addGateway()
+            let second = try await world.addGateway()
             // Opens connections and prepares statements.
             _ = try await garden.broadcast()
-            let figures = try await BroadcastLife(world: world, garden: garden).perform(wish)
+            var figures = try await BroadcastLife(world: world, garden: garden).perform(wish)
+            figures.memoryBytesMax = max(world.memoryBytesMax, ProcessUsage(of: second.process)?.memoryBytesMax ?? 0)
             if options.json { sayJSON(figures.json) } else { figures.say(wish) }
+            guard figures.addsUp else { throw CommandFault(.failed, "the account and the sink don't agree") }
         }
     }
 
     private func measure(_ world: BenchWorld) async throws {
-        let reference = try ReferenceSender(world.folder, sink: world.standIns.production, requests: devices)
+        let reference = try ReferenceSender(world.folder, sink: world.standIns, requests: devices)
         let garden = BroadcastGarden(world: world, devices: devices, hasValues: values)
         try await garden.furnish()
         // Opens connections, prepares statements, and makes room on the badges' pages.
@@ -146,8 +148,11 @@ struct BroadcastFigures {
     private var processorRatio: Double { median { $0.ours.used.program / $0.reference.processor } }
     /// The slowest of all rounds.
     private var firstMs: Double { rounds.map { $0.ours.first / .milliseconds(1) }.max() ?? 0 }
-    /// How much of one core the sink used while we sent: near 1 it is the sink that is measured.
-    private var sinkLoad: Double { median { $0.ours.used.sink / $0.ours.time } }
+    private var sinkLoad: SinkLoad {
+        SinkLoad(
+            ours: median { $0.ours.used.sink / $0.ours.time },
+            reference: median { $0.reference.sink / $0.reference.time })
+    }
 
     func say(answerMs: Int?) {
         Console.say("\(devices) devices, \(rounds.count) rounds, medians")
@@ -166,8 +171,9 @@ struct BroadcastFigures {
         table.say()
         if hasLate { Console.say("with late answers \(seconds(lateRatio)) of the rate without") }
         Console.say(
-            "ratios: rate \(seconds(rateRatio)), processor \(seconds(processorRatio)); the sink used "
-                + "\(seconds(sinkLoad)) of a core; the gateway's memory was at most \(memoryBytesMax >> 20) MiB")
+            "ratios: rate \(seconds(rateRatio)), processor \(seconds(processorRatio)); the gateway's memory was at most "
+                + "\(memoryBytesMax >> 20) MiB")
+        sinkLoad.say()
         Console.say("the first push of a round came after \(String(format: "%.0f", firstMs)) ms at the latest")
     }
 
@@ -184,7 +190,8 @@ struct BroadcastFigures {
             "database_cpu_s_per_million": number(perMillion { $0.ours.used.database }),
             "reference_cpu_s_per_million": number(perMillion { $0.reference.processor }),
             "first_push_ms_max": number(firstMs),
-            "sink_cpu_share": number(sinkLoad), "memory_bytes_max": .number(.whole(memoryBytesMax)),
+            "sink_cpu_share": number(sinkLoad.ours), "reference_sink_cpu_share": number(sinkLoad.reference),
+            "is_void": .bool(sinkLoad.isWall), "memory_bytes_max": .number(.whole(memoryBytesMax)),
         ]
     }
 }

@@ -18,22 +18,11 @@ struct BroadcastGarden {
     private static let look: Duration = .milliseconds(10)
     private static let patience: Duration = .seconds(600)
 
-    /// Distinct, and as long as APNs'.
-    static func token(_ number: Int) -> String {
-        let digits = String(number, radix: 16)
-        return "a11e" + String(repeating: "0", count: 60 - digits.count) + digits
-    }
-
     /// Those of an earlier run are used again.
     func furnish() async throws {
         try await world.furnish()
-        let last = BenchWorld.app + "/devices/phone-\(devices)"
-        if (try? await world.client.get(last, as: .wholeDevice)) != nil { return }
-        let importing = DeviceImport(world: world, devices: devices) {
-            #"{"installation":"phone-\#($0)","provider":"apns","topic":"\#(OwnStandIns.topic)","#
-                + #""token":"\#(Self.token($0))"}"#
-        }
-        _ = try await importing.run()
+        if await world.has(devices: devices) { return }
+        _ = try await DeviceImport(world: world, devices: devices).run()
     }
 
     private var message: JSONValue {

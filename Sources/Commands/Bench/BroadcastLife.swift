@@ -86,6 +86,12 @@ struct BroadcastLifeFigures {
     let received: Int64
     let whilePaused: Int64?
     let samples: [BroadcastLife.Sample]
+    /// Of the larger one of the two gateways.
+    var memoryBytesMax: Int64 = 0
+
+    /// What was sent less what was accepted: more than nought was sent twice, less was lost.
+    private var excess: Int64 { received - accepted }
+    var addsUp: Bool { accepted + cancelled == Int64(devices) && excess == 0 }
 
     /// Pushes in each whole second from the third, until nine tenths are out; between two samples they are spread evenly.
     private var seconds: [Double] {
@@ -127,7 +133,8 @@ struct BroadcastLifeFigures {
         }
         Console.say(
             "accounted for: \(accepted + cancelled == Int64(devices) ? "every push" : "NOT every push"); "
-                + "sent twice or lost: \(abs(received - accepted))")
+                + "the sink received \(excess) more than were accepted; a gateway's memory was at most "
+                + "\(memoryBytesMax >> 20) MiB")
     }
 
     var json: JSONValue {
@@ -137,7 +144,8 @@ struct BroadcastLifeFigures {
             "cancelled": .number(.whole(cancelled)), "received": .number(.whole(received)),
             "while_paused": whilePaused.map { .number(.whole($0)) } ?? .null,
             "per_second_mean": number(mean), "per_second_min": number(seconds.min() ?? 0),
-            "per_second_max": number(seconds.max() ?? 0),
+            "per_second_max": number(seconds.max() ?? 0), "adds_up": .bool(addsUp),
+            "memory_bytes_max": .number(.whole(memoryBytesMax)),
         ]
     }
 }

@@ -5,8 +5,6 @@ import JSON
 struct DeviceImport {
     let world: BenchWorld
     let devices: Int
-    /// The registration of a number, from 1 on, as a line of JSON.
-    let line: (Int) -> String
     private static let linesAtOnce = 10_000
 
     /// - Returns: from the first byte to the last answer.
@@ -36,7 +34,7 @@ struct DeviceImport {
         guard FileManager.default.createFile(atPath: path, contents: nil), let out = FileHandle(forWritingAtPath: path)
         else { throw CommandFault(.failed, "\(path) can't be written") }
         for start in stride(from: 1, through: devices, by: Self.linesAtOnce) {
-            let lines = (start...min(devices, start + Self.linesAtOnce - 1)).map { line($0) + "\n" }
+            let lines = (start...min(devices, start + Self.linesAtOnce - 1)).map { BenchDevice(number: $0).line + "\n" }
             try out.write(contentsOf: Data(lines.joined().utf8))
         }
         try out.close()

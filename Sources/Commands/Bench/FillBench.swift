@@ -8,9 +8,10 @@ struct FillBench: AsyncParsableCommand {
         commandName: "fill", abstract: "Loads many registrations, beside PostgreSQL's own COPY.",
         discussion: HelpText.of(
             """
-            Devices come as a mobile backend would bring them, through the API's import, with users, languages and tags. \
-            Beside it stands what PostgreSQL needs to copy as many rows into the same tables and to merge them with what \
-            is there; those are rolled back. The database stays for other trials: the last line says where.
+            Devices come as a mobile backend would bring them, through the API's import, with users, languages, clocks, \
+            tags and attributes. Beside it stands what PostgreSQL needs to copy as many rows into the same tables and to merge them with what \
+            is there; those are rolled back. The database stays for other trials, also those of bench broadcast and latency \
+            with as many devices in this folder: the last line says where.
             """,
             examples: ["carillon bench fill", "carillon bench fill --devices 10000000 --folder /var/tmp/bench"]))
 
@@ -24,20 +25,18 @@ struct FillBench: AsyncParsableCommand {
     }
 
     func run() async throws {
-        try await options.run(data: data) { world in try await measure(world) }
+        try await options.run(data: BenchWorld.data(of: devices)) { world in try await measure(world) }
     }
 
-    private var data: String { "fill-\(devices)" }
-
     private func measure(_ world: BenchWorld) async throws {
-        let place = world.folder.file(data)
+        let place = world.folder.file(BenchWorld.data(of: devices))
         guard (try? await world.client.get(BenchWorld.app, as: .app)) == nil else {
             throw CommandFault(
                 .failed, "\(place) has been filled already: serve it, or remove it, or name another --folder")
         }
         try await world.furnish()
         let before = try world.used()
-        let time = try await DeviceImport(world: world, devices: devices, line: Self.line).run()
+        let time = try await DeviceImport(world: world, devices: devices).run()
         let ours = FillFigures.Run(time: time, used: try world.used() - before)
         let memory = world.memoryBytesMax
         let figures = try await RegistryDatabase.within(world) { database in
@@ -51,10 +50,6 @@ struct FillBench: AsyncParsableCommand {
         if options.json { sayJSON(figures.json) } else { figures.say() }
     }
 
-    private static func line(_ number: Int) -> String {
-        #"{"installation":"phone-\#(number)","provider":"apns","topic":"\#(OwnStandIns.topic)","#
-            + #""token":"\#(BroadcastGarden.token(number))","user":"reader-\#(number)","locale":"en-GB","tags":["news"]}"#
-    }
 }
 
 /// What `carillon bench fill` found.

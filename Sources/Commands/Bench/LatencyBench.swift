@@ -65,8 +65,8 @@ struct LatencyBench: AsyncParsableCommand {
             }
         }
         guard let besideDevices else { return try await options.run { world in try await measure(world) } }
-        // Of the devices that `bench broadcast` has imported.
-        try await options.run(standIns: ["--sink", "--open-streams"], data: "broadcast-\(besideDevices)") { world in
+        let data = BenchWorld.data(of: besideDevices)
+        try await options.run(standIns: ["--sink", "--open-streams"], data: data) { world in
             let figures = try await LatencyBeside(world: world, devices: besideDevices, pushes: pushes).measure()
             if options.json { sayJSON(figures.json) } else { figures.say() }
         }
@@ -84,7 +84,12 @@ struct LatencyBench: AsyncParsableCommand {
                 figures.say(provider)
             }
         }
-        if options.json { sayJSON(.object(JSONObject(report))) }
+        let memory = world.memoryBytesMax
+        if options.json {
+            sayJSON(.object(JSONObject(report + [JSONMember("memory_bytes_max", .number(.whole(memory)))])))
+        } else {
+            Console.say("the gateway's memory was at most \(memory >> 20) MiB")
+        }
     }
 }
 

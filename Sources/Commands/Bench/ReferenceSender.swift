@@ -7,19 +7,23 @@ struct ReferenceSender {
         let requests: Int
         let time: Duration
         let processor: Duration
+        /// The sink's processor time meanwhile.
+        let sink: Duration
 
         var perSecond: Double { Double(requests) / (time / .seconds(1)) }
     }
 
     private let program: String
     private let arguments: [String]
+    private let sink: Int32
     private static let streams = 1_000
     private static let connections = 1
     /// h2load keeps the whole header of each address, and begins anew behind the last.
     private static let addressesMax = 200_000
 
     /// - Parameter requests: how many different tokens there are in `folder` for it afterwards, up to a bound.
-    init(_ folder: OwnFolder, sink: String, requests: Int) throws(CommandFault) {
+    init(_ folder: OwnFolder, sink standIns: OwnStandIns, requests: Int) throws(CommandFault) {
+        sink = standIns.process
         let places = (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin").split(separator: ":")
         let found = places.map { $0 + "/h2load" }.first { FileManager.default.isExecutableFile(atPath: $0) }
         guard let found else {
@@ -30,7 +34,7 @@ struct ReferenceSender {
         let (addresses, payload) = (folder.file("reference-uris"), folder.file("reference-payload"))
         var lines = ""
         for number in 1...min(requests, Self.addressesMax) {
-            lines += "\(sink)/3/device/\(BroadcastGarden.token(number))\n"
+            lines += "\(standIns.production)/3/device/\(BenchDevice(number: number).token)\n"
         }
         do {
             try Data(lines.utf8).write(to: URL(filePath: addresses))
@@ -62,10 +66,14 @@ struct ReferenceSender {
         guard two.time > one.time, two.processor > one.processor else {
             throw CommandFault(.failed, "h2load took as long for \(requests) requests as for twice as many: try more")
         }
-        return Figures(requests: requests, time: two.time - one.time, processor: two.processor - one.processor)
+        return Figures(
+            requests: requests, time: two.time - one.time, processor: two.processor - one.processor,
+            sink: two.sink - one.sink)
     }
 
-    private func runOnce(_ requests: Int) throws(CommandFault) -> (time: Duration, processor: Duration) {
+    private func runOnce(
+        _ requests: Int
+    ) throws(CommandFault) -> (time: Duration, processor: Duration, sink: Duration) {
         let process = Process()
         process.executableURL = URL(filePath: program)
         process.arguments = ["-n", String(requests)] + arguments
@@ -73,7 +81,7 @@ struct ReferenceSender {
         process.standardInput = FileHandle.nullDevice
         process.standardOutput = output
         process.standardError = FileHandle.nullDevice
-        let before = ProcessUsage.endedChildren
+        let (before, sinkBefore) = (ProcessUsage.endedChildren, try usedBySink())
         let clock = ContinuousClock()
         let start = clock.now
         let text: String
@@ -87,6 +95,11 @@ struct ReferenceSender {
             throw CommandFault(
                 .failed, "h2load ended with \(process.terminationStatus), and not every request succeeded")
         }
-        return (took, ProcessUsage.endedChildren - before)
+        return (took, ProcessUsage.endedChildren - before, try usedBySink() - sinkBefore)
+    }
+
+    private func usedBySink() throws(CommandFault) -> Duration {
+        guard let used = ProcessUsage(of: sink) else { throw CommandFault(.failed, "the stand-ins have ended") }
+        return used.processor
     }
 }

@@ -11,14 +11,15 @@ struct RegisterBench: AsyncParsableCommand {
             """
             Every registration is a PUT of its own, answered after its commit with PostgreSQL's default durability. Then \
             the same devices register again, as they do at each start of the app. The load generator is in this program, \
-            on the same processors: what holds on another machine are the ratios.
+            on the same processors: what holds on another machine are the ratios. Fewer connections make smaller batches, \
+            which cost more each.
             """,
-            examples: ["carillon bench register", "carillon bench register --devices 300000 --connections 64 --json"]))
+            examples: ["carillon bench register", "carillon bench register --devices 300000 --connections 256 --json"]))
 
     @OptionGroup var options: BenchOptions
     @Option(help: ArgumentHelp("How many devices register in a round.", valueName: "count")) var devices = 100_000
-    @Option(help: ArgumentHelp("How many requests are on their way at once.", valueName: "count")) var connections = 64
-    @Option(help: ArgumentHelp("How many times each is run, in turn.", valueName: "count")) var rounds = 3
+    @Option(help: ArgumentHelp("How many requests are on their way at once.", valueName: "count")) var connections = 512
+    @Option(help: ArgumentHelp("How many times each is run, in turn.", valueName: "count")) var rounds = 5
 
     func validate() throws {
         guard (1_000...10_000_000).contains(devices) else {

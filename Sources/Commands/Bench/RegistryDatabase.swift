@@ -75,14 +75,20 @@ struct RegistryDatabase: Sendable {
         return try await pool.transaction(options) { transaction async throws(PostgresError) in
             try await transaction.script(Self.prepare)
             _ = try await transaction.copyIn(
-                "COPY bench_devices (installation, token, user_id) FROM STDIN (FORMAT binary)"
+                "COPY bench_devices FROM STDIN (FORMAT binary)"
             ) { writer async throws(PostgresError) in
-                var rows = CopyRows(columns: 3)
+                var rows = CopyRows(columns: 8)
                 for number in 1...devices {
+                    let device = BenchDevice(number: number)
                     rows.row { cells in
-                        cells.text("phone-\(number)")
+                        cells.text(device.installation)
                         cells.bytes(Self.token(number))
-                        cells.text("reader-\(number)")
+                        cells.text(device.user)
+                        cells.text(device.locale)
+                        cells.text(device.timeZone)
+                        cells.text(device.appVersion)
+                        cells.text("{\(device.tags.joined(separator: ","))}")
+                        cells.text(device.attributes)
                     }
                     guard rows.isFull else { continue }
                     try await writer.write(rows)
@@ -103,7 +109,8 @@ struct RegistryDatabase: Sendable {
     }
 
     private static let prepare = """
-        CREATE TEMP TABLE bench_devices (installation text, token bytea, user_id text) ON COMMIT DROP;
+        CREATE TEMP TABLE bench_devices (installation text, token bytea, user_id text, locale text, time_zone text,
+            app_version text, tags text, attributes text) ON COMMIT DROP;
         INSERT INTO apps (slug, name) VALUES ('bench-copy', 'Copy');
         INSERT INTO routes (app_id, provider, environment, topic)
         SELECT id, \(Provider.apns.rawValue), \(PushEnvironment.production.rawValue), '' FROM apps
@@ -111,9 +118,10 @@ struct RegistryDatabase: Sendable {
         """
 
     private static let merge = """
-        INSERT INTO registrations (app_id, route_id, provider, kind, installation, token, user_id, locale, tags)
+        INSERT INTO registrations (app_id, route_id, provider, kind, installation, token, user_id, locale, time_zone,
+            app_version, tags, attributes)
         SELECT routes.app_id, routes.id, routes.provider, \(TokenKind.alert.rawValue), said.installation, said.token,
-            said.user_id, 'en-GB', '{news}'
+            said.user_id, said.locale, said.time_zone, said.app_version, said.tags::text[], said.attributes::jsonb
         FROM bench_devices said, routes JOIN apps ON apps.id = routes.app_id
         WHERE apps.slug = 'bench-copy' AND routes.environment = \(PushEnvironment.production.rawValue)
         ON CONFLICT (app_id, installation, kind) DO UPDATE SET token = excluded.token, user_id = excluded.user_id;

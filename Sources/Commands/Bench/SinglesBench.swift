@@ -31,7 +31,8 @@ struct SinglesBench {
         let sent = try world.used() - used
         return SinglesFigures(
             messages: messages, connections: connections, accepted: load.time, settled: took,
-            transactions: try await database.transactions() - before - looks, used: sent)
+            transactions: try await database.transactions() - before - looks, used: sent,
+            memoryBytesMax: world.memoryBytesMax)
     }
 
     private func send(_ count: Int) async throws -> RequestLoad.Figures {
@@ -84,6 +85,7 @@ struct SinglesFigures {
     let settled: Duration
     let transactions: Int64
     let used: BenchUsage
+    let memoryBytesMax: Int64
 
     private func rate(_ time: Duration) -> Double { Double(messages) / (time / .seconds(1)) }
     private func each(_ value: Double) -> Double { value / Double(messages) }
@@ -98,7 +100,8 @@ struct SinglesFigures {
         Console.say(
             String(
                 format: "a message: %.2f transactions, processor time in microseconds: gateway %.0f, PostgreSQL %.0f",
-                each(Double(transactions)), microseconds(used.gateway), microseconds(used.database)))
+                each(Double(transactions)), microseconds(used.gateway), microseconds(used.database))
+                + "; the gateway's memory was at most \(memoryBytesMax >> 20) MiB")
     }
 
     var json: JSONValue {
@@ -109,6 +112,7 @@ struct SinglesFigures {
             "transactions_per_message": number(each(Double(transactions))),
             "gateway_cpu_us_per_message": number(microseconds(used.gateway)),
             "database_cpu_us_per_message": number(microseconds(used.database)),
+            "memory_bytes_max": .number(.whole(memoryBytesMax)),
         ]
     }
 }

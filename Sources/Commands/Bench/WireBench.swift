@@ -28,7 +28,7 @@ struct WireBench: AsyncParsableCommand {
 
     func run() async throws {
         try await options.runBesideStandIns(["--sink", "--open-streams"]) { folder, standIns in
-            let reference = try ReferenceSender(folder, sink: standIns.production, requests: pushes)
+            let reference = try ReferenceSender(folder, sink: standIns, requests: pushes)
             let figures = try await WireSender.within(standIns) { sender in
                 // Opens the connection, and makes what a lane keeps as large as it gets.
                 _ = try await sender.run(pushes)
@@ -66,8 +66,14 @@ struct WireFigures {
         median { $0.reference.processor / .seconds(1) } * 1_000_000 / Double(pushes)
     }
     private var ratio: Double { median { $0.ours.processor / $0.reference.processor } }
-    /// How much of one core the sink used while we sent: near 1 it is the sink whose rate is shown.
-    private var sinkLoad: Double { median { $0.ours.sink / $0.ours.time } }
+    private var sinkLoad: SinkLoad {
+        SinkLoad(
+            ours: median { $0.ours.sink / $0.ours.time }, reference: median { $0.reference.sink / $0.reference.time })
+    }
+    /// Of this program, with all that it was handed.
+    private var memoryBytesMax: Int64 {
+        ProcessUsage(of: ProcessInfo.processInfo.processIdentifier)?.memoryBytesMax ?? 0
+    }
 
     func say() {
         Console.say("\(pushes) pushes over one connection, \(rounds.count) rounds, medians")
@@ -76,8 +82,9 @@ struct WireFigures {
         table.add("h2load", String(format: "%.0f", referenceRate), String(format: "%.2f", referenceProcessor))
         table.say()
         Console.say(
-            "ratio of the processor time \(String(format: "%.2f", ratio)); the sink used "
-                + "\(String(format: "%.2f", sinkLoad)) of a core")
+            "ratio of the processor time \(String(format: "%.2f", ratio)); the sender's memory was at most "
+                + "\(memoryBytesMax >> 20) MiB")
+        sinkLoad.say()
     }
 
     var json: JSONValue {
@@ -86,7 +93,27 @@ struct WireFigures {
             "pushes": .number(.whole(Int64(pushes))), "rounds": .number(.whole(Int64(rounds.count))),
             "pushes_per_second": number(rate), "reference_per_second": number(referenceRate),
             "cpu_s_per_million": number(processor), "reference_cpu_s_per_million": number(referenceProcessor),
-            "processor_ratio": number(ratio), "sink_cpu_share": number(sinkLoad),
+            "processor_ratio": number(ratio), "sink_cpu_share": number(sinkLoad.ours),
+            "reference_sink_cpu_share": number(sinkLoad.reference), "is_void": .bool(sinkLoad.isWall),
+            "memory_bytes_max": .number(.whole(memoryBytesMax)),
         ]
+    }
+}
+
+/// How much of one core the sink used while either sent to it, over its one connection.
+struct SinkLoad {
+    let ours: Double
+    let reference: Double
+
+    /// Near one it is the sink whose rate is shown; a thread that has all of a core uses some of it for nothing.
+    private static let wall = 0.95
+    /// Whoever is slower than the sink is measured, else only the sink.
+    var isWall: Bool { ours >= Self.wall }
+
+    func say() {
+        func share(_ load: Double) -> String { String(format: "%.2f", load) }
+        Console.say("of a core the sink used \(share(ours)) for carillon, \(share(reference)) for h2load")
+        if isWall { Console.say("VOID: carillon waited for the sink, whose rate this is") }
+        if reference >= Self.wall { Console.say("h2load waited for the sink: its rate is the sink's") }
     }
 }

@@ -85,7 +85,7 @@ struct WireSender: Sendable {
         for number in 1...batchPushes {
             requests.append(
                 PushBatch.Request(
-                    tag: Int32(number), path: append("/3/device/" + BroadcastGarden.token(number)),
+                    tag: Int32(number), path: append("/3/device/" + BenchDevice(number: number).token),
                     id: append("01920000-0000-8000-8000-" + String(format: "%012x", number)),
                     body: append(String(number % 100))))
         }
