@@ -54,6 +54,32 @@ extension Journeys {
             }
         }
 
+        @Test("by a cancel, after which a gateway is killed: what it had sent is told as such, or as not known")
+        func cancelAndKill() async throws {
+            let settings = ["LEASE_SECONDS": "10", "REQUEST_DEADLINE_SECONDS": "5"]
+            try await World.within(settings: settings, production: Self.slow) { world in
+                let gateways = [try await world.gateway(), try await world.gateway()]
+                try await world.furnish(.garden, Self.live, through: gateways[0])
+                await world.production.simulator.follow(Self.delay)
+                let message = try await gateways[0].broadcast(.garden)
+                try await world.production.accepted(atLeast: 4_000)
+                let answered = try await change(message, "cancel", through: gateways[1])
+                gateways[0].program.kill(SIGKILL)
+                #expect(try await gateways[0].program.end() == .killed(signal: SIGKILL))
+                let account = try await cancelled(message, gateways[1])
+
+                #expect(account.state == "cancelled" && account.audience == Self.live.count)
+                let arrivals = await world.production.simulator.arrivals(of: Self.live)
+                #expect(!arrivals.contains { $0 > answered + Self.effective })
+                let (accepted, taken) = (account.endings["accepted"] ?? 0, account.endings["cancelled"] ?? 0)
+                let unknown = account.endings["gave_up"] ?? 0
+                #expect(accepted + taken + unknown == Self.live.count && account.endings.count <= 3)
+                #expect((accepted...accepted + unknown).contains(arrivals.count))
+                #expect(try await world.production.receipts(of: Self.live).repeats == 0)
+                try await gateways[1].stopGently()
+            }
+        }
+
         @Test("by a pause on the command line, and a gateway that is killed in it: everybody gets it once")
         func pause() async throws {
             try await World.within(production: Self.slow) { world in
