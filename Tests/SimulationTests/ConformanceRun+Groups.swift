@@ -22,10 +22,13 @@ extension ConformanceRun {
         runs.append(HeldRun(run: run, owner: owner))
     }
 
-    /// Everything that is held is answered to its end; with it goes now and then what was settled before.
+    /// Everything that is held is answered to its end, or only what others hold as well, who leased it later; with it goes
+    /// now and then what was settled before.
     mutating func settleTogether() async throws -> String? {
         var settlements: [Settlement] = []
-        for place in runs.indices where random.happens(perMille: 700) {
+        let overtaken = random.happens(perMille: 500) ? overtaken : []
+        for place in runs.indices
+        where overtaken.isEmpty ? random.happens(perMille: 700) : overtaken.contains(place) {
             for position in 0..<runs[place].run.parcel.members.count {
                 runs[place].run.record(drawEnding(), for: position, now: mono)
             }

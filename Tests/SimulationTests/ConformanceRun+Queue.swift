@@ -85,7 +85,7 @@ extension ConformanceRun {
     }
 
     /// Whose parcel somebody else has leased since. Rare, and what fences are for.
-    private var overtaken: [Int] {
+    var overtaken: [Int] {
         runs.indices.filter { place in
             let mine = runs[place].run.parcel
             return runs.contains { $0.run.parcel.id == mine.id && $0.run.parcel.epoch > mine.epoch }
