@@ -99,7 +99,11 @@ struct BenchOptions: ParsableArguments {
     private func within(_ body: (OwnFolder, ChildPrograms) async throws -> Void) async throws {
         try await orComplain(asJSON: json) {
             try await OwnFolder(path: folder).locked { folder in
-                try await ChildPrograms.running { children in try await body(folder, children) }
+                try await ChildPrograms.running { children in
+                    let hearing = await children.endWhenAsked()
+                    defer { hearing.cancel() }
+                    try await body(folder, children)
+                }
             }
         }
     }

@@ -6,6 +6,8 @@ import UnixSignals
 final class ChildPrograms: Sendable {
     let executable = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().path
     private let running = Mutex<[Child]>([])
+    /// The signal by which somebody asked for the end.
+    private let asked = Mutex<Int32?>(nil)
     private static let patience: Duration = .seconds(120)
     private static let pause: Duration = .milliseconds(50)
 
@@ -97,19 +99,34 @@ final class ChildPrograms: Sendable {
         let outcome: Result<Void, any Error>
         do { outcome = .success(try await body(children)) } catch { outcome = .failure(error) }
         await children.stop()
+        children.endIfAsked()
         try outcome.get()
     }
 
     /// The last started first: the gateway before the stand-ins that it sends to.
     private func stop() async {
-        let children = running.withLock { running in
-            defer { running = [] }
-            return running
-        }
+        let children = running.withLock { $0 }
         for child in children.reversed() {
             child.process.terminate()
             while child.process.isRunning { try? await Task.sleep(for: Self.pause) }
         }
+    }
+
+    /// Ends them, and this program with them, when somebody asks for it: for commands that tidy up nothing else.
+    func endWhenAsked() async -> Task<Void, Never> {
+        let signals = await UnixSignalsSequence(trapping: .sigint, .sigterm)
+        return Task {
+            for await signal in signals {
+                asked.withLock { $0 = signal.rawValue }
+                await stop()
+                endIfAsked()
+            }
+        }
+    }
+
+    /// As shells tell of a command that a signal ended; that what it was doing failed then is no news.
+    private func endIfAsked() {
+        if let signal = asked.withLock({ $0 }) { exit(128 + signal) }
     }
 
     /// Until somebody asks for the end, or a child ends by itself.
