@@ -2,6 +2,7 @@
 -- oldest program: 0001
 LOCK TABLE plans IN ACCESS EXCLUSIVE MODE;
 
+-- Few rows: as many as messages wait to be planned, which the gateway bounds (CARILLON_BACKLOG_MESSAGES).
 -- Whose the message is. No foreign key: a plan goes with its message, and that with its app.
 ALTER TABLE plans ADD COLUMN app_id bigint;
 UPDATE plans SET app_id = m.app_id FROM messages m WHERE m.id = plans.message_id;

@@ -68,11 +68,17 @@ extension MessageStore {
                     atWork.note(1, isUrgent: try rows.int16(0, 4) == MessageUrgency.transactional.rawValue)
                     if rows.rowCount == 1 {
                         try turns.pass(rows, 0)
-                        let turn = try PlanTurn(reading: rows)
-                        return [
-                            try await turn.plan(
-                                idsMax, parcelMembersMax, in: transaction, now: now, announcingTo: steps)
-                        ]
+                        do throws(PostgresError) {
+                            let turn = try PlanTurn(reading: rows)
+                            return [
+                                try await turn.plan(
+                                    idsMax, parcelMembersMax, in: transaction, now: now, announcingTo: steps)
+                            ]
+                        } catch {
+                            // Whoever plans it by itself has to find it again.
+                            try turns.giveBack(rows, 0)
+                            throw error
+                        }
                     }
                     var group = try PlanGroup(reading: rows, idsMax, parcelMembersMax)
                     atWork.note(group.turns.count, isUrgent: true)
@@ -81,9 +87,9 @@ extension MessageStore {
                         await transaction.abandon()
                         return nil
                     }
-                    if let last = group.turns.last { turns.pass(app: last.app, priority: last.priority) }
                     let answers = try await transaction.conclude(
                         group.writing(cuts, now: now), announcing: .sliceWritten, to: steps)
+                    if let last = group.turns.last { turns.pass(app: last.app, priority: last.priority) }
                     return try group.slices(cuts, counted: answers[0])
                 }
             }

@@ -35,7 +35,6 @@ extension MessageStore {
     ///
     /// Members are frozen here: one read of an id range over all routes, so that a registration that changes its route
     /// meanwhile can't be in two parcels.
-    ///
     package func planSlice(
         idsMax: Int = 20_000, parcelMembersMax: Int = 5_000, knownFormats: [Int16], now: WallInstant? = nil
     ) async throws(StoreFault) -> PlanReply {
@@ -91,7 +90,8 @@ extension MessageStore {
 
 /// Whose message was planned last, of each urgency: the apps go round, from the next one on. Each process has its own turns.
 ///
-/// A turn passes when a plan is claimed: whoever can't be planned, or asks beside, has the next app's.
+/// With a single plan the turn passes as it is claimed: whoever asks beside has the next app's, and what can't be planned is
+/// put aside without keeping it. A group's passes once it is planned: what fails together is tried again with fewer.
 final class PlanTurns: Sendable {
     private struct Last {
         var transactional: Int64 = -1
@@ -114,6 +114,11 @@ final class PlanTurns: Sendable {
     /// - Parameter claimed: as `PlanTurn` reads it.
     func pass(_ claimed: ResultSet, _ row: Int) throws(PostgresError) {
         pass(app: try claimed.int64(row, 2), priority: try claimed.int16(row, 4))
+    }
+
+    /// The app has its turn once more.
+    func giveBack(_ claimed: ResultSet, _ row: Int) throws(PostgresError) {
+        pass(app: try claimed.int64(row, 2) - 1, priority: try claimed.int16(row, 4))
     }
 
     func pass(app: Int64, priority: Int16) {

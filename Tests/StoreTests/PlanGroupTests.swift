@@ -132,6 +132,25 @@ struct PlanGroupTests {
         }
     }
 
+    @Test("put aside what can't be planned, whatever else another app has waiting")
+    func damagedBroadcast() async throws {
+        try await withStores { world in
+            let other = try await world.neighbour()
+            for world in [world, other] { try await world.register(1...4) }
+            for (number, world) in [(1, world), (2, world), (9, other)] as [(UInt64, StoreWorld)] {
+                _ = try await world.stores.messages.accept(world.newMessage(number), now: dawn)
+            }
+            let bad = StoreWorld.message(1).value.text
+            try await world.pool.script("UPDATE message_contents SET audience = 'x' WHERE message_id = '\(bad)'")
+            #expect(
+                try await plan(world, idsMax: 3) == .putAside(.damaged("plan of message \(bad): plan_claim, column 8")))
+            for number in [9, 2, 9, 2] as [UInt64] {
+                #expect(planned(try await plan(world, idsMax: 3)) == one(number...number))
+            }
+            #expect(try await plan(world, idsMax: 3) == .nothing)
+        }
+    }
+
     @Test("go to another app where others are at work on the plans of those that were asked")
     func allHeld() async throws {
         try await withStores { world in

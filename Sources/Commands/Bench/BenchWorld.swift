@@ -100,8 +100,7 @@ struct BenchOptions: ParsableArguments {
         try await orComplain(asJSON: json) {
             try await OwnFolder(path: folder).locked { folder in
                 try await ChildPrograms.running { children in
-                    let hearing = await children.endWhenAsked()
-                    defer { hearing.cancel() }
+                    await children.endWhenAsked()
                     try await body(folder, children)
                 }
             }

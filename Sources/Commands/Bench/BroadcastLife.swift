@@ -43,9 +43,7 @@ struct BroadcastLife {
                 stoppedAt = try await carryOut(wish, id, before)
             }
             let account = try await world.client.get(BenchWorld.app + "/messages/" + id, as: .message)
-            if let outcomes = account.object?["outcomes"], account.object?["pending"]?.integer == 0,
-                ["finished", "cancelled"].contains(account.shown("state"))
-            {
+            if account.isOver, let outcomes = account.object?["outcomes"] {
                 let received = try await world.standIns.requests() - before
                 return BroadcastLifeFigures(
                     devices: garden.devices, accepted: outcomes.count("accepted"),

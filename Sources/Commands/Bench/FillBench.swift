@@ -32,7 +32,7 @@ struct FillBench: AsyncParsableCommand {
         let place = world.folder.file(BenchWorld.data(of: devices))
         guard (try? await world.client.get(BenchWorld.app, as: .app)) == nil else {
             throw CommandFault(
-                .failed, "\(place) has been filled already: serve it, or remove it, or name another --folder")
+                .failed, "\(place) has its devices already: serve it, or remove it, or name another --folder")
         }
         try await world.furnish()
         let before = try world.used()
@@ -49,7 +49,6 @@ struct FillBench: AsyncParsableCommand {
         }
         if options.json { sayJSON(figures.json) } else { figures.say() }
     }
-
 }
 
 /// What `carillon bench fill` found.

@@ -52,10 +52,13 @@ struct LatencyBeside {
                 if let running = broadcast, try await account(running).shown("state") == "finished" { broadcast = nil }
                 if broadcast == nil { broadcast = try await start(company == .half ? rate / 2 : nil) }
             }
-            let one = try await single(number)
+            let start = Self.now
+            let one = try await single(number, from: start)
             number += 1
             // Also one that outlived the broadcast beside which it began: it may have been the slowest.
-            if number > Self.warmUpCount { taken.append(one) }
+            var wasAlone = false
+            if let broadcast { wasAlone = try await hasEnded(broadcast, before: start) }
+            if number > Self.warmUpCount, !wasAlone { taken.append(one) }
             progress.show(Int64(taken.count), of: Int64(pushes), "one at a time")
             try await Task.sleep(for: Self.pause)
         }
@@ -79,8 +82,7 @@ struct LatencyBeside {
     }
 
     /// From the request until PostgreSQL had its settled answer.
-    private func single(_ number: Int) async throws -> Duration {
-        let start = WallInstant(microseconds: Int64(Date().timeIntervalSince1970 * 1_000_000))
+    private func single(_ number: Int, from start: WallInstant) async throws -> Duration {
         let message = try await world.client.send(
             "POST", BenchWorld.app + "/messages",
             [
@@ -89,6 +91,16 @@ struct LatencyBeside {
                 "data": ["number": .string(String(number))],
             ], as: .message)
         return try await finish(message.shown("id")) - start
+    }
+
+    private static var now: WallInstant {
+        WallInstant(microseconds: Int64(Date().timeIntervalSince1970 * 1_000_000))
+    }
+
+    private func hasEnded(_ message: String, before instant: WallInstant) async throws -> Bool {
+        let account = try await account(message)
+        guard account.shown("state") == "finished" else { return false }
+        return account.object?["finished_at"]?.string.flatMap { RFC3339.parse($0) }.map { $0 < instant } ?? false
     }
 
     private func account(_ message: String) async throws -> JSONValue {

@@ -16,6 +16,7 @@ struct ReferenceSender {
     private let program: String
     private let arguments: [String]
     private let sink: Int32
+    private static let triesMax = 5
     private static let streams = 1_000
     private static let connections = 1
     /// h2load keeps the whole header of each address, and begins anew behind the last.
@@ -61,14 +62,18 @@ struct ReferenceSender {
 
     /// (2N - N) / N: what the program needs to start and to read its addresses is in both, and so in neither.
     func run(_ requests: Int) throws(CommandFault) -> Figures {
-        let one = try runOnce(requests)
-        let two = try runOnce(2 * requests)
-        guard two.time > one.time, two.processor > one.processor else {
-            throw CommandFault(.failed, "h2load took as long for \(requests) requests as for twice as many: try more")
+        // Somebody else may have had the machine for one of them.
+        for _ in 1...Self.triesMax {
+            let one = try runOnce(requests)
+            let two = try runOnce(2 * requests)
+            guard two.time > one.time, two.processor > one.processor else { continue }
+            return Figures(
+                requests: requests, time: two.time - one.time, processor: two.processor - one.processor,
+                sink: two.sink - one.sink)
         }
-        return Figures(
-            requests: requests, time: two.time - one.time, processor: two.processor - one.processor,
-            sink: two.sink - one.sink)
+        throw CommandFault(
+            .failed,
+            "h2load took as long for \(requests) requests as for twice as many, \(Self.triesMax) times: try more")
     }
 
     private func runOnce(

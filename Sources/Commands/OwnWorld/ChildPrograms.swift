@@ -5,9 +5,13 @@ import UnixSignals
 /// Programs that a command starts, this one's own executable in its other roles. Ended with it.
 final class ChildPrograms: Sendable {
     let executable = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().path
-    private let running = Mutex<[Child]>([])
-    /// The signal by which somebody asked for the end.
-    private let asked = Mutex<Int32?>(nil)
+    private struct State {
+        var children: [Child] = []
+        /// The signal by which somebody asked for the end: nobody is started any more.
+        var asked: Int32?
+    }
+
+    private let state = Mutex(State())
     private static let patience: Duration = .seconds(120)
     private static let pause: Duration = .milliseconds(50)
 
@@ -53,9 +57,13 @@ final class ChildPrograms: Sendable {
         process.standardError = FileHandle(forWritingAtPath: log)
         do { try process.run() } catch { throw CommandFault(.failed, "\(executable) can't be started: \(error)") }
         let child = Child(name: name, process: ProcessHandle(process), output: output, log: log)
-        let ids = running.withLock { running in
-            running.append(child)
-            return running.map { String($0.process.id) }
+        let (ids, isTooLate) = state.withLock { state in
+            state.children.append(child)
+            return (state.children.map { String($0.process.id) }, state.asked != nil)
+        }
+        if isTooLate {
+            child.process.terminate()
+            throw CommandFault(.failed, "\(name) was started while its end was asked for")
         }
         try? Data(ids.joined(separator: "\n").utf8).write(to: URL(filePath: folder.file(Self.idsFile)))
         return child
@@ -99,34 +107,32 @@ final class ChildPrograms: Sendable {
         let outcome: Result<Void, any Error>
         do { outcome = .success(try await body(children)) } catch { outcome = .failure(error) }
         await children.stop()
-        children.endIfAsked()
+        // Who heard that the end is asked for ends this program; that what it was doing failed then is no news.
+        while children.state.withLock({ $0.asked }) != nil { try? await Task.sleep(for: Self.patience) }
         try outcome.get()
     }
 
     /// The last started first: the gateway before the stand-ins that it sends to.
     private func stop() async {
-        let children = running.withLock { $0 }
-        for child in children.reversed() {
+        // Whoever was started meanwhile comes in the next round.
+        while let child = state.withLock({ $0.children.last(where: \.process.isRunning) }) {
             child.process.terminate()
             while child.process.isRunning { try? await Task.sleep(for: Self.pause) }
         }
     }
 
     /// Ends them, and this program with them, when somebody asks for it: for commands that tidy up nothing else.
-    func endWhenAsked() async -> Task<Void, Never> {
+    func endWhenAsked() async {
         let signals = await UnixSignalsSequence(trapping: .sigint, .sigterm)
-        return Task {
+        // To the end of this program.
+        Task {
             for await signal in signals {
-                asked.withLock { $0 = signal.rawValue }
+                state.withLock { $0.asked = signal.rawValue }
                 await stop()
-                endIfAsked()
+                // As shells tell of a command that a signal ended.
+                exit(128 + signal.rawValue)
             }
         }
-    }
-
-    /// As shells tell of a command that a signal ended; that what it was doing failed then is no news.
-    private func endIfAsked() {
-        if let signal = asked.withLock({ $0 }) { exit(128 + signal) }
     }
 
     /// Until somebody asks for the end, or a child ends by itself.
@@ -136,7 +142,7 @@ final class ChildPrograms: Sendable {
         let hearing = Task {
             for await _ in signals { end.yield() }
         }
-        let children = running.withLock { $0 }
+        let children = state.withLock { $0.children }
         let watching = Task {
             while children.allSatisfy(\.process.isRunning) { try await Task.sleep(for: .milliseconds(500)) }
             end.yield()
