@@ -147,7 +147,8 @@ struct LaneRefusedTokenTests {
             let answers = await sink.answers(2_000 + 100 * Int(round)).suffix(100)
             #expect(answers.count { $0.status == 403 } == peer.log.paths.count - requests)
             let tries = ((before + 1)...peer.log.connections).map { peer.log.requests(on: $0) }
-            #expect(tries.allSatisfy { $0 <= 1 } && tries.first == 1, "the second time as the first")
+            // On a busy machine a handshake may be given up, and begun anew.
+            #expect(tries.allSatisfy { $0 <= 1 } && tries.contains(1), "the second time as the first")
             #expect(bench.observer.changes.count == 2 * Int(round) + 1)
             #expect(bench.observer.changes.last == false)
         }
