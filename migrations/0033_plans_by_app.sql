@@ -1,8 +1,9 @@
 -- Planners go round the apps (decision 0036): a crowd of one app's messages keeps no other app's waiting.
 -- oldest program: 0001
+--
+-- Few rows: as many as messages wait to be planned, which the gateway bounds (CARILLON_BACKLOG_MESSAGES).
 LOCK TABLE plans IN ACCESS EXCLUSIVE MODE;
 
--- Few rows: as many as messages wait to be planned, which the gateway bounds (CARILLON_BACKLOG_MESSAGES).
 -- Whose the message is. No foreign key: a plan goes with its message, and that with its app.
 ALTER TABLE plans ADD COLUMN app_id bigint;
 UPDATE plans SET app_id = m.app_id FROM messages m WHERE m.id = plans.message_id;

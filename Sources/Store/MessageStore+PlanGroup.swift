@@ -40,9 +40,7 @@ extension MessageStore {
                     continue
                 }
             }
-            let reply = try await planSlice(
-                idsMax, parcelMembersMax, knownFormats, now: now, patience: atWork.patience)
-            switch reply {
+            switch try await planSlice(idsMax, parcelMembersMax, knownFormats, now: now, patience: atWork.patience) {
             case .nothing: return .nothing
             case .planned(let slice): return .planned([slice])
             case .putAside(let fault): return .putAside(fault)

@@ -9,9 +9,9 @@ struct FillBench: AsyncParsableCommand {
         discussion: HelpText.of(
             """
             Devices come as a mobile backend would bring them, through the API's import, with users, languages, clocks, \
-            tags and attributes. Beside it stands what PostgreSQL needs to copy as many rows into the same tables and to merge them with what \
-            is there; those are rolled back. The database stays for other trials, also those of bench broadcast and latency \
-            with as many devices in this folder: the last line says where.
+            tags and attributes. Beside it stands what PostgreSQL needs to copy as many rows into the same tables and to \
+            merge them with what is there; those are rolled back. The database stays for other trials, also those of \
+            bench broadcast and latency with as many devices in this folder: the last line says where.
             """,
             examples: ["carillon bench fill", "carillon bench fill --devices 10000000 --folder /var/tmp/bench"]))
 
