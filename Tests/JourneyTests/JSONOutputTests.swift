@@ -11,6 +11,8 @@ extension Journeys {
             let code: Int32
             /// Whether it is a list, in the form that all lists have.
             var isList = false
+            /// Figures that are more than nothing.
+            var figures: [String] = []
 
             init(_ words: String..., code: Int32 = 0) {
                 self.words = words
@@ -21,6 +23,13 @@ extension Journeys {
                 var line = Line()
                 line.words = words
                 line.isList = true
+                return line
+            }
+
+            static func bench(_ words: String..., in folder: String, figures: [String] = []) -> Line {
+                var line = Line()
+                line.words = ["bench"] + words + ["--folder", folder + "/bench"]
+                line.figures = figures
                 return line
             }
         }
@@ -52,16 +61,16 @@ extension Journeys {
                 Line("credentials", "retire", "1", "--yes"), Line("credentials", "delete", "1"),
                 Line("apps", "delete", "garden", "--yes"),
                 Line("demo", "--installations", "100", "--once", "--port", "0", "--folder", folder + "/demo"),
-                Line("bench", "latency", "--pushes", "10", "--folder", folder + "/bench"),
-                Line("bench", "latency", "--singles", "200", "--folder", folder + "/bench"),
-                Line("bench", "fill", "--devices", "40000", "--folder", folder + "/bench"),
-                Line(
-                    "bench", "broadcast", "--devices", "40000", "--rounds", "1", "--values", "--folder",
-                    folder + "/bench"),
-                Line("bench", "broadcast", "--devices", "40000", "--cancel", "--folder", folder + "/bench"),
-                Line("bench", "latency", "--beside-devices", "40000", "--pushes", "10", "--folder", folder + "/bench"),
-                Line("bench", "register", "--devices", "1000", "--rounds", "1", "--folder", folder + "/bench"),
-                Line("bench", "wire", "--pushes", "100000", "--rounds", "1", "--folder", folder + "/bench"),
+                .bench("latency", "--pushes", "10", in: folder),
+                .bench("latency", "--singles", "200", in: folder, figures: ["accepted_per_second"]),
+                .bench(
+                    "fill", "--devices", "40000", "--rounds", "2", in: folder,
+                    figures: ["devices_per_second", "copy_per_second", "time_ratio"]),
+                .bench("broadcast", "--devices", "40000", "--rounds", "1", "--values", in: folder),
+                .bench("broadcast", "--devices", "40000", "--cancel", in: folder),
+                .bench("latency", "--beside-devices", "40000", "--pushes", "10", in: folder),
+                .bench("register", "--devices", "1000", "--rounds", "1", in: folder),
+                .bench("wire", "--pushes", "100000", "--rounds", "1", in: folder),
             ]
         }
 
@@ -91,6 +100,10 @@ extension Journeys {
                     #expect(document != nil, "carillon \(words) printed \(told.printed)")
                     if line.isList {
                         #expect(document?["items"]?.array != nil && document?["next"] != nil, "carillon \(words)")
+                    }
+                    for name in line.figures {
+                        let figure = document?[name]?.number?.double ?? 0
+                        #expect(figure > 0, "carillon \(words): \(name) is \(figure)")
                     }
                     guard line.code == 0 else { continue }
                     message = document?["messages"]?.array?.first?.object?["id"]?.string ?? message

@@ -30,6 +30,15 @@ struct BenchWorld: Sendable {
         try await OwnGateway(beside: gateway, folder, standIns, children)
     }
 
+    /// Makes this program's tables in another database of the gateway's PostgreSQL.
+    func migrate(database name: String) async throws {
+        let child = try children.start("migrate", ["migrate"], try gateway.settings(ofDatabase: name), in: folder)
+        let code = try await children.wait(for: child) { child.process.exitCode }
+        guard code == 0 else {
+            throw CommandFault(.failed, "the tables of the database \(name) were not made: \(child.lastWords)")
+        }
+    }
+
     /// Processor time since their starts.
     func used() throws(CommandFault) -> BenchUsage {
         guard let server = gateway.databaseProcess, let database = ProcessUsage(ofServer: server),
@@ -70,6 +79,16 @@ struct BenchUsage: Sendable {
     }
 }
 
+/// What a part of a measurement took.
+struct BenchRun: Sendable {
+    let time: Duration
+    let used: BenchUsage
+
+    static func + (one: Self, other: Self) -> Self {
+        Self(time: one.time + other.time, used: one.used + other.used)
+    }
+}
+
 /// What every measurement is told.
 struct BenchOptions: ParsableArguments {
     @Option(
@@ -83,7 +102,10 @@ struct BenchOptions: ParsableArguments {
         _ body: (BenchWorld) async throws -> Void
     ) async throws {
         try await within { folder, children in
-            try await body(try await BenchWorld(folder, children, options: options, data: data, settings: settings))
+            let world = try await BenchWorld(folder, children, options: options, data: data, settings: settings)
+            // Of one that was killed.
+            try await ReferenceDatabase.drop(of: world)
+            try await body(world)
         }
     }
 

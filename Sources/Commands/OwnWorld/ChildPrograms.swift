@@ -40,6 +40,8 @@ final class ChildPrograms: Sendable {
         }
 
         var isRunning: Bool { process.withLock { $0.isRunning } }
+        /// nil: it runs.
+        var exitCode: Int32? { process.withLock { $0.isRunning ? nil : $0.terminationStatus } }
         func terminate() { process.withLock { if $0.isRunning { $0.terminate() } } }
     }
 

@@ -20,17 +20,22 @@ struct OwnGateway: Sendable {
     /// A second process on the same database; it ends with the first.
     init(beside first: OwnGateway, _ folder: OwnFolder, _ standIns: OwnStandIns, _ children: ChildPrograms) async throws
     {
-        guard let socket = first.databaseSocketFolder else {
+        try await self.init(
+            folder, standIns, port: 0, children, data: "second-gateway", key: first.keyFile,
+            try first.settings(ofDatabase: "carillon"))
+    }
+
+    /// What another program of ours is told that works on a database of this one's PostgreSQL.
+    func settings(ofDatabase name: String) throws(CommandFault) -> [String: String] {
+        guard let socket = databaseSocketFolder else {
             throw CommandFault(.failed, "the gateway's PostgreSQL has ended")
         }
         let host = socket.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? socket
-        let key = try text(ofFile: first.keyFile).filter { !$0.isNewline }
-        try await self.init(
-            folder, standIns, port: 0, children, data: "second-gateway", key: first.keyFile,
-            [
-                "CARILLON_DATABASE_URL": "postgresql://carillon@\(host)/carillon", "CARILLON_ADMIN_KEY": key,
-                "CARILLON_MASTER_KEY_FILE": first.dataFolder + "/master-key",
-            ])
+        return [
+            "CARILLON_DATABASE_URL": "postgresql://carillon@\(host)/\(name)",
+            "CARILLON_ADMIN_KEY": try text(ofFile: keyFile).filter { !$0.isNewline },
+            "CARILLON_MASTER_KEY_FILE": dataFolder + "/master-key",
+        ]
     }
 
     /// - Parameter key: the file of the admin's; nil: the gateway makes it.
