@@ -100,10 +100,11 @@ extension Journeys {
                 for provider in ["apns", "fcm"] {
                     let figures = report?[provider]?.object
                     #expect(figures?["pushes"]?.integer == 10)
-                    for part in ["accepted", "received"] {
+                    for part in ["accepted", "received", "reference"] {
                         let values = figures?[part]?.object?.members.compactMap { $0.value.number?.double } ?? []
                         #expect(values.count == 4 && values == values.sorted() && values[0] > 0, "\(provider) \(part)")
                     }
+                    #expect(figures?["p50_ratio"]?.number?.double ?? 0 > 0, "\(provider)")
                 }
                 try await gateway.stopGently()
             }

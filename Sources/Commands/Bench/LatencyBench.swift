@@ -12,7 +12,8 @@ struct LatencyBench: AsyncParsableCommand {
             """
             Each push is a POST of a message to one installation, durably accepted by PostgreSQL as in production, and \
             sent over TLS and HTTP/2. The next one waits until its message has finished, and a little longer. Both clocks \
-            are this machine's.
+            are this machine's. In turn with each push goes what none can do without: three commits to the same PostgreSQL, \
+            one after the other, and an empty request to the same gateway. What holds on another machine is the ratio.
 
             With --beside-devices the pushes go to one of so many devices, to which nothing else is sent first, then a \
             broadcast at half of its full rate, then one at full speed; each push is taken until its answer is settled.
@@ -73,16 +74,16 @@ struct LatencyBench: AsyncParsableCommand {
     }
 
     private func measure(_ world: BenchWorld) async throws {
-        let garden = LatencyGarden(world: world)
-        try await garden.furnish()
-        var report: [JSONMember] = []
-        for provider in LatencyGarden.Provider.allCases {
-            let figures = try await garden.measure(provider, pushes: pushes)
-            if options.json {
+        let report = try await ReferenceCommits.within(world, senders: 1) { commits in
+            let garden = LatencyGarden(world: world, commits: commits)
+            try await garden.furnish()
+            var report: [JSONMember] = []
+            for provider in LatencyGarden.Provider.allCases {
+                let figures = try await garden.measure(provider, pushes: pushes)
+                if !options.json { figures.say(provider) }
                 report.append(JSONMember(provider.rawValue, figures.json))
-            } else {
-                figures.say(provider)
             }
+            return report
         }
         let memory = world.memoryBytesMax
         if options.json {
@@ -98,6 +99,9 @@ private struct LatencyGarden {
     enum Provider: String, CaseIterable { case apns, fcm }
 
     let world: BenchWorld
+    let commits: ReferenceCommits
+    /// Acceptance, plan and lease: each is there before the next begins.
+    private static let commitsOfAPush = 3
     /// Connections are open then, statements prepared and caches warm.
     private static let warmUpCount = 30
     /// Long enough for everything that follows a settle to have gone quiet.
@@ -126,12 +130,15 @@ private struct LatencyGarden {
         var progress = Progress(provider.rawValue)
         var sent: [WallInstant] = []
         var accepted: [Duration] = []
+        var references: [Duration] = []
         for number in 0..<(Self.warmUpCount + pushes) {
             let start = Self.now
             let message = try await world.client.send(
                 "POST", BenchWorld.app + "/messages", content(provider, number), as: .message)
             let end = Self.now
             try await finish(message.shown("id"))
+            try await Task.sleep(for: Self.pause)
+            let reference = try await reference(number)
             try await Task.sleep(for: Self.pause)
             guard number >= Self.warmUpCount else {
                 progress.show(0, of: nil, "warming up")
@@ -140,6 +147,7 @@ private struct LatencyGarden {
             progress.show(Int64(number - Self.warmUpCount + 1), of: Int64(pushes), "one at a time")
             sent.append(start)
             accepted.append(end - start)
+            references.append(reference)
         }
         progress.end()
         let arrivals = try await arrivals(provider)
@@ -149,7 +157,17 @@ private struct LatencyGarden {
             }
             return arrival - start
         }
-        return LatencyFigures(accepted: Percentiles(accepted), received: Percentiles(received))
+        return LatencyFigures(
+            accepted: Percentiles(accepted), received: Percentiles(received), reference: Percentiles(references))
+    }
+
+    /// What a push can't do without on this machine.
+    private func reference(_ number: Int) async throws -> Duration {
+        let clock = ContinuousClock()
+        let start = clock.now
+        for _ in 0..<Self.commitsOfAPush { try await commits.commit(number) }
+        _ = try await world.client.call("GET", "/healthz")
+        return clock.now - start
     }
 
     private static var now: WallInstant {
@@ -200,15 +218,26 @@ private struct LatencyGarden {
 private struct LatencyFigures {
     let accepted: Percentiles
     let received: Percentiles
+    /// Three commits and an empty request.
+    let reference: Percentiles
+
+    private var ratio: Double { received.value(at: 0.5) / reference.value(at: 0.5) }
 
     func say(_ provider: LatencyGarden.Provider) {
         Console.say("\(provider.rawValue): \(received.count) pushes, one at a time, in milliseconds")
         var table = TextTable("", "P50", "P90", "P99", "MAX")
-        for (name, figures) in [("request to 202", accepted), ("request to the provider", received)] {
+        let rows = [
+            ("request to 202", accepted), ("request to the provider", received),
+            ("three commits and an empty request", reference),
+        ]
+        for (name, figures) in rows {
             let shown = figures.all.map { String(format: "%.2f", $0.value) }
             table.add(name, shown[0], shown[1], shown[2], shown[3])
         }
         table.say()
+        Console.say(
+            "to the provider a push took \(String(format: "%.2f", ratio)) times as long as three commits and an empty "
+                + "request (p50)")
     }
 
     var json: JSONValue {
@@ -220,7 +249,8 @@ private struct LatencyFigures {
         }
         return [
             "pushes": .number(.whole(Int64(received.count))), "accepted": object(accepted),
-            "received": object(received),
+            "received": object(received), "reference": object(reference),
+            "p50_ratio": JSONNumber(ratio).map(JSONValue.number) ?? .null,
         ]
     }
 }

@@ -1,0 +1,26 @@
+import Postgres
+
+/// Rows that are inserted one by one, each with a commit of its own that waits for the disk as the gateway's do: what nobody
+/// can do without who promises something durable. In a database beside the gateway's, on the same server.
+struct ReferenceCommits: Sendable {
+    private let pool: PostgresPool
+    /// Each has a connection of its own.
+    let senders: Int
+
+    static func within<Answer>(
+        _ world: BenchWorld, senders: Int, _ body: (ReferenceCommits) async throws -> Answer
+    ) async throws -> Answer {
+        try await ReferenceDatabase.within(world) {
+            try await world.withDatabase(ReferenceDatabase.name, connectionsMax: senders) { pool in
+                try await pool.script("CREATE TABLE commits (number bigint NOT NULL)")
+                return try await body(ReferenceCommits(pool: pool, senders: senders))
+            }
+        }
+    }
+
+    func commit(_ number: Int) async throws {
+        _ = try await pool.run(Query(Self.insert) { $0.int64(Int64(number)) })
+    }
+
+    private static let insert = Statement("bench_commit", "INSERT INTO commits (number) VALUES ($1)")
+}
