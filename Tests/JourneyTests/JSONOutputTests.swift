@@ -62,7 +62,9 @@ extension Journeys {
                 Line("apps", "delete", "garden", "--yes"),
                 Line("demo", "--installations", "100", "--once", "--port", "0", "--folder", folder + "/demo"),
                 .bench("latency", "--pushes", "10", in: folder),
-                .bench("latency", "--singles", "200", in: folder, figures: ["accepted_per_second"]),
+                .bench(
+                    "latency", "--singles", "200", in: folder,
+                    figures: ["accepted_per_second", "settled_per_second", "commits_per_second", "accepted_ratio"]),
                 .bench(
                     "fill", "--devices", "40000", "--rounds", "2", in: folder,
                     figures: ["devices_per_second", "copy_per_second", "time_ratio"]),

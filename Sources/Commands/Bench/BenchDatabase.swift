@@ -23,8 +23,13 @@ extension BenchWorld {
         let pool = PostgresPool(settings, pool: size, loop: loop)
         let outcome: Result<Answer, any Error>
         do { outcome = .success(try await body(pool)) } catch let error as PostgresError {
-            let why = error.sqlState == Self.diskFull ? "its disk is full" : "it can't be asked: \(error)"
-            outcome = .failure(CommandFault(.failed, "the gateway's PostgreSQL, database \(name): \(why)"))
+            let isFull = error.sqlState == Self.diskFull
+            outcome = .failure(
+                CommandFault(
+                    .failed,
+                    isFull
+                        ? "the disk of the gateway's PostgreSQL is full: make room, or name another --folder"
+                        : "the gateway's PostgreSQL can't be asked: \(error)"))
         } catch { outcome = .failure(error) }
         await pool.close()
         loop.stop()

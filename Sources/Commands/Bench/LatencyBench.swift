@@ -19,7 +19,9 @@ struct LatencyBench: AsyncParsableCommand {
             broadcast at half of its full rate, then one at full speed; each push is taken until its answer is settled.
 
             With --singles so many messages to one device each are handed in over --connections at once, to a sink: what is \
-            printed is how many a second are accepted, and sent and settled, and what each costs.
+            printed is how many a second are accepted, and sent and settled, and what each costs. They come in five turns, \
+            and after each as many rows are committed one by one, over as many connections as the gateway has to the same \
+            PostgreSQL: the rate of what is accepted beside theirs is the ratio.
             """,
             examples: [
                 "carillon bench latency --pushes 500", "carillon bench latency --beside-devices 300000",

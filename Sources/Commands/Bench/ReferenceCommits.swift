@@ -22,5 +22,22 @@ struct ReferenceCommits: Sendable {
         _ = try await pool.run(Query(Self.insert) { $0.int64(Int64(number)) })
     }
 
+    /// So many, from all senders at once.
+    ///
+    /// - Returns: from the first to the last answer.
+    func run(_ count: Int) async throws -> Duration {
+        let clock = ContinuousClock()
+        let start = clock.now
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for sender in 0..<senders {
+                group.addTask {
+                    for number in stride(from: sender, to: count, by: senders) { try await commit(number) }
+                }
+            }
+            try await group.waitForAll()
+        }
+        return clock.now - start
+    }
+
     private static let insert = Statement("bench_commit", "INSERT INTO commits (number) VALUES ($1)")
 }

@@ -1,13 +1,15 @@
 import Foundation
 import JSON
 import NIOCore
+import Postgres
 
-/// Many messages to one device each, handed in over some connections at once, to a sink.
+/// Many messages to one device each, handed in over some connections at once, to a sink: in turns with as many commits.
 struct SinglesBench {
     let world: BenchWorld
     let messages: Int
     let connections: Int
     private static let devices = 1_000
+    private static let turns = 5
     private static let warmUpCount = 200
     private static let look: Duration = .milliseconds(20)
     private static let patience: Duration = .seconds(600)
@@ -15,36 +17,56 @@ struct SinglesBench {
     func measure() async throws -> SinglesFigures {
         let garden = BroadcastGarden(world: world, devices: Self.devices)
         try await garden.furnish()
-        return try await RegistryDatabase.within(world) { database in try await measure(database) }
+        return try await RegistryDatabase.within(world) { database in
+            // As many as the gateway has connections for its requests.
+            try await ReferenceCommits.within(world, senders: PoolSettings().connectionsMax) { commits in
+                try await measure(database, commits)
+            }
+        }
     }
 
-    private func measure(_ database: RegistryDatabase) async throws -> SinglesFigures {
+    private func measure(
+        _ database: RegistryDatabase, _ commits: ReferenceCommits
+    ) async throws -> SinglesFigures {
         // Opens connections and prepares statements.
-        _ = try await send(Self.warmUpCount)
+        _ = try await send(1..<Self.warmUpCount + 1)
         _ = try await finish(database)
-        let (before, used) = (try await database.transactions(), try world.used())
-        let clock = ContinuousClock()
-        let start = clock.now
-        let load = try await send(messages)
-        let looks = try await finish(database)
-        let took = clock.now - start
-        let sent = try world.used() - used
+        _ = try await commits.run(Self.warmUpCount)
+        let before = try await database.transactions()
+        var looks: Int64 = 0
+        var turns: [SinglesFigures.Turn] = []
+        var progress = Progress("messages")
+        for numbers in Turns(messages, in: Self.turns).ranges {
+            let used = try world.used()
+            let clock = ContinuousClock()
+            let start = clock.now
+            let load = try await send(numbers)
+            looks += try await finish(database)
+            let took = BenchRun(time: clock.now - start, used: try world.used() - used)
+            // The gateway rests by now.
+            turns.append(
+                SinglesFigures.Turn(
+                    messages: numbers.count, accepted: load.time, settled: took,
+                    commits: try await commits.run(numbers.count)))
+            progress.show(Int64(numbers.upperBound - 1), of: Int64(messages), "each turn beside as many commits")
+        }
+        progress.end()
+        // Commits are not among them: they are of another database.
         return SinglesFigures(
-            messages: messages, connections: connections, accepted: load.time, settled: took,
-            transactions: try await database.transactions() - before - looks, used: sent,
-            memoryBytesMax: world.memoryBytesMax)
+            turns: turns, connections: connections, senders: commits.senders,
+            transactions: try await database.transactions() - before - looks, memoryBytesMax: world.memoryBytesMax)
     }
 
-    private func send(_ count: Int) async throws -> RequestLoad.Figures {
+    private func send(_ numbers: Range<Int>) async throws -> RequestLoad.Figures {
         let base = world.client.base
         guard let url = URL(string: base), let host = url.host, let port = url.port else {
             throw CommandFault(.failed, "\(base) is no address")
         }
         let key = try text(ofFile: world.gateway.keyFile).filter { !$0.isNewline }
         let load = try await RequestLoad.over(connections, to: host, port: port) { load in
-            try await load.run(1..<count + 1) { Self.message($0, key) }
+            try await load.run(numbers) { Self.message($0, key) }
         }
-        guard load.statuses == [202: count] else {
+        guard load.statuses == [202: numbers.count] else {
             throw CommandFault(.failed, "the gateway answered \(load.statuses)")
         }
         return load
@@ -77,26 +99,44 @@ struct SinglesBench {
 
 /// What was measured of single messages.
 struct SinglesFigures {
-    let messages: Int
+    struct Turn {
+        let messages: Int
+        /// From the first request to the last 202.
+        let accepted: Duration
+        /// From the first request to the last settled answer.
+        let settled: BenchRun
+        /// Of as many rows.
+        let commits: Duration
+    }
+
+    /// At least one.
+    let turns: [Turn]
     let connections: Int
-    /// From the first request to the last 202.
-    let accepted: Duration
-    /// From the first request to the last settled answer.
-    let settled: Duration
+    let senders: Int
     let transactions: Int64
-    let used: BenchUsage
     let memoryBytesMax: Int64
 
-    private func rate(_ time: Duration) -> Double { Double(messages) / (time / .seconds(1)) }
+    private var messages: Int { turns.map(\.messages).reduce(0, +) }
+    private var used: BenchUsage { turns.dropFirst().reduce(turns[0].settled) { $0 + $1.settled }.used }
+    /// Of all turns.
+    private func rate(_ time: (Turn) -> Duration) -> Double {
+        Double(messages) / (turns.map(time).reduce(.zero, +) / .seconds(1))
+    }
+    /// Of the turns' ratios the median.
+    private var acceptedRatio: Double { turns.map { $0.commits / $0.accepted }.sorted()[turns.count / 2] }
     private func each(_ value: Double) -> Double { value / Double(messages) }
     private func microseconds(_ time: Duration) -> Double { each(time / .microseconds(1)) }
 
     func say() {
-        Console.say("\(messages) messages to one device each, over \(connections) connections")
+        Console.say(
+            "\(messages) messages to one device each, over \(connections) connections, in \(turns.count) turns")
         var table = TextTable("", "A SECOND")
-        table.add("accepted", String(format: "%.0f", rate(accepted)))
-        table.add("sent and settled", String(format: "%.0f", rate(settled)))
+        table.add("accepted", String(format: "%.0f", rate(\.accepted)))
+        table.add("sent and settled", String(format: "%.0f", rate(\.settled.time)))
+        table.add("commits of a row each, \(senders) connections", String(format: "%.0f", rate(\.commits)))
         table.say()
+        Console.say(
+            "accepted at \(String(format: "%.2f", acceptedRatio)) of the commits' rate, in the median of the turns")
         Console.say(
             String(
                 format: "a message: %.2f transactions, processor time in microseconds: gateway %.0f, PostgreSQL %.0f",
@@ -108,7 +148,10 @@ struct SinglesFigures {
         func number(_ value: Double) -> JSONValue { JSONNumber(value).map(JSONValue.number) ?? .null }
         return [
             "messages": .number(.whole(Int64(messages))), "connections": .number(.whole(Int64(connections))),
-            "accepted_per_second": number(rate(accepted)), "settled_per_second": number(rate(settled)),
+            "rounds": .number(.whole(Int64(turns.count))),
+            "accepted_per_second": number(rate(\.accepted)), "settled_per_second": number(rate(\.settled.time)),
+            "commits_per_second": number(rate(\.commits)), "commit_connections": .number(.whole(Int64(senders))),
+            "accepted_ratio": number(acceptedRatio),
             "transactions_per_message": number(each(Double(transactions))),
             "gateway_cpu_us_per_message": number(microseconds(used.gateway)),
             "database_cpu_us_per_message": number(microseconds(used.database)),
