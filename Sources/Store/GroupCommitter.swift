@@ -1,4 +1,5 @@
 import PushModel
+import Synchronization
 
 /// The bounds of a group commit.
 package struct GroupCommitSettings: Equatable, Sendable {
@@ -28,11 +29,22 @@ package struct GroupCommitSettings: Equatable, Sendable {
 ///
 /// A transaction of an app takes what has come while those before it are on their way: an idle registry answers at once, a
 /// busy one in batches. Apps never wait for each other.
-package actor GroupCommitter {
+///
+/// A lock, not an actor: through an actor every registration would pass twice, in and out, while batches are put together
+/// in it.
+package final class GroupCommitter: Sendable {
     private let registry: RegistryStore
     private let settings: GroupCommitSettings
-    private var queues: [AppID: AppQueue] = [:]
-    private var waiting = 0
+    private let state = Mutex(State())
+
+    private struct State {
+        var queues: [AppID: AppQueue] = [:]
+        var waiting = 0
+
+        mutating func startsCommit(of app: AppID, besideAtMost commitsMax: Int) -> Bool {
+            queues[app]?.startsCommit(besideAtMost: commitsMax) == true
+        }
+    }
 
     package init(registry: RegistryStore, settings: GroupCommitSettings = GroupCommitSettings()) {
         self.registry = registry
@@ -40,7 +52,7 @@ package actor GroupCommitter {
     }
 
     /// Registrations of this app that wait, or are on their way.
-    package func waitingOf(_ app: AppID) -> Int { queues[app]?.waiting ?? 0 }
+    package func waitingOf(_ app: AppID) -> Int { state.withLock { $0.queues[app]?.waiting ?? 0 } }
 
     /// `.unavailable` where too many wait already, over all or of this app: nothing is written, later.
     package func register(
@@ -54,41 +66,63 @@ package actor GroupCommitter {
         _ registrations: [DeviceRegistration], app: AppID
     ) async -> [Result<RegisteredDevice, StoreFault>] {
         if registrations.isEmpty { return [] }
-        let ofApp = (queues[app]?.waiting ?? 0) + registrations.count
-        guard waiting + registrations.count <= settings.waitingMax, ofApp <= settings.appWaitingMax else {
-            return registrations.map { _ in .failure(.unavailable) }
-        }
-        waiting += registrations.count
         return await withCheckedContinuation { continuation in
-            let caller = Caller(count: registrations.count, continuation)
-            // Where it lies: taken out and put back, all that waits would be copied for each that comes.
-            queues[app, default: AppQueue()].add(registrations, of: caller)
-            startCommitting(app)
+            /// nil: there are too many.
+            let starts: Bool? = state.withLock { state in
+                let ofApp = (state.queues[app]?.waiting ?? 0) + registrations.count
+                guard state.waiting + registrations.count <= settings.waitingMax, ofApp <= settings.appWaitingMax else {
+                    return nil
+                }
+                state.waiting += registrations.count
+                let caller = Caller(count: registrations.count, continuation)
+                // Where it lies: taken out and put back, all that waits would be copied for each that comes.
+                state.queues[app, default: AppQueue()].add(registrations, of: caller)
+                return state.startsCommit(of: app, besideAtMost: settings.appCommitsMax)
+            }
+            guard let starts else {
+                return continuation.resume(returning: registrations.map { _ in .failure(.unavailable) })
+            }
+            if starts { Task { await commit(app) } }
         }
-    }
-
-    private func startCommitting(_ app: AppID) {
-        guard queues[app]?.startsCommit(besideAtMost: settings.appCommitsMax) == true else { return }
-        Task { await commit(app) }
     }
 
     /// One batch after the other, until nothing waits that others don't have in hand.
     private func commit(_ app: AppID) async {
-        while let batch = queues[app]?.takeBatch(atMost: settings.batchMax), !batch.isEmpty {
-            startCommitting(app)
-            let answers = await registry.register(batch.map(\.registration), app: app)
-            waiting -= batch.count
-            queues[app]?.finish(batch)
-            for (entry, answer) in zip(batch, answers) { entry.caller.answer(answer, at: entry.place) }
+        while let (batch, starts) = takeBatch(app) {
+            if starts { Task { await commit(app) } }
+            let answers = await registry.register(batch.registrations, app: app)
+            let answered = state.withLock { state in
+                state.waiting -= answers.count
+                return state.queues[app]?.finish(batch.number, answers) ?? []
+            }
+            for each in answered { each.continuation.resume(returning: each.answers) }
         }
-        queues[app]?.commits -= 1
-        if queues[app]?.commits == 0 { queues[app] = nil }
     }
+
+    /// And whether the rest is for another task. nil: nothing is left for this one, which is counted out.
+    private func takeBatch(_ app: AppID) -> (batch: RegistrationsUnderWay, startsAnother: Bool)? {
+        state.withLock { state in
+            if let batch = state.queues[app]?.takeBatch(atMost: settings.batchMax) {
+                return (batch, state.startsCommit(of: app, besideAtMost: settings.appCommitsMax))
+            }
+            state.queues[app]?.commits -= 1
+            if state.queues[app]?.commits == 0 { state.queues[app] = nil }
+            return nil
+        }
+    }
+}
+
+/// A batch of one app that has left its queue.
+private struct RegistrationsUnderWay: Sendable {
+    let number: UInt64
+    let registrations: [DeviceRegistration]
 }
 
 /// What one app's registrations wait in.
 private struct AppQueue {
     private var entries: [Entry] = []
+    private var batches: [UInt64: [Entry]] = [:]
+    private var batchNumber: UInt64 = 0
     /// Entries, and those that are on their way.
     private(set) var waiting = 0
     /// Tasks that take batches; each has at most one on its way.
@@ -121,7 +155,9 @@ private struct AppQueue {
     /// What has a time is decided against the times of rows that others of its call may change, a token's holder among
     /// them: it passes none of its call that is left, and none passes it. Those without a time may pass each other. Of a
     /// call that is on its way nothing is taken.
-    mutating func takeBatch(atMost limit: Int) -> [Entry] {
+    ///
+    /// - Returns: nil where there is none.
+    mutating func takeBatch(atMost limit: Int) -> RegistrationsUnderWay? {
         var taken: [Entry] = []
         var left: [Entry] = []
         var leftBehind = Subjects()
@@ -144,11 +180,19 @@ private struct AppQueue {
         }
         entries.replaceSubrange(0..<place, with: left)
         for entry in taken { calls[entry.call, default: 0] += 1 }
+        if taken.isEmpty { return nil }
         underWayCount += taken.count
-        return taken
+        batchNumber += 1
+        batches[batchNumber] = taken
+        return RegistrationsUnderWay(number: batchNumber, registrations: taken.map(\.registration))
     }
 
-    mutating func finish(_ batch: [Entry]) {
+    /// - Parameters:
+    ///   - number: of a batch that was taken.
+    ///   - answers: to its registrations.
+    /// - Returns: the calls that have all their answers now.
+    mutating func finish(_ number: UInt64, _ answers: [Result<RegisteredDevice, StoreFault>]) -> [AnsweredCall] {
+        let batch = batches.removeValue(forKey: number) ?? []
         waiting -= batch.count
         underWayCount -= batch.count
         for entry in batch {
@@ -156,6 +200,7 @@ private struct AppQueue {
             let others = (calls[entry.call] ?? 0) - 1
             calls[entry.call] = others > 0 ? others : nil
         }
+        return zip(batch, answers).compactMap { $0.caller.answer($1, at: $0.place) }
     }
 }
 
@@ -190,7 +235,8 @@ private struct Subjects {
     }
 }
 
-private struct Entry {
+/// An object: it is handed on from list to list, and a copy of a registration touches each of its strings.
+private final class Entry {
     let registration: DeviceRegistration
     let caller: Caller
     let place: Int
@@ -208,21 +254,29 @@ private struct Entry {
     var call: ObjectIdentifier { ObjectIdentifier(caller) }
 }
 
-/// Who waits for one or many answers. Touched by the committer alone.
+/// Who waits for one or many answers. Touched under the committer's lock alone.
 private final class Caller {
     private var answers: [Result<RegisteredDevice, StoreFault>]
     private var missing: Int
-    private let continuation: CheckedContinuation<[Result<RegisteredDevice, StoreFault>], Never>
+    private let continuation: AnsweredCall.Continuation
 
-    init(count: Int, _ continuation: CheckedContinuation<[Result<RegisteredDevice, StoreFault>], Never>) {
+    init(count: Int, _ continuation: AnsweredCall.Continuation) {
         answers = Array(repeating: .failure(.unavailable), count: count)
         missing = count
         self.continuation = continuation
     }
 
-    func answer(_ answer: Result<RegisteredDevice, StoreFault>, at place: Int) {
+    /// Set with the last answer.
+    func answer(_ answer: Result<RegisteredDevice, StoreFault>, at place: Int) -> AnsweredCall? {
         answers[place] = answer
         missing -= 1
-        if missing == 0 { continuation.resume(returning: answers) }
+        return missing == 0 ? AnsweredCall(continuation: continuation, answers: answers) : nil
     }
+}
+
+/// A caller that can be told.
+private struct AnsweredCall: Sendable {
+    typealias Continuation = CheckedContinuation<[Result<RegisteredDevice, StoreFault>], Never>
+    let continuation: Continuation
+    let answers: [Result<RegisteredDevice, StoreFault>]
 }

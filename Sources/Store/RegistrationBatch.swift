@@ -8,19 +8,14 @@ struct RegistrationBatch: Sendable {
     private(set) var decisions: [RegistrationDecision] = []
     /// Rows that lose their token to another one of the batch, by rising id, with the generation that they end with.
     private(set) var released: [StoredRegistration] = []
-    /// Rows whose wide part changes, by rising id, with the registration that changed it.
-    private(set) var updated: [IncomingRow] = []
-    private(set) var created: [IncomingRow] = []
+    /// Rows whose wide part changes, by rising id, as places of the registrations that changed them.
+    private(set) var updated: [Int] = []
+    private(set) var created: [Int] = []
     /// Rows that keep everything but their registration time and the like, and those that were updated: by rising id.
-    private(set) var beating: [IncomingRow] = []
+    private(set) var beating: [Int] = []
     /// Rows whose doubt is over.
     private(set) var unsuspected: [RegistrationID] = []
     private(set) var told: [LifecycleNews] = []
-
-    struct IncomingRow: Sendable {
-        let row: StoredRegistration
-        let said: DeviceRegistration
-    }
 
     /// Something that the feed tells about a registration's former token.
     struct LifecycleNews: Equatable, Sendable {
@@ -52,7 +47,7 @@ struct RegistrationBatch: Sendable {
         }
         let initialHolders = placeByToken
         for (index, each) in incoming.enumerated() { decide(each, index: index) }
-        gather(incoming, initialHolders: initialHolders)
+        gather(initialHolders: initialHolders)
     }
 
     private mutating func decide(_ incoming: IncomingRegistration, index: Int) {
@@ -95,20 +90,19 @@ struct RegistrationBatch: Sendable {
         return own
     }
 
-    private mutating func gather(_ incoming: [IncomingRegistration], initialHolders: [TokenKey: Int]) {
+    private mutating func gather(initialHolders: [TokenKey: Int]) {
         var isReleased = Array(repeating: false, count: initial.count)
         for (place, row) in rows.enumerated() {
             guard let index = speakers[place] else { continue }
-            let entry = IncomingRow(row: row, said: incoming[index].registration)
             if let holder = initialHolders[TokenKey(row.provider, row.token)], holder != place {
                 isReleased[holder] = true
             }
             guard row.id != nil else {
-                created.append(entry)
+                created.append(index)
                 continue
             }
-            beating.append(entry)
-            if decisions[index].isWideRowChanged || rows[place].state != initial[place].state { updated.append(entry) }
+            beating.append(index)
+            if decisions[index].isWideRowChanged || rows[place].state != initial[place].state { updated.append(index) }
         }
         for (place, row) in initial.enumerated() {
             if isReleased[place] { released.append(rows[place]) }

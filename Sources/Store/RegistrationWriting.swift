@@ -15,11 +15,12 @@ struct RegistrationWriting: Sendable {
         self.batch = batch
         self.app = app
         self.ground = ground
-        isAnsweredByWrites = zip(batch.decisions, ground.incoming).allSatisfy { decision, incoming in
+        let (decisions, incoming) = (batch.decisions, ground.incoming)
+        isAnsweredByWrites = decisions.indices.allSatisfy { place in
             // Of a stale one it's another row that is shown, and a route that was found to be mistaken is not the one
             // that was named; of attributes that change only the database knows the form that it gives them.
-            decision.change != .stale && decision.row.route == incoming.route
-                && (decision.row.id == nil || incoming.registration.attributes == .keep)
+            decisions[place].change != .stale && decisions[place].row.route == incoming[place].route
+                && (decisions[place].row.id == nil || incoming[place].registration.attributes == .keep)
         }
     }
 
@@ -67,24 +68,30 @@ struct RegistrationWriting: Sendable {
             for row in 0..<beats.rowCount { beatRows[RegistrationID(try beats.int64(row, 0))] = row }
         }
         var born = 0
-        return try zip(batch.decisions, ground.incoming).map { (decision, incoming) throws(PostgresError) in
-            let (row, said) = (decision.row, incoming.registration)
+        var devices: [RegisteredDevice] = []
+        devices.reserveCapacity(batch.decisions.count)
+        for place in batch.decisions.indices {
+            let row = batch.decisions[place].row
             let record: DeviceRecord
             if let id = row.id, let beats, let beat = beatRows[id], let shown = ground.shown[id] {
                 record = DeviceRecord(
-                    id, row, named: said, badge: try beats.int32(beat, 1), registeredAt: try beats.instant(beat, 2),
+                    id, row, named: ground.incoming[place].registration, badge: try beats.int32(beat, 1),
+                    registeredAt: try beats.instant(beat, 2),
                     createdAt: shown.createdAt, attributes: shown.attributes)
             } else if row.id == nil, let births, born < births.rowCount {
                 record = DeviceRecord(
-                    RegistrationID(try births.int64(born, 0)), row, named: said, badge: max(said.badge ?? 0, 0),
+                    RegistrationID(try births.int64(born, 0)), row, named: ground.incoming[place].registration,
+                    badge: max(ground.incoming[place].registration.badge ?? 0, 0),
                     registeredAt: try births.instant(born, 2), createdAt: try births.instant(born, 1),
                     attributes: try births.json(born, 3))
                 born += 1
             } else {
                 throw .unexpectedShape(statement: "registration_beat", column: 0)
             }
-            return RegisteredDevice(change: decision.change, isNew: row.id == nil, record: record)
+            devices.append(
+                RegisteredDevice(change: batch.decisions[place].change, isNew: row.id == nil, record: record))
         }
+        return devices
     }
 
     /// One row for each registration, in their order: its own, or the one that it was stale against.
@@ -120,37 +127,53 @@ struct RegistrationWriting: Sendable {
     }
 
     private var update: Query {
-        let entries = batch.updated
+        let (places, decisions) = (batch.updated, batch.decisions)
         return Query(RegistrationSQL.update) {
-            $0.int64Array(entries.map { $0.row.id?.value })
-            $0.int64Array(entries.map(\.row.route.value))
-            $0.int16Array(entries.map(\.row.provider.rawValue))
-            $0.int32Array(entries.map(\.row.generation.value))
-            $0.wideColumns(entries)
+            $0.int64Array(places.map { decisions[$0].row.id?.value })
+            $0.int64Array(places.map { decisions[$0].row.route.value })
+            $0.int16Array(places.map { decisions[$0].row.provider.rawValue })
+            $0.int32Array(places.map { decisions[$0].row.generation.value })
+            writeWideColumns(of: places, to: &$0)
         }
     }
 
     private func insert(now: WallInstant?) -> Query {
-        let entries = batch.created
+        let (places, decisions, incoming) = (batch.created, batch.decisions, ground.incoming)
         return Query(RegistrationSQL.insert) {
             $0.int64(app.value)
-            $0.int64Array(entries.map(\.row.route.value))
-            $0.int16Array(entries.map(\.row.provider.rawValue))
-            $0.int16Array(entries.map(\.row.kind.rawValue))
-            $0.textArray(entries.map(\.row.installation))
-            $0.wideColumns(entries)
-            $0.int32Array(entries.map { max($0.said.badge ?? 0, 0) })
-            $0.instantArray(entries.map(\.said.asOf))
+            $0.int64Array(places.map { decisions[$0].row.route.value })
+            $0.int16Array(places.map { decisions[$0].row.provider.rawValue })
+            $0.int16Array(places.map { decisions[$0].row.kind.rawValue })
+            $0.array(.text, count: places.count) { $1.text(decisions[places[$0]].row.installation) }
+            writeWideColumns(of: places, to: &$0)
+            $0.int32Array(places.map { max(incoming[$0].registration.badge ?? 0, 0) })
+            $0.instantArray(places.map { incoming[$0].registration.asOf })
             $0.instant(now)
         }
     }
 
     private func beat(now: WallInstant?) -> Query {
-        Query(RegistrationSQL.beat) {
-            $0.int64Array(batch.beating.map { $0.row.id?.value })
-            $0.instantArray(batch.beating.map(\.said.asOf))
+        let places = batch.beating
+        return Query(RegistrationSQL.beat) {
+            $0.int64Array(places.map { batch.decisions[$0].row.id?.value })
+            $0.instantArray(places.map { ground.incoming[$0].registration.asOf })
             $0.instant(now)
         }
+    }
+
+    /// token, user, locale, time zone, app version, tags, attributes.
+    private func writeWideColumns(of places: [Int], to parameters: inout Parameters) {
+        let (decisions, incoming) = (batch.decisions, ground.incoming)
+        parameters.array(.bytes, count: places.count) { $1.bytes(decisions[places[$0]].row.token.bytes) }
+        parameters.textArray(places.map { decisions[$0].row.user })
+        parameters.textArray(places.map { decisions[$0].row.locale })
+        parameters.textArray(places.map { decisions[$0].row.timeZone })
+        parameters.textArray(places.map { decisions[$0].row.appVersion })
+        parameters.array(.text, count: places.count) {
+            $1.textBytes(ArrayLiteral.encode(decisions[places[$0]].row.tags))
+        }
+        parameters.jsonArray(
+            places.map { incoming[$0].registration.attributes.written(clearing: Array("{}".utf8)) })
     }
 
     private func tell(now: WallInstant?) -> Query {
@@ -175,19 +198,6 @@ extension DeviceRecord {
             environment: said.environment, topic: said.topic, token: row.token, state: row.state, badge: badge,
             registeredAt: registeredAt, createdAt: createdAt, user: row.user, locale: row.locale,
             timeZone: row.timeZone, appVersion: row.appVersion, tags: row.tags, attributes: attributes)
-    }
-}
-
-extension Parameters {
-    /// token, user, locale, time zone, app version, tags, attributes.
-    fileprivate mutating func wideColumns(_ entries: [RegistrationBatch.IncomingRow]) {
-        array(.bytes, count: entries.count) { $1.bytes(entries[$0].row.token.bytes) }
-        textArray(entries.map(\.row.user))
-        textArray(entries.map(\.row.locale))
-        textArray(entries.map(\.row.timeZone))
-        textArray(entries.map(\.row.appVersion))
-        textBytesArray(entries.map { ArrayLiteral.encode($0.row.tags) })
-        jsonArray(entries.map { $0.said.attributes.written(clearing: Array("{}".utf8)) })
     }
 }
 

@@ -110,7 +110,7 @@ struct GroupCommitterTests {
                 return isWhole
             }
             // More are in the queue by then than one look used to pass.
-            while await committer.waitingOf(world.app) < 1_100 { await Task.yield() }
+            while committer.waitingOf(world.app) < 1_100 { await Task.yield() }
             let other = await committer.register(StoreWorld.registration("i2", token: 2), app: world.app)
             #expect(!isFirstOver.withLock { $0 })
             #expect((try? other.get())?.change == .created)

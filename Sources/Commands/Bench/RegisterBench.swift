@@ -61,23 +61,23 @@ struct RegisterBench: AsyncParsableCommand {
         _ world: BenchWorld, _ load: RequestLoad, _ template: RegistrationTemplate
     ) async throws -> [RegisterFigures.Part: RegisterFigures.Run] {
         var parts: [RegisterFigures.Part: RegisterFigures.Run] = [:]
-        for start in stride(from: 0, to: devices, by: Self.turn) {
-            let numbers = start..<min(start + Self.turn, devices)
+        // Long enough that the last requests of a turn, with which connections fall idle, are few of it.
+        let turn = max(5_000, 40 * connections)
+        for start in stride(from: 0, to: devices, by: turn) {
+            let numbers = start..<min(start + turn, devices)
             for part in RegisterFigures.Part.allCases {
                 let before = try world.used()
-                let turn = try await load.run(numbers) { part == .empty ? Self.empty : template.request($0) }
-                guard turn.statuses == [part.status: numbers.count] else {
-                    throw CommandFault(.failed, "\(part.rawValue): the gateway answered \(turn.statuses)")
+                let figures = try await load.run(numbers) { part == .empty ? Self.empty : template.request($0) }
+                guard figures.statuses == [part.status: numbers.count] else {
+                    throw CommandFault(.failed, "\(part.rawValue): the gateway answered \(figures.statuses)")
                 }
-                let run = RegisterFigures.Run(load: turn, used: try world.used() - before)
+                let run = RegisterFigures.Run(load: figures, used: try world.used() - before)
                 parts[part] = parts[part].map { $0 + run } ?? run
             }
         }
         return parts
     }
 
-    /// Requests of one part before the next has its turn.
-    private static let turn = 5_000
     private static let empty = ByteBuffer(string: "GET /healthz HTTP/1.1\r\nhost: bench\r\n\r\n")
 }
 
