@@ -3,7 +3,7 @@ import PushModel
 
 extension SimulatedStore {
     /// The next parcels of the route and service whose time has come, as `lease` would bring them one after the other:
-    /// several only of small ones of transactional messages, of which none is looked at member by member.
+    /// several only of small ones of transactional messages, of which none is away from home.
     package mutating func leaseGroup(
         route: RouteID, service: TopicService = .app, owner: ProcessID, leaseFor: Duration, knownFormats: [Int16],
         scope: LeaseScope = .ordinary, size: LeaseGroup = .standard, now: WallInstant
@@ -36,20 +36,15 @@ extension SimulatedStore {
     private func group(_ due: [Int], _ size: LeaseGroup) -> [Int] {
         guard let first = due.first else { return [] }
         var taken = [first]
-        guard parcels[first].urgency == .transactional, !isApart(parcels[first]) else { return taken }
+        guard parcels[first].urgency == .transactional, parcels[first].home == nil else { return taken }
         var members = parcels[first].members.count
         for place in due.dropFirst() {
             members += parcels[place].members.count
             guard taken.count < size.parcelsMax, members <= size.membersMax,
-                parcels[place].urgency == .transactional, !isApart(parcels[place])
+                parcels[place].urgency == .transactional, parcels[place].home == nil
             else { break }
             taken.append(place)
         }
         return taken
-    }
-
-    private func isApart(_ parcel: ParcelRow) -> Bool {
-        let limits = limits(of: parcel.app)
-        return limits.quietHours != nil || limits.dailyCap != nil || parcel.uncounted != nil || parcel.home != nil
     }
 }

@@ -97,7 +97,8 @@ extension ParcelStore {
                         wait = try next.wait
                     }
                     if let limited = try claimed.limited {
-                        claimed.judged = try await limited.judge(try claimed.badge, in: transaction)
+                        claimed.judged = try await LimitedParcel.judge(
+                            [limited], raising: try claimed.badge, in: transaction)[0]
                     }
                     let readings = try claimed.readings
                     let rows = try await transaction.conclude(

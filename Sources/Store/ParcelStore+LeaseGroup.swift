@@ -122,13 +122,17 @@ private struct ClaimedGroup: Sendable {
 
     private var isAlone: Bool { parcels.count == 1 }
 
-    /// Whose app has limits is claimed alone.
+    /// What the app's limits leave of each.
     mutating func judge(in transaction: PostgresTransaction) async throws(PostgresError) {
+        var limited: [(place: Int, parcel: LimitedParcel)] = []
         for place in parcels.indices {
-            guard let limited = try parcels[place].limited else { continue }
-            guard isAlone else { throw .unexpectedShape(statement: ParcelSQL.claimGroup.name, column: 26) }
-            parcels[place].judged = try await limited.judge(try parcels[place].badge, in: transaction)
+            if let parcel = try parcels[place].limited { limited.append((place, parcel)) }
         }
+        guard !limited.isEmpty else { return }
+        // The badges of several are seen to together.
+        let judged = try await LimitedParcel.judge(
+            limited.map(\.parcel), raising: isAlone ? try parcels[0].badge : nil, in: transaction)
+        for (each, members) in zip(limited, judged) { parcels[each.place].judged = members }
     }
 
     /// Of several parcels with badges: a device may be in more than one of them, so each badge is locked and read first,
@@ -148,9 +152,11 @@ private struct ClaimedGroup: Sendable {
             let (change, value) = try parcel.badge
             if change != BadgeChange.none.column {
                 let raises = try parcel.raisesBadges
+                // Of one with limits, whoever is free to be sent to.
+                let free = Set(parcel.judged?.raised ?? [])
                 for id in parcel.ids {
                     guard var badge = standing[id] else { continue }
-                    if raises {
+                    if raises || free.contains(id) {
                         let isSet = change != BadgeChange.increment.column
                         badge = isSet ? value : badge + (badge < .max ? 1 : 0)
                         standing[id] = badge

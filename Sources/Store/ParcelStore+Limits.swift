@@ -35,23 +35,36 @@ struct LimitedParcel: Sendable {
     /// Rising.
     let ids: [Int64]
 
-    /// Judges the members, counts those that are free, and writes down who is not.
-    func judge(_ badge: (change: Int16, value: Int32), in transaction: PostgresTransaction) async throws(PostgresError)
-        -> LimitedMembers
-    {
-        var members = LimitedMembers(holds: [MemberHold](repeating: .none, count: ids.count))
-        if !limits.isEmpty {
-            let counting = limits.contains(.dailyCap) ? [Query(LimitSQL.counting) { $0.int64(app.value) }] : []
-            let answers = try await transaction.run(counting + [ofApp, ofMembers])
-            let (own, rows) = (answers[counting.count], answers[counting.count + 1])
-            let owners = try holdQuiet(&members, app: own, rows)
-            if limits.contains(.dailyCap), let cap = try own.int32OrNil(0, 1) {
-                try await holdCapped(&members, owners, cap: cap, day: try own.int32(0, 2), in: transaction)
+    /// Judges the members of parcels of one route and claim in this order, as one lease after the other would: counts those
+    /// that are free, and writes down who is not.
+    ///
+    /// - Parameter badge: raised for those that are free, of a single parcel; nil: the caller sees to badges.
+    static func judge(
+        _ parcels: [LimitedParcel], raising badge: (change: Int16, value: Int32)?, in transaction: PostgresTransaction
+    ) async throws(PostgresError) -> [LimitedMembers] {
+        var members = parcels.map { LimitedMembers(holds: [MemberHold](repeating: .none, count: $0.ids.count)) }
+        let limited = parcels.indices.filter { !parcels[$0].limits.isEmpty }
+        if let first = limited.first {
+            let capped = limited.filter { parcels[$0].limits.contains(.dailyCap) }
+            let counting = capped.isEmpty ? [] : [Query(LimitSQL.counting) { $0.int64(parcels[first].app.value) }]
+            let ids = rising(limited.flatMap { parcels[$0].ids })
+            let answers = try await transaction.run(
+                counting + [parcels[first].ofApp, parcels[first].limits(of: ids)])
+            let people = try LimitedPeople(app: answers[counting.count], answers[counting.count + 1])
+            for place in limited { parcels[place].holdQuiet(&members[place], people) }
+            if let cap = people.cap, !capped.isEmpty {
+                try await hold(&members, of: parcels, capped, people, cap: cap, in: transaction)
             }
         }
-        let writes = try finish(&members, badge)
+        let writes = parcels.indices.flatMap { parcels[$0].finish(&members[$0], raising: badge) }
         if !writes.isEmpty { _ = try await transaction.run(writes) }
         return members
+    }
+
+    private static func rising(_ ids: [Int64]) -> [Int64] {
+        var distinct: [Int64] = []
+        for id in ids.sorted() where distinct.last != id { distinct.append(id) }
+        return distinct
     }
 
     private func isFresh(_ place: Int) -> Bool { isFirst || uncounted?[Int(indices[place])] ?? false }
@@ -63,72 +76,83 @@ struct LimitedParcel: Sendable {
         }
     }
 
-    private var ofMembers: Query {
+    private func limits(of ids: [Int64]) -> Query {
         var parameters = Parameters()
         parameters.int64(app.value)
         parameters.instant(leasedAt)
         return LimitSQL.ofMembers.query(MemberKeys(ids), parameters)
     }
 
-    /// - Returns: whose each member is, by place; nil: a token that is no registration, of which nothing is kept, or one
-    ///   that nobody has any more.
-    private func holdQuiet(
-        _ members: inout LimitedMembers, app own: ResultSet, _ rows: ResultSet
-    ) throws(PostgresError) -> [String?] {
-        let isQuiet = limits.contains(.quietHours)
-        let ownUntil = try own.instantOrNil(0, 0)
-        var owners = [String?](repeating: nil, count: ids.count)
-        var next = 0
-        for place in ids.indices {
-            var until = ownUntil
-            if next < rows.rowCount, try rows.int64(next, 0) == ids[place] {
-                until = try rows.instantOrNil(next, 1)
-                owners[place] = rows.isNull(next, 2) ? nil : try rows.text(next, 2)
-                next += 1
-            }
-            guard isQuiet, let until else { continue }
+    private func holdQuiet(_ members: inout LimitedMembers, _ people: LimitedPeople) {
+        guard limits.contains(.quietHours) else { return }
+        for (place, id) in ids.enumerated() {
+            guard let until = people.quietUntil(id) else { continue }
             members.holds[place] = .quietHours(until: until, isCounted: !isFresh(place))
         }
-        return owners
     }
 
     /// Of those that are free otherwise. Who was counted before is not asked again: the day may be another one by now.
-    private func holdCapped(
-        _ members: inout LimitedMembers, _ owners: [String?], cap: Int32, day: Int32,
-        in transaction: PostgresTransaction
+    ///
+    /// Each parcel's people are counted before the next one's are: who has as many as the cap allows by then is held back.
+    private static func hold(
+        _ members: inout [LimitedMembers], of parcels: [LimitedParcel], _ capped: [Int], _ people: LimitedPeople,
+        cap: Int32, in transaction: PostgresTransaction
     ) async throws(PostgresError) {
+        var queries: [Query] = []
+        var asked: [(parcel: Int, members: [(place: Int, owner: String)])] = []
+        for parcel in capped {
+            let own = parcels[parcel].asked(members[parcel], people)
+            guard !own.isEmpty else { continue }
+            queries += parcels[parcel].counting(own.map(\.owner), cap: cap, day: people.day)
+            asked.append((parcel, own))
+        }
+        guard !queries.isEmpty else { return }
+        let answers = try await transaction.run(queries)
+        for (turn, (parcel, own)) in asked.enumerated() {
+            // What is counted is told behind it.
+            let found = answers[2 * turn + 1]
+            var free: Set<[UInt8]> = []
+            for row in 0..<found.rowCount { free.insert(Array(try found.text(row, 0).utf8)) }
+            for (place, owner) in own where !free.contains(Array(owner.utf8)) {
+                members[parcel].holds[place] = .dailyCap
+            }
+        }
+    }
+
+    private func asked(_ members: LimitedMembers, _ people: LimitedPeople) -> [(place: Int, owner: String)] {
         var asked: [(place: Int, owner: String)] = []
         for place in ids.indices where members.holds[place] == .none && isFresh(place) {
-            if let owner = owners[place] { asked.append((place, owner)) }
+            if let owner = people.owner(ids[place]) { asked.append((place, owner)) }
         }
-        guard !asked.isEmpty else { return }
+        return asked
+    }
+
+    private func counting(_ owners: [String], cap: Int32, day: Int32) -> [Query] {
         // By bytes: two texts of one look may be two users.
         var people: [String] = []
         var known: Set<[UInt8]> = []
-        for (_, owner) in asked where known.insert(Array(owner.utf8)).inserted { people.append(owner) }
-        let found = try await transaction.run([
+        for owner in owners where known.insert(Array(owner.utf8)).inserted { people.append(owner) }
+        let distinct = people
+        return [
             Query(LimitSQL.count) {
                 $0.int32(day)
                 $0.int64(app.value)
                 $0.uuid(message.value)
                 $0.int32(cap)
-                $0.textArray(people)
+                $0.textArray(distinct)
             },
             Query(LimitSQL.counted) {
                 $0.int32(day)
                 $0.int64(app.value)
                 $0.uuid(message.value)
-                $0.textArray(people)
+                $0.textArray(distinct)
             },
-        ])[1]
-        var free: Set<[UInt8]> = []
-        for row in 0..<found.rowCount { free.insert(Array(try found.text(row, 0).utf8)) }
-        for (place, owner) in asked where !free.contains(Array(owner.utf8)) { members.holds[place] = .dailyCap }
+        ]
     }
 
     private func finish(
-        _ members: inout LimitedMembers, _ badge: (change: Int16, value: Int32)
-    ) throws(PostgresError) -> [Query] {
+        _ members: inout LimitedMembers, raising badge: (change: Int16, value: Int32)?
+    ) -> [Query] {
         var left = MemberBitmap(count: memberCount)
         var isAnyLeft = false
         for place in ids.indices where isFresh(place) {
@@ -141,7 +165,7 @@ struct LimitedParcel: Sendable {
         }
         members.uncounted = isAnyLeft ? left : nil
         var writes: [Query] = []
-        if badge.change != BadgeChange.none.column, !members.raised.isEmpty {
+        if let badge, badge.change != BadgeChange.none.column, !members.raised.isEmpty {
             var parameters = Parameters()
             parameters.int16(badge.change)
             parameters.int32(badge.value)
@@ -157,4 +181,33 @@ struct LimitedParcel: Sendable {
         }
         return writes
     }
+}
+
+/// What an app's limits say of some of its members at one moment.
+private struct LimitedPeople {
+    let cap: Int32?
+    /// Of the app, since 1970.
+    let day: Int32
+    /// By the app's own clock: of those that are no registrations.
+    private let ownUntil: WallInstant?
+    private var known: [Int64: (until: WallInstant?, owner: String?)] = [:]  // lookup only
+
+    /// - Parameters: answers to `LimitSQL.ofApp` and `LimitSQL.ofMembers`.
+    init(app own: ResultSet, _ rows: ResultSet) throws(PostgresError) {
+        cap = try own.int32OrNil(0, 1)
+        day = try own.int32(0, 2)
+        ownUntil = try own.instantOrNil(0, 0)
+        known.reserveCapacity(rows.rowCount)
+        for row in 0..<rows.rowCount {
+            known[try rows.int64(row, 0)] = (
+                try rows.instantOrNil(row, 1), rows.isNull(row, 2) ? nil : try rows.text(row, 2)
+            )
+        }
+    }
+
+    /// nil: its clock shows no quiet hour.
+    func quietUntil(_ id: Int64) -> WallInstant? { known[id].map { $0.until } ?? ownUntil }
+
+    /// nil: a token that is no registration, of which nothing is kept, or one that nobody has any more.
+    func owner(_ id: Int64) -> String? { known[id]?.owner }
 }

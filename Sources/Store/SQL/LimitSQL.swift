@@ -16,11 +16,6 @@ enum LimitSQL {
         """
     }
 
-    /// The app `a` has set limits.
-    static func hasAny(_ app: String) -> String {
-        "\(app).settings ->> 'quiet_hours' IS NOT NULL OR \(app).settings ->> 'daily_cap' IS NOT NULL"
-    }
-
     private static let quietHours = """
         CROSS JOIN LATERAL (SELECT coalesce(a.settings ->> 'time_zone', 'UTC') AS zone,
             (a.settings #>> '{quiet_hours,from}')::time AS hour_from,

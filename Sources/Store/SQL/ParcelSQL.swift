@@ -147,8 +147,7 @@ enum ParcelSQL {
     /// The parameters of `claimOrdinary`, $7 parcels at most, $8 members at most; its answer with one more column: the place
     /// among those that one claim after the other would bring, of which these are the first. Rows come in no order.
     ///
-    /// Several only where all of them are transactional, and small together; alone goes what is looked at member by
-    /// member: whatever its app has limits for, or had, and what is away from home.
+    /// Several only where all of them are transactional, and small together; alone goes what is away from home.
     static let claimGroup = claimGroup("parcel_claim_group", of: all)
     static let claimUrgentGroup = claimGroup("parcel_claim_urgent_group", of: [.transactional])
 
@@ -165,12 +164,9 @@ enum ParcelSQL {
             """
             WITH urgent AS MATERIALIZED (
                 SELECT p.id, p.badge_marked, p.member_count, p.due_at,
-                    p.uncounted IS NOT NULL OR p.home_route_id IS NOT NULL AS is_apart
+                    p.home_route_id IS NOT NULL AS is_apart
                 \(ready(.transactional))
-                ORDER BY p.due_at, p.id LIMIT (
-                    SELECT CASE WHEN \(LimitSQL.hasAny("a")) THEN 1 ELSE $7 END
-                    FROM routes r JOIN apps a ON a.id = r.app_id WHERE r.id = $1
-                ) FOR UPDATE SKIP LOCKED
+                ORDER BY p.due_at, p.id LIMIT $7 FOR UPDATE SKIP LOCKED
             )\(takesBulk ? bulk : ""), next AS MATERIALIZED (
                 SELECT id, badge_marked, place FROM (
                     SELECT id, badge_marked, row_number() OVER in_order AS place,
