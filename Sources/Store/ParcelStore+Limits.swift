@@ -98,22 +98,17 @@ struct LimitedParcel: Sendable {
         _ members: inout [LimitedMembers], of parcels: [LimitedParcel], _ capped: [Int], _ people: LimitedPeople,
         cap: Int32, in transaction: PostgresTransaction
     ) async throws(PostgresError) {
-        var queries: [Query] = []
         var asked: [(parcel: Int, members: [(place: Int, owner: String)])] = []
         for parcel in capped {
             let own = parcels[parcel].asked(members[parcel], people)
-            guard !own.isEmpty else { continue }
-            queries += parcels[parcel].counting(own.map(\.owner), cap: cap, day: people.day)
-            asked.append((parcel, own))
+            if !own.isEmpty { asked.append((parcel, own)) }
         }
-        guard !queries.isEmpty else { return }
-        let answers = try await transaction.run(queries)
+        guard let first = asked.first else { return }
+        let count = CountedPeople(day: people.day, app: parcels[first.parcel].app, cap: cap)
+        let free = try await count.free(
+            asked.map { (parcels[$0.parcel].message.value, $0.members.map(\.owner)) }, in: transaction)
         for (turn, (parcel, own)) in asked.enumerated() {
-            // What is counted is told behind it.
-            let found = answers[2 * turn + 1]
-            var free: Set<[UInt8]> = []
-            for row in 0..<found.rowCount { free.insert(Array(try found.text(row, 0).utf8)) }
-            for (place, owner) in own where !free.contains(Array(owner.utf8)) {
+            for (place, owner) in own where !free[turn].contains(Array(owner.utf8)) {
                 members[parcel].holds[place] = .dailyCap
             }
         }
@@ -125,29 +120,6 @@ struct LimitedParcel: Sendable {
             if let owner = people.owner(ids[place]) { asked.append((place, owner)) }
         }
         return asked
-    }
-
-    private func counting(_ owners: [String], cap: Int32, day: Int32) -> [Query] {
-        // By bytes: two texts of one look may be two users.
-        var people: [String] = []
-        var known: Set<[UInt8]> = []
-        for owner in owners where known.insert(Array(owner.utf8)).inserted { people.append(owner) }
-        let distinct = people
-        return [
-            Query(LimitSQL.count) {
-                $0.int32(day)
-                $0.int64(app.value)
-                $0.uuid(message.value)
-                $0.int32(cap)
-                $0.textArray(distinct)
-            },
-            Query(LimitSQL.counted) {
-                $0.int32(day)
-                $0.int64(app.value)
-                $0.uuid(message.value)
-                $0.textArray(distinct)
-            },
-        ]
     }
 
     private func finish(

@@ -8,12 +8,14 @@ import Testing
 extension StoreWorld {
     /// One for each of these installations, in turn; planned one by one.
     func sendEach(
-        _ installations: [String], badge: BadgeChange = .none, from first: UInt64 = 1
+        _ installations: [String], badge: BadgeChange = .none, from first: UInt64 = 1,
+        lifetime: Duration = .seconds(3_600), _ change: (inout NewMessage) -> Void = { _ in }
     ) async throws {
         for (place, name) in installations.enumerated() {
-            let message = newMessage(
+            var message = newMessage(
                 first + UInt64(place), urgency: .transactional, badge: badge,
-                audience: Audience(.installations([name])))
+                audience: Audience(.installations([name])), lifetime: lifetime)
+            change(&message)
             try await send(message, at: Self.dawn + .microseconds(Int64(first) + Int64(place)))
         }
     }

@@ -1,4 +1,5 @@
 import DeliveryRules
+import Postgres
 import PushModel
 import Reactor
 import Store
@@ -17,7 +18,7 @@ struct LimitedGroupTests {
         try await withStores { world in
             try await world.register(zones: ["Europe/Paris", nil])
             try await world.spare(quiet: (11, 13))
-            try await world.sendEach(["i1", "i2", "i1"], badge: .increment)
+            try await world.sendEach(["i1", "i2", "i1"], badge: .increment, lifetime: hour * 24)
             let parcels = try await world.leaseGroup()
             #expect(parcels.map(\.message) == [1, 2, 3].map(StoreWorld.message))
             let end = dawn + hour
@@ -52,12 +53,97 @@ struct LimitedGroupTests {
         }
     }
 
+    @Test("lock people in the order of their keys, in whichever order their messages come")
+    func keyOrder() async throws {
+        try await withStores { world in
+            try await world.register(users: ["zoe", "ann"])
+            try await world.spare(cap: 5)
+            try await world.sendEach(["i1", "i2"])
+            #expect(try await world.leaseGroup().count == 2)
+            #expect(try await world.number("SELECT count(*) FROM user_days") == 2)
+            try await world.sendEach(["i1", "i2"], from: 3)
+            let pool = world.pool
+            let waiting = """
+                SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+                """
+            let lease = try await pool.transaction {
+                transaction throws(PostgresError) -> Task<[LeasedParcel], any Error> in
+                _ = try await transaction.run(query("SELECT FROM user_days WHERE who = 'user:ann' FOR UPDATE"))
+                let lease = Task { try await world.leaseGroup() }
+                while try await pool.read(query(waiting)).int64(0, 0) < 1 { await Task.yield() }
+                // The lease waits for ann with nothing behind her in its hands.
+                _ = try await transaction.run(
+                    query("SELECT FROM user_days WHERE who = 'user:zoe' FOR UPDATE NOWAIT"))
+                return lease
+            }
+            // Where it waited for too long, it brings fewer.
+            _ = try? await lease.value
+        }
+    }
+
+    @Test("hold to the cap where groups of the same people are leased at once, and none waits for another in a ring")
+    func contended() async throws {
+        try await withStores { world in
+            let names = (1...8).map { "i\($0)" }
+            try await world.register(users: names.map { "user-" + $0 })
+            try await world.spare(cap: 3)
+            for turn in 0..<8 {
+                try await world.sendEach(
+                    turn.isMultiple(of: 2) ? names : names.reversed(), badge: .increment, from: UInt64(turn * 8 + 1))
+            }
+            let eight = LeaseGroup(parcelsMax: 8, membersMax: 1_000)
+            let groups = try await withThrowingTaskGroup(of: [LeasedParcel].self) { group in
+                for number in UInt64(0)..<8 {
+                    group.addTask {
+                        try await world.leaseGroup(eight, owner: ProcessID(UniversalID(high: 9, low: number)))
+                    }
+                }
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            // There are eight for each. Whoever fails over a row that others hold tries fewer.
+            #expect(groups.map(\.count) == [Int](repeating: 8, count: 8))
+            #expect(groups.joined().count { $0.holds.isEmpty } == 24)
+            #expect(groups.joined().count { $0.holds == [.dailyCap] } == 40)
+            #expect(try await world.badges() == [Int](repeating: 3, count: 8))
+            #expect(try await world.number("SELECT count(*) FROM user_days WHERE cardinality(messages) = 3") == 8)
+        }
+    }
+
+    @Test("find what was counted before where it is, and as much room as is left beside it")
+    func room() async throws {
+        try await withStores { world in
+            try await world.register(users: ["ann", "bob", "ann"])
+            try await world.spare(cap: 3)
+            try await world.sendEach(["i1", "i2"])
+            #expect(try await world.leaseGroup().map(\.holds) == [[], []])
+            // Both phones of ann by one message, in a parcel each, after another one.
+            try await world.sendEach(["i3"], from: 3)
+            let both = world.newMessage(
+                4, urgency: .transactional, audience: Audience(.installations(["i1", "i3"])))
+            try await world.send(both, parcelMembersMax: 1, at: dawn + .microseconds(4))
+            try await world.sendEach(["i1", "i2", "i2"], from: 5)
+            let parcels = try await world.leaseGroup()
+            #expect(parcels.map(\.message) == [3, 4, 4, 5, 6, 7].map(StoreWorld.message))
+            #expect(parcels.map(\.holds) == [[], [], [], [.dailyCap], [], []])
+            let kept = """
+                SELECT count(*) FROM user_days WHERE messages = ARRAY['\(StoreWorld.message(1).value.text)',
+                    '\(StoreWorld.message(3).value.text)', '\(StoreWorld.message(4).value.text)']::uuid[]
+                """
+            #expect(try await world.number(kept + " AND who = 'user:ann'") == 1)
+            // A lower cap lets nobody in who is above it; what was counted stays so.
+            try await world.spare(cap: 1)
+            try await world.sendEach(["i3", "i2"], from: 8)
+            #expect(try await world.leaseGroup().map(\.holds) == [[.dailyCap], [.dailyCap]])
+            #expect(try await world.number(kept) == 1)
+        }
+    }
+
     @Test("are judged anew when they are leased again, and who was free before keeps its badge")
     func again() async throws {
         try await withStores { world in
             try await world.register(zones: ["Europe/Paris", "Asia/Tokyo"])
             try await world.spare(quiet: (11, 13))
-            try await world.sendEach(["i1", "i2"], badge: .increment)
+            try await world.sendEach(["i1", "i2"], badge: .increment, lifetime: hour * 24)
             #expect(try await world.leaseGroup().map(\.holds) == [[], []])
             let late = dawn + .seconds(100)
             #expect(try await world.stores.parcels.rescue(now: late) == 2)

@@ -157,6 +157,10 @@ struct QueryPlanTests {
             let parcel = try #require(try await world.lease())
             _ = try await world.stores.parcels.settle(parcel.settlingAll(), now: dawn)
         }
+        try await world.sendEach(["i1", "i1"], from: 905)
+        let parcels = try await world.leaseGroup()
+        #expect(parcels.count > 1)
+        _ = await world.stores.parcels.settleGroup(parcels.map { $0.settlingAll() }, now: dawn)
         change.limits = AppLimitChange()
         (change.limits.quietHours, change.limits.dailyCap) = (.clear, .clear)
         _ = try await world.stores.registry.changeApp(world.app, change)
@@ -286,6 +290,7 @@ struct QueryPlanTests {
         ("plan_local_instants", "Index Scan using registrations_pkey on registrations"),
         ("member_limits", "Index Scan using registrations_pkey on registrations"),
         ("member_days_counted", "using user_days_pkey on user_days"),
+        ("member_days_counted_group", "using user_days_pkey on user_days"),
         ("user_days_erase", "user_days_pkey"),
         ("sweep_user_days", "using user_days_pkey on user_days"),
         ("plan_live", "Index Only Scan using registrations_planning"),

@@ -93,6 +93,30 @@ enum LimitSQL {
         WHERE day = date '1970-01-01' + $1 AND app_id = $2 AND who = ANY ($4) AND messages @> ARRAY[$3]
         """)
 
+    /// The same of several messages: $1 day, $2 app, $3 cap, $4 people, each once, $5 where theirs begin among $7, $6 where
+    /// they end, $7 messages: of each person every one once, in the order in which they come. Adds the first of those that
+    /// are not there yet, as many as the cap leaves room for. All rows are locked by this, in the order of their key.
+    static let countGroup = Statement(
+        "member_days_count_group",
+        """
+        INSERT INTO user_days AS known (day, app_id, who, messages)
+        SELECT date '1970-01-01' + $1, $2, said.who, ($7)[said.begins:least(said.ends, said.begins + $3 - 1)]
+        FROM unnest($4, $5, $6) AS said (who, begins, ends) ORDER BY said.who COLLATE "C"
+        ON CONFLICT (day, app_id, who) DO UPDATE SET messages = known.messages || ARRAY(
+            SELECT more.message FROM unnest(excluded.messages) WITH ORDINALITY AS more (message, place)
+            WHERE more.message <> ALL (known.messages) ORDER BY more.place LIMIT $3 - cardinality(known.messages))
+        WHERE cardinality(known.messages) < $3 AND NOT known.messages @> excluded.messages
+        """)
+
+    /// $1 day, $2 app, $3 people, $4 messages. What each of them gets or got of these, and maybe others with them; who gets
+    /// none is missing. Behind `countGroup`, whose locks keep it true.
+    static let countedGroup = Statement(
+        "member_days_counted_group",
+        """
+        SELECT who, messages FROM user_days
+        WHERE day = date '1970-01-01' + $1 AND app_id = $2 AND who = ANY ($3) AND messages && $4
+        """)
+
     /// $1 parcel, $2 whom the mark does not speak of.
     static let mark = Statement("parcel_uncounted", "UPDATE parcels SET uncounted = $2 WHERE id = $1")
 
