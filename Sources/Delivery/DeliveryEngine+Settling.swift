@@ -85,7 +85,7 @@ extension DeliveryEngine {
     /// What was refused among others waits for no lock: it would keep from them meanwhile what it holds itself.
     private func reply(to pending: PendingSettle) async throws(StoreFault) -> SettleReply {
         let settlement = pending.settlement
-        guard pending.wasRefused, settlement.isWhole else {
+        guard pending.wasRefused, settlement.goesTogether else {
             // Behind a small one others wait for their turn.
             return try await stores.parcels.settle(settlement, waitsBriefly: pending.isSmall)
         }

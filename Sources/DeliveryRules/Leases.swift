@@ -206,8 +206,10 @@ package struct EndingCount: Equatable, Sendable {
 /// Members that go on in a new parcel, which inherits the badge mark, but for those that it does not speak of.
 package struct Remainder: Equatable, Sendable {
     package let route: RouteID
-    /// Counted from the moment of the settle, by the database's clock.
+    /// Counted from the moment of the settle, by the database's clock, unless `dueAt` says when.
     package let dueAfter: Duration
+    /// By the database's clock, however long the settle takes.
+    package let dueAt: WallInstant?
     package let attempt: Int16
     package let lapses: Int16
     package let retrySpent: Duration
@@ -222,11 +224,13 @@ package struct Remainder: Equatable, Sendable {
     package let members: [RegistrationID]
 
     package init(
-        route: RouteID, dueAfter: Duration, attempt: Int16, lapses: Int16, retrySpent: Duration, answerLost: Bool,
-        cause: WaitCause, home: HomeRefusal? = nil, isCounted: Bool = true, members: [RegistrationID]
+        route: RouteID, dueAfter: Duration, dueAt: WallInstant? = nil, attempt: Int16, lapses: Int16,
+        retrySpent: Duration, answerLost: Bool, cause: WaitCause, home: HomeRefusal? = nil, isCounted: Bool = true,
+        members: [RegistrationID]
     ) {
         self.route = route
         self.dueAfter = dueAfter
+        self.dueAt = dueAt
         self.attempt = attempt
         self.lapses = lapses
         self.retrySpent = retrySpent

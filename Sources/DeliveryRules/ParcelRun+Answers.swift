@@ -170,15 +170,15 @@ extension ParcelRun {
     var nextAttempt: Int16 { min(parcel.attempt, Int16.max - 1) + 1 }
 
     mutating func goOn(
-        _ position: Int, route: RouteID, dueAfter: Duration, attempt: Int16, lapses: Int16, spent: Duration,
-        answerLost: Bool, cause: WaitCause, home: HomeRefusal?, isCounted: Bool = true
+        _ position: Int, route: RouteID, dueAfter: Duration, dueAt: WallInstant? = nil, attempt: Int16, lapses: Int16,
+        spent: Duration, answerLost: Bool, cause: WaitCause, home: HomeRefusal?, isCounted: Bool = true
     ) {
         if stop == .cancelled {
             let ending = Ending.unsent(isCancelled: true, mayHaveBeenShown: answerLost)
             return end(position, ending, isTried: attempt > parcel.attempt)
         }
         let key = RemainderTally.Key(
-            route: route, dueAfter: dueAfter, attempt: attempt, lapses: lapses, retrySpent: spent,
+            route: route, dueAfter: dueAfter, dueAt: dueAt, attempt: attempt, lapses: lapses, retrySpent: spent,
             answerLost: answerLost, cause: cause, home: home, isCounted: isCounted)
         remainders.add(parcel.members[position].registration, to: key)
         close(position)

@@ -26,15 +26,13 @@ extension ParcelRun {
         case .none: return false
         case .dailyCap: end(position, Ending(.suppressed, EndingReason.dailyCap))
         case .quietHours(let until, let isCounted):
-            // Until the second after it, at most: parcels of one hour gather.
-            let pause = RetryPolicy.wholeSeconds(until - parcel.leasedAt)
             let isLost = isCounted && mayHaveBeenShown(position)
-            if parcel.leasedAt + pause >= parcel.expiresAt {
+            if until >= parcel.expiresAt {
                 let ending = Ending(.suppressed, EndingReason.quietHours)
                 end(position, isLost ? Ending(.gaveUp, EndingReason.answerLost) : ending)
             } else {
                 goOn(
-                    position, route: route, dueAfter: pause, attempt: parcel.attempt,
+                    position, route: route, dueAfter: .zero, dueAt: until, attempt: parcel.attempt,
                     lapses: isCounted ? lapsesGoingOn : 0, spent: parcel.retrySpent, answerLost: isLost,
                     cause: .quietHours, home: nil, isCounted: isCounted)
             }

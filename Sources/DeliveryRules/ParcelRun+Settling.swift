@@ -12,12 +12,18 @@ package struct PendingSettle: Equatable, Sendable {
     package internal(set) var wasRefused = false
 
     /// Whether it may share a transaction.
-    package var goesTogether: Bool { isSmall && !wasRefused && verdicts.isEmpty && settlement.isWhole }
+    package var goesTogether: Bool { isSmall && !wasRefused && verdicts.isEmpty && settlement.goesTogether }
 }
 
 extension Settlement {
-    /// It ends its parcel, and leaves nothing behind: what may be settled together with others.
-    package var isWhole: Bool { pendingAfter == 0 && remainders.allSatisfy(\.members.isEmpty) }
+    /// It ends its parcel, and leaves behind nobody but who waits for the end of quiet hours: what may be settled together
+    /// with others.
+    package var goesTogether: Bool { pendingAfter == 0 && remainders.allSatisfy(\.onlySleeps) }
+}
+
+extension Remainder {
+    /// Nothing was tried of it, and nothing has to be known of it but until when it waits.
+    fileprivate var onlySleeps: Bool { members.isEmpty || cause == .quietHours && home == nil }
 }
 
 /// What a settle's reply means for the run.

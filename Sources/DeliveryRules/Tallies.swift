@@ -27,6 +27,7 @@ struct RemainderTally: Equatable, Sendable {
     struct Key: Equatable, Sendable {
         let route: RouteID
         let dueAfter: Duration
+        let dueAt: WallInstant?
         let attempt: Int16
         let lapses: Int16
         let retrySpent: Duration
@@ -52,10 +53,10 @@ struct RemainderTally: Equatable, Sendable {
     func remainders() -> [Remainder] {
         groups.map { group in
             Remainder(
-                route: group.key.route, dueAfter: group.key.dueAfter, attempt: group.key.attempt,
-                lapses: group.key.lapses, retrySpent: group.key.retrySpent, answerLost: group.key.answerLost,
-                cause: group.key.cause, home: group.key.home, isCounted: group.key.isCounted,
-                members: group.members.sorted())
+                route: group.key.route, dueAfter: group.key.dueAfter, dueAt: group.key.dueAt,
+                attempt: group.key.attempt, lapses: group.key.lapses, retrySpent: group.key.retrySpent,
+                answerLost: group.key.answerLost, cause: group.key.cause, home: group.key.home,
+                isCounted: group.key.isCounted, members: group.members.sorted())
         }
     }
 

@@ -50,7 +50,8 @@ extension SimulatedStore {
                 format: parcel.format, urgency: parcel.urgency, attempt: remainder.attempt, lapses: remainder.lapses,
                 retrySpent: remainder.retrySpent, isBadgeMarked: parcel.isBadgeMarked && remainder.isCounted,
                 answerLost: remainder.answerLost, waitsFor: remainder.cause, home: remainder.home,
-                dueAt: now + remainder.dueAfter, expiresAt: parcel.expiresAt, isHeld: isStopped(parcel.message),
+                dueAt: remainder.dueAt ?? now + remainder.dueAfter, expiresAt: parcel.expiresAt,
+                isHeld: isStopped(parcel.message),
                 isPaced: isPaced(parcel.message) && remainder.lapses < PoisonRule.aloneFrom && remainder.home == nil,
                 members: remainder.members, settled: [Bool](repeating: false, count: remainder.members.count)))
     }

@@ -69,7 +69,7 @@ extension SimulatedWorld {
     private func suppressedWrongly(_ ending: Ending, _ finding: MemberFinding, _ before: ParcelRow) -> String? {
         switch (ending.reason, finding.hold) {
         case (EndingReason.dailyCap, .dailyCap): nil
-        case (EndingReason.quietHours, .quietHours(let until, _)) where until + .seconds(1) >= before.expiresAt: nil
+        case (EndingReason.quietHours, .quietHours(let until, _)) where until >= before.expiresAt: nil
         default: "and no rule of its app says so"
         }
     }

@@ -30,7 +30,7 @@ extension ParcelStore {
             }
         }
         let reply = try await translating { () throws(PostgresError) in try Self.reply(answers) }
-        if reply == .settled, settlement.remainders.contains(where: { $0.dueAfter <= .zero }) { bell.ring(.parcels) }
+        if reply == .settled, settlement.remainders.contains(where: \.isDue) { bell.ring(.parcels) }
         return reply
     }
 
@@ -54,6 +54,7 @@ extension ParcelStore {
         parameters.history(settlement.history.filter { !$0.members.isEmpty })
         parameters.homes(remainders.map(\.home))
         parameters.boolArray(remainders.map(\.isCounted))
+        parameters.instantArray(remainders.map(\.dueAt))
         guard settlement.pendingAfter > 0 else { return Query(SettleSQL.whole, parameters) }
         parameters.bytes(settlement.settledBits)
         parameters.int32(Int32(settlement.pendingAfter))
@@ -92,6 +93,11 @@ extension EndingCount {
     }
 }
 
+extension Remainder {
+    /// At once.
+    fileprivate var isDue: Bool { dueAt == nil && dueAfter <= .zero }
+}
+
 extension HistoryEvent {
     /// The column `state`.
     var state: Int16 {
@@ -116,7 +122,7 @@ extension Parameters {
         int64Array(endings.map { Int64($0.count) })
     }
 
-    fileprivate mutating func remainders(_ remainders: [Remainder]) {
+    mutating func remainders(_ remainders: [Remainder]) {
         int64Array(remainders.map(\.route.value))
         int64Array(remainders.map(\.dueAfter.wholeMicroseconds))
         int16Array(remainders.map(\.attempt))

@@ -7,18 +7,18 @@ extension ParcelStore {
     /// More would hold their messages' rows for longer than a neighbour should wait.
     package static let settledTogetherMax = 100
 
-    /// Settles parcels that end with it, each as `settle` would: one's fence doesn't touch the others. In one transaction;
+    /// Settles parcels that end with it, each as `settle` would, in their order: one's fence doesn't touch the others. In one transaction;
     /// where that fails over some row, one by one, so that it fails for that one alone. Where others have locked a row for
     /// long, those that need it fail with `.contended`, and the rest is settled without them.
     ///
     /// - Parameters:
-    ///   - settlements: `isWhole`, at most `settledTogetherMax`.
+    ///   - settlements: `goesTogether`, at most `settledTogetherMax`.
     ///   - passingLocked: none of their rows is waited for, and so nothing is held meanwhile.
     /// - Returns: one for each, in their order.
     package func settleGroup(
         _ settlements: [Settlement], passingLocked: Bool = false, now: WallInstant? = nil
     ) async -> [Result<SettleReply, StoreFault>] {
-        precondition(settlements.count <= Self.settledTogetherMax && settlements.allSatisfy(\.isWhole))
+        precondition(settlements.count <= Self.settledTogetherMax && settlements.allSatisfy(\.goesTogether))
         if !passingLocked {
             guard settlements.count > 1 else { return await oneByOne(settlements, now: now) }
             do throws(GroupFault) {
@@ -73,7 +73,7 @@ extension ParcelStore {
                     }
                     let sorted = free.map { settlements[$0] }
                     let queries = [
-                        Query(PlannerSQL.throughKeys), Self.query(for: sorted, now: now),
+                        Query(PlannerSQL.throughKeys), Self.query(for: sorted, turns: free, now: now),
                         Query(SettleGroupSQL.standing) { $0.int64Array(sorted.map(\.parcel.value)) },
                     ]
                     let answers = try await transaction.conclude(queries, announcing: .settleWritten, to: steps)
@@ -125,7 +125,8 @@ extension ParcelStore {
         return place - 1
     }
 
-    private static func query(for settlements: [Settlement], now: WallInstant?) -> Query {
+    /// - Parameter turns: one for each: in which order they leave members behind.
+    private static func query(for settlements: [Settlement], turns: [Int], now: WallInstant?) -> Query {
         var parameters = Parameters()
         parameters.int64Array(settlements.map(\.parcel.value))
         parameters.int32Array(settlements.map(\.epoch))
@@ -154,6 +155,17 @@ extension ParcelStore {
         parameters.int64Array(history.map(\.place))
         parameters.int64Array(history.map(\.number))
         parameters.history(history.map(\.entry))
-        return Query(SettleGroupSQL.whole, parameters)
+        let left = settlements.enumerated().flatMap { place, settlement in
+            settlement.remainders.filter { !$0.members.isEmpty }.map { (place: Int64(place + 1), remainder: $0) }
+        }
+        guard !left.isEmpty else { return Query(SettleGroupSQL.whole, parameters) }
+        parameters.int32Array(settlements.map { Int32($0.remainders.reduce(0) { $0 + $1.members.count }) })
+        parameters.int64Array(turns.map(Int64.init))
+        parameters.int64Array(left.map(\.place))
+        parameters.remainders(left.map(\.remainder))
+        parameters.textArray(left.map(\.remainder.cause.rawValue))
+        parameters.boolArray(left.map(\.remainder.isCounted))
+        parameters.instantArray(left.map(\.remainder.dueAt))
+        return Query(SettleGroupSQL.leavingSome, parameters)
     }
 }

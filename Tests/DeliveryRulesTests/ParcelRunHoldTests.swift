@@ -38,7 +38,9 @@ struct ParcelRunHoldTests {
         #expect(sent == [1])
         let settlement = try firstSettlement(run)
         #expect(settlement.endings.isEmpty && settlement.pendingAfter == 1)
-        #expect(settlement.remainders.map(\.dueAfter) == [.seconds(3_600), .seconds(7_200)])
+        #expect(
+            settlement.remainders.map(\.dueAt)
+                == [Samples.leasedAt + .seconds(3_600), Samples.leasedAt + .seconds(7_200)])
         #expect(settlement.remainders.map { $0.members.map(\.value) } == [[101, 104], [103]])
         for rest in settlement.remainders {
             #expect(rest.cause == .quietHours && !rest.isCounted)

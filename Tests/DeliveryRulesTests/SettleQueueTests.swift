@@ -97,6 +97,41 @@ struct SettleQueueTests {
         #expect(queue.isIdle)
     }
 
+    /// Some of whose members are held back, and the others accepted at once.
+    private static func asleep(
+        _ holds: [MemberHold], answer: Outcome = .accepted, home: HomeRefusal? = nil
+    ) throws -> SettleEntry {
+        var parcel = ParcelRunSamples.parcel(holds.map { _ in .present }, home: home)
+        parcel.holds = holds
+        var run = ParcelRunSamples.run(parcel)
+        for position in holds.indices where holds[position] == .none { run.record(answer, for: position) }
+        let pending = run.takeSettlement()
+        return SettleEntry(LeaseName(parcel: parcel.id, epoch: 1), try #require(pending), withVerdicts: true)
+    }
+
+    @Test("go with the others where they leave behind nobody but who sleeps")
+    func asleep() throws {
+        let hold = MemberHold.quietHours(until: ParcelRunSamples.leasedAt + .seconds(3_600), isCounted: false)
+        let whole = try Self.entry(5)
+        let home = HomeRefusal(
+            route: ParcelRunSamples.otherRoute, generation: TokenGeneration(3), reason: "BadDeviceToken",
+            asOf: ParcelRunSamples.leasedAt, until: ParcelRunSamples.leasedAt + .seconds(300))
+        let asleep = [
+            try Self.asleep([hold]), try Self.asleep([hold, .none, .dailyCap]), try Self.asleep([hold], home: home),
+        ]
+        var queue = SettleQueue()
+        for entry in asleep + [whole] { queue.add(entry) }
+        #expect(queue.take() == .together(asleep + [whole]))
+        #expect(queue.take() == nil)
+        // Somebody goes on otherwise, or is told of.
+        for answer in [Outcome.unsent(.withdrawn), Self.unregistered] {
+            let entry = try Self.asleep([hold, .none], answer: answer)
+            queue.add(entry)
+            #expect(queue.take() == .alone(entry))
+            queue.end(.alone(entry))
+        }
+    }
+
     @Test("take no turns where the parcel is no small one")
     func large() throws {
         #expect(try Self.entry(1, members: SettleQueue.membersMax).pending.isSmall)

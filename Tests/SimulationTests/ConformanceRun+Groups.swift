@@ -37,7 +37,7 @@ extension ConformanceRun {
             pastSettlements.append(pending.settlement)
             // Of two of one parcel, which are answered at once, the fenced one may hear of the other or not.
             let isAnother = !settlements.contains { $0.parcel == pending.settlement.parcel }
-            if pending.settlement.isWhole, isAnother {
+            if pending.settlement.goesTogether, isAnother {
                 settlements.append(pending.settlement)
                 continue
             }
@@ -47,7 +47,7 @@ extension ConformanceRun {
             if let difference = differ("settle", real, reply) { return difference }
         }
         let past = pastSettlements.filter { past in
-            past.isWhole && !settlements.contains { $0.parcel == past.parcel }
+            past.goesTogether && !settlements.contains { $0.parcel == past.parcel }
         }
         if !past.isEmpty, random.happens(perMille: 300) { settlements.append(random.pick(past)) }
         story.append("settle together \(settlements.map(\.parcel.value))")

@@ -138,6 +138,21 @@ struct QuietHourTests {
         }
     }
 
+    @Test("keep nobody back for longer where what was decided is written late")
+    func settledLate() async throws {
+        try await withStores { world in
+            try await world.register(zones: [nil, "Europe/Paris"])
+            try await world.spare(quiet: (11, 13))
+            try await world.send(world.newMessage(lifetime: hour * 24))
+            let parcel = try #require(try await world.lease())
+            let settlement = try world.accepted(parcel)
+            let late = dawn + .milliseconds(1_800_001)
+            #expect(try await world.stores.parcels.settle(settlement, now: late) == .settled)
+            #expect(try await world.deliverAll(at: dawn + hour + .microseconds(-1)) == [])
+            #expect(try await world.deliverAll(at: dawn + hour) == [1])
+        }
+    }
+
     @Test("are remembered by a parcel whose owner died: whom they held back gets its badge when it is sent to")
     func rescued() async throws {
         try await withStores { world in

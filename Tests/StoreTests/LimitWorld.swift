@@ -50,6 +50,15 @@ extension StoreWorld {
         return sent
     }
 
+    /// What settles a lease whose pushes are all accepted at once.
+    func accepted(_ parcel: LeasedParcel) throws -> Settlement {
+        let start = MonotonicInstant(nanoseconds: 0)
+        var run = ParcelRun(parcel: parcel, leasedAt: start, policy: RetryPolicy(), isRepeatable: true)
+        for position in parcel.members.indices { run.record(.accepted, for: position, now: start) }
+        let pending = run.takeSettlement()
+        return try #require(pending).settlement
+    }
+
     /// To whom each of the next leases sends, by the numbers of their installations.
     func deliverAll(at now: WallInstant = StoreWorld.dawn) async throws -> [Int64] {
         var sent: [Int64] = []

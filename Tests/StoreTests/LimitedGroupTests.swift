@@ -138,6 +138,43 @@ struct LimitedGroupTests {
         }
     }
 
+    @Test("that wait for the morning are settled together, in their order, and no later for a late settle")
+    func asleep() async throws {
+        try await withStores { world in
+            try await world.register(zones: [nil, "Europe/Paris"])
+            try await world.spare(quiet: (11, 13))
+            try await world.sendEach(["i1", "i2", "i1", "i1"], badge: .increment, lifetime: hour * 24)
+            let both = world.newMessage(
+                5, urgency: .transactional, badge: .increment, audience: Audience(.installations(["i1", "i2"])),
+                lifetime: hour * 24)
+            try await world.send(both, at: dawn + .microseconds(5))
+            let settlements = try await world.leaseGroup().map(world.accepted)
+            #expect(settlements.map { $0.remainders.count } == [1, 0, 1, 1, 1])
+            // In which they are handed in, whatever their messages' ids.
+            let handedIn = [3, 4, 0, 1, 2].map { settlements[$0] }
+            let late = dawn + .milliseconds(1_800_001)
+            let parcels = world.stores.parcels
+            #expect(await parcels.settleGroup(handedIn, now: late) == handedIn.map { _ in .success(.settled) })
+            #expect(
+                await parcels.settleGroup(handedIn, now: late)
+                    == handedIn.map { _ in .success(.fenced(standing: nil)) })
+            let end = dawn + hour
+            #expect(try await world.number("SELECT count(*) FROM parcels") == 4)
+            #expect(try await world.number("SELECT count(*) FROM parcels WHERE waits_for = 'quiet_hours'") == 4)
+            #expect(try await world.account(StoreWorld.message(2)).state == .finished)
+            let shared = try await world.account(StoreWorld.message(5))
+            #expect(shared.count(.accepted) == 1 && shared.pending == 1)
+            #expect(try await world.badges() == [0, 2])
+            #expect(try await world.leaseGroup(at: end + .microseconds(-1)).isEmpty)
+            let later = try await world.leaseGroup(at: end)
+            #expect(later.map(\.message) == [4, 5, 1, 3].map(StoreWorld.message))
+            #expect(later.allSatisfy { $0.members.map(\.registration) == [RegistrationID(1)] })
+            #expect(later.allSatisfy { $0.holds.isEmpty && $0.attempt == 0 } && badges(later) == [1, 2, 3, 4])
+            for parcel in later { #expect(try await world.deliver(parcel).count == 1) }
+            #expect(try await world.number("SELECT count(*) FROM messages WHERE state = 6") == 5)
+        }
+    }
+
     @Test("are judged anew when they are leased again, and who was free before keeps its badge")
     func again() async throws {
         try await withStores { world in

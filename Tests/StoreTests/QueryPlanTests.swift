@@ -160,7 +160,18 @@ struct QueryPlanTests {
         try await world.sendEach(["i1", "i1"], from: 905)
         let parcels = try await world.leaseGroup()
         #expect(parcels.count > 1)
-        _ = await world.stores.parcels.settleGroup(parcels.map { $0.settlingAll() }, now: dawn)
+        let asleep = parcels.map { parcel in
+            parcel.settling(
+                [],
+                remainders: [
+                    Remainder(
+                        route: parcel.route, dueAfter: .zero, dueAt: dawn + .seconds(86_400), attempt: 0, lapses: 0,
+                        retrySpent: .zero, answerLost: false, cause: .quietHours,
+                        members: parcel.members.map(\.registration))
+                ])
+        }
+        let replies = await world.stores.parcels.settleGroup(asleep, now: dawn)
+        #expect(replies.allSatisfy { $0 == .success(.settled) })
         change.limits = AppLimitChange()
         (change.limits.quietHours, change.limits.dailyCap) = (.clear, .clear)
         _ = try await world.stores.registry.changeApp(world.app, change)
@@ -264,6 +275,7 @@ struct QueryPlanTests {
         ("parcel_claim_urgent_group", "Index Scan using parcels_claim on parcels"),
         ("parcel_claim_group", "Index Scan using parcels_claim on parcels"),
         ("parcel_settle_group", "Index Scan using parcels_pkey on parcels"),
+        ("parcel_settle_group_leaving", "Index Scan using parcels_pkey on parcels"),
         ("parcel_settle_lock", "Index Scan using parcels_pkey on parcels"),
         ("parcel_settle_lock", "Index Scan using messages_pkey on messages"),
         ("parcel_standing_group", "Index Scan using parcels_pkey on parcels"),

@@ -1,13 +1,17 @@
 import Postgres
 
 /// Settles of several parcels that end with it, in one statement: each a compare-and-set of its own, as in `SettleSQL`.
-/// Under `PlannerSQL.throughKeys`.
+/// Under `PlannerSQL.throughKeys`. Where some leave members behind that wait for the end of quiet hours, in another one.
 ///
 /// What is written of one message by several of them is written once: a statement changes a row only once.
 enum SettleGroupSQL {
     // The settles, each by its place: $1 parcels, $2 epochs, $3 settles; $4..$10 new endings by terminal state;
     // $11 answered, $12 suspected; $13 now. What ended: $14 places, $15 states, $16 reasons, $17 counts. The history:
     // $18 places, $19 numbers, $20 states, $21 reasons, $22 attempts, $23 first, $24 last, $25 members, $26 member counts.
+    // Of those that leave members behind too: by the settles' places $27 how many are handed over, $28 the order in which
+    // they were handed in. What is left behind, each by a settle's place: $29 places, $30 routes, $31 due after in
+    // microseconds, $32 attempts, $33 lapses, $34 retry spent, $35 answer lost, $36 members, $37 member counts, $38 why they
+    // wait, $39 whether the badge mark speaks of them, $40 when they are due.
     private static let counts = [
         "accepted", "rejected", "unregistered", "expired", "suppressed", "cancelled", "gave_up",
     ]
@@ -15,16 +19,39 @@ enum SettleGroupSQL {
     private static func listed(_ text: (String) -> String) -> String { counts.map(text).joined(separator: ", ") }
 
     // The cast keeps the planner from reading all that is leased, along the index of the leases.
-    private static let mine = """
+    private static func mine(leavingSome: Bool) -> String {
+        """
         said AS MATERIALIZED (
-            SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) WITH ORDINALITY
-                AS said (parcel, epoch, settles, \(listed { $0 }), answered, suspected, place)
+            SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12\(leavingSome ? ", $27, $28" : ""))
+                WITH ORDINALITY AS said (parcel, epoch, settles, \(listed { $0 }), answered, suspected,
+                    \(leavingSome ? "handed, turn, " : "")place)
         ), mine AS (
             DELETE FROM parcels p USING said
             WHERE p.id = said.parcel AND p.epoch = said.epoch AND p.settles = said.settles AND p.state::integer = 2
             RETURNING said.place, p.id, said.settles, p.message_id, p.route_id, p.home_route_id,
-                p.member_count - p.handed_over AS ended, \(listed { "p.\($0) + said.\($0) AS \($0)" }),
-                said.answered, said.suspected
+                p.member_count - p.handed_over\(leavingSome ? " - said.handed" : "") AS ended,
+                \(listed { "p.\($0) + said.\($0) AS \($0)" }), said.answered, said.suspected
+                \(leavingSome ? ", said.turn, p.app_id, p.format, p.priority, p.badge_marked, p.expires_at" : "")
+        )
+        """
+    }
+
+    // As `SettleSQL` has them born, at home. In the order in which they were handed in: of one hour's, that is the order of
+    // their leases.
+    private static let born = """
+        born AS (
+            INSERT INTO parcels (message_id, app_id, route_id, format, priority, attempt, lapses, retry_spent,
+                badge_marked, answer_lost, due_at, expires_at, members, member_count, pending, waits_for, state)
+            SELECT mine.message_id, mine.app_id, rest.route_id, mine.format % \(AwayFormat.step)::smallint, mine.priority,
+                rest.attempt, rest.lapses, rest.retry_spent, rest.is_counted AND mine.badge_marked, rest.answer_lost,
+                coalesce(rest.due_at, coalesce($13, now()) + rest.due_after * interval '1 microsecond'), mine.expires_at,
+                rest.members, rest.count, rest.count, rest.waits_for,
+                \(LifeSQL.bornState(of: "mine.message_id", lapses: "rest.lapses"))
+            FROM unnest($29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40) WITH ORDINALITY
+                AS rest (place, route_id, due_after, attempt, lapses, retry_spent, answer_lost, members, count, waits_for,
+                    is_counted, due_at, number)
+                JOIN mine USING (place)
+            ORDER BY mine.turn, rest.number
         )
         """
 
@@ -109,7 +136,12 @@ enum SettleGroupSQL {
     /// The places of those that were settled.
     static let whole = Statement(
         "parcel_settle_group",
-        "WITH \(mine), \(folded), \(reasons), \(told) SELECT place FROM mine")
+        "WITH \(mine(leavingSome: false)), \(folded), \(reasons), \(told) SELECT place FROM mine")
+
+    /// The same, and whom they leave behind.
+    static let leavingSome = Statement(
+        "parcel_settle_group_leaving",
+        "WITH \(mine(leavingSome: true)), \(folded), \(born), \(reasons), \(told) SELECT place FROM mine")
 
     /// $1 parcels. What is there of those that were not, by their places.
     static let standing = Statement(

@@ -8,7 +8,8 @@ enum SettleSQL {
     // $20 retry spent, $21 answer lost, $22 members, $23 member counts; $24 answered, $25 suspected; $26 why the remainders
     // wait; the history: $27 states, $28 reasons, $29 attempts, $30 first, $31 last, $32 members, $33 member counts;
     // of remainders away from home: $34 the routes that refused them, $35 generations, $36 reasons, $37 until when they
-    // wait, $38 as of when they were refused; $39 whether the badge mark speaks of the remainders.
+    // wait, $38 as of when they were refused; $39 whether the badge mark speaks of the remainders;
+    // $40 when they are due, of those that don't wait from the settle on.
     private static let mine = "id = $1 AND epoch = $2 AND settles = $3 AND state = 2"
 
     // A parcel that leaves home, or comes back, has its format changed with it (`AwayFormat`).
@@ -23,13 +24,14 @@ enum SettleSQL {
                     + CASE WHEN rest.home_route_id IS NULL THEN 0 ELSE \(AwayFormat.step) END,
                 mine.priority, rest.attempt, rest.lapses, rest.retry_spent,
                 rest.is_counted AND mine.badge_marked, rest.answer_lost,
-                coalesce($12, now()) + rest.due_after * interval '1 microsecond', mine.expires_at, rest.members,
-                rest.count, rest.count, rest.waits_for, rest.home_route_id, rest.home_generation, rest.home_reason,
-                rest.home_until, rest.home_as_of, \(LifeSQL.bornState(
+                coalesce(rest.due_at, coalesce($12, now()) + rest.due_after * interval '1 microsecond'), mine.expires_at,
+                rest.members, rest.count, rest.count, rest.waits_for, rest.home_route_id, rest.home_generation,
+                rest.home_reason, rest.home_until, rest.home_as_of, \(LifeSQL.bornState(
                     of: "mine.message_id", lapses: "rest.lapses", home: "rest.home_route_id"))
-            FROM mine CROSS JOIN unnest($16, $17, $18, $19, $20, $21, $22, $23, $26, $34, $35, $36, $37, $38, $39)
+            FROM mine CROSS JOIN unnest($16, $17, $18, $19, $20, $21, $22, $23, $26, $34, $35, $36, $37, $38, $39,
+                $40)
                 AS rest (route_id, due_after, attempt, lapses, retry_spent, answer_lost, members, count, waits_for,
-                    home_route_id, home_generation, home_reason, home_until, home_as_of, is_counted)
+                    home_route_id, home_generation, home_reason, home_until, home_as_of, is_counted, due_at)
         )
         """
 
@@ -98,12 +100,12 @@ enum SettleSQL {
         )
         """
 
-    /// Members stay leased: $40 bitmap, $41 pending after.
+    /// Members stay leased: $41 bitmap, $42 pending after.
     static let part = Statement(
         "parcel_settle_part",
         """
         WITH mine AS (
-            UPDATE parcels SET settles = settles + 1, settled = $40, pending = $41, handed_over = handed_over + $11,
+            UPDATE parcels SET settles = settles + 1, settled = $41, pending = $42, handed_over = handed_over + $11,
                 accepted = accepted + $4, rejected = rejected + $5, unregistered = unregistered + $6,
                 expired = expired + $7, suppressed = suppressed + $8, cancelled = cancelled + $9,
                 gave_up = gave_up + $10
