@@ -96,14 +96,18 @@ extension ParcelStore {
                     {
                         wait = try next.wait
                     }
+                    var writes: [Query] = []
                     if let limited = try claimed.limited {
-                        claimed.judged = try await LimitedParcel.judge(
-                            [limited], raising: try claimed.badge, in: transaction)[0]
+                        let judged = try await LimitedParcel.judge([limited], in: transaction)
+                        claimed.judged = judged[0]
+                        writes = LimitedParcel.writes([limited], judged, raising: try claimed.badge)
                     }
                     let readings = try claimed.readings
                     let rows = try await transaction.conclude(
-                        readings + claimed.charges(order.scope, now: now), announcing: .leaseWritten, to: steps)
-                    return (.leased(try claimed.leased(with: Array(rows[..<readings.count]))), wait)
+                        writes + readings + claimed.charges(order.scope, now: now), announcing: .leaseWritten,
+                        to: steps)
+                    let read = Array(rows[writes.count...].prefix(readings.count))
+                    return (.leased(try claimed.leased(with: read)), wait)
                 }
             }
         }

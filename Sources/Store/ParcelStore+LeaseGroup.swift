@@ -66,11 +66,11 @@ extension ParcelStore {
                     }
                     try await group.judge(in: transaction)
                     try await group.look(in: transaction)
-                    let readings = try group.readings
+                    let (writes, readings) = (group.writes, try group.readings)
                     let others = try group.charges(order.scope, now: now) + group.keepings
                     let rows = try await transaction.conclude(
-                        readings + others, announcing: .leaseWritten, to: steps)
-                    return group.leased(with: Array(rows[..<readings.count]))
+                        writes + readings + others, announcing: .leaseWritten, to: steps)
+                    return group.leased(with: Array(rows[writes.count...].prefix(readings.count)))
                 }
             }
         }
@@ -88,6 +88,8 @@ private struct ClaimedGroup: Sendable {
     private(set) var parcels: [ClaimedParcel] = []
     /// Moves what waits of messages that are stopped or have a rate out of the way of leases.
     private(set) var keepings: [Query] = []
+    /// What the apps' limits made of it, to be written before `readings`.
+    private(set) var writes: [Query] = []
     /// Of each parcel: the badges of its members as its lease leaves them.
     private var badges: [[Int64: Int32]] = []
     /// What the leases make of the badges that they raise.
@@ -129,10 +131,11 @@ private struct ClaimedGroup: Sendable {
             if let parcel = try parcels[place].limited { limited.append((place, parcel)) }
         }
         guard !limited.isEmpty else { return }
-        // The badges of several are seen to together.
-        let judged = try await LimitedParcel.judge(
-            limited.map(\.parcel), raising: isAlone ? try parcels[0].badge : nil, in: transaction)
+        let judged = try await LimitedParcel.judge(limited.map(\.parcel), in: transaction)
         for (each, members) in zip(limited, judged) { parcels[each.place].judged = members }
+        // The badges of several are seen to together.
+        writes = LimitedParcel.writes(
+            limited.map(\.parcel), judged, raising: isAlone ? try parcels[0].badge : nil)
     }
 
     /// Of several parcels with badges: a device may be in more than one of them, so each badge is locked and read first,

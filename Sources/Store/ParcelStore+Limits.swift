@@ -36,11 +36,9 @@ struct LimitedParcel: Sendable {
     let ids: [Int64]
 
     /// Judges the members of parcels of one route and claim in this order, as one lease after the other would: counts those
-    /// that are free, and writes down who is not.
-    ///
-    /// - Parameter badge: raised for those that are free, of a single parcel; nil: the caller sees to badges.
+    /// that are free. `writes` is to follow in the same transaction.
     static func judge(
-        _ parcels: [LimitedParcel], raising badge: (change: Int16, value: Int32)?, in transaction: PostgresTransaction
+        _ parcels: [LimitedParcel], in transaction: PostgresTransaction
     ) async throws(PostgresError) -> [LimitedMembers] {
         var members = parcels.map { LimitedMembers(holds: [MemberHold](repeating: .none, count: $0.ids.count)) }
         let limited = parcels.indices.filter { !parcels[$0].limits.isEmpty }
@@ -56,9 +54,34 @@ struct LimitedParcel: Sendable {
                 try await hold(&members, of: parcels, capped, people, cap: cap, in: transaction)
             }
         }
-        let writes = parcels.indices.flatMap { parcels[$0].finish(&members[$0], raising: badge) }
-        if !writes.isEmpty { _ = try await transaction.run(writes) }
+        for place in parcels.indices { parcels[place].finish(&members[place]) }
         return members
+    }
+
+    /// Writes down who is not free, before the members' badges are read.
+    ///
+    /// - Parameters:
+    ///   - members: as `judge` found them, one for each parcel.
+    ///   - badge: raised for those that are free, of a single parcel; nil: the caller sees to badges.
+    static func writes(
+        _ parcels: [LimitedParcel], _ members: [LimitedMembers], raising badge: (change: Int16, value: Int32)?
+    ) -> [Query] {
+        var writes: [Query] = []
+        if let badge, badge.change != BadgeChange.none.column, let raised = members.first?.raised, !raised.isEmpty {
+            var parameters = Parameters()
+            parameters.int16(badge.change)
+            parameters.int32(badge.value)
+            writes.append(MemberSQL.raiseBadges.query(MemberKeys(raised), parameters))
+        }
+        let changed = parcels.indices.filter { members[$0].uncounted != parcels[$0].uncounted }
+        if !changed.isEmpty {
+            writes.append(
+                Query(LimitSQL.mark) {
+                    $0.int64Array(changed.map { parcels[$0].parcel.value })
+                    $0.bytesArray(changed.map { members[$0].uncounted?.bytes })
+                })
+        }
+        return writes
     }
 
     private static func rising(_ ids: [Int64]) -> [Int64] {
@@ -122,9 +145,7 @@ struct LimitedParcel: Sendable {
         return asked
     }
 
-    private func finish(
-        _ members: inout LimitedMembers, raising badge: (change: Int16, value: Int32)?
-    ) -> [Query] {
+    private func finish(_ members: inout LimitedMembers) {
         var left = MemberBitmap(count: memberCount)
         var isAnyLeft = false
         for place in ids.indices where isFresh(place) {
@@ -136,22 +157,6 @@ struct LimitedParcel: Sendable {
             }
         }
         members.uncounted = isAnyLeft ? left : nil
-        var writes: [Query] = []
-        if let badge, badge.change != BadgeChange.none.column, !members.raised.isEmpty {
-            var parameters = Parameters()
-            parameters.int16(badge.change)
-            parameters.int32(badge.value)
-            writes.append(MemberSQL.raiseBadges.query(MemberKeys(members.raised), parameters))
-        }
-        if members.uncounted != uncounted {
-            let bytes = members.uncounted?.bytes
-            writes.append(
-                Query(LimitSQL.mark) {
-                    $0.int64(parcel.value)
-                    $0.bytes(bytes)
-                })
-        }
-        return writes
     }
 }
 

@@ -279,6 +279,7 @@ struct QueryPlanTests {
         ("parcel_settle_lock", "Index Scan using parcels_pkey on parcels"),
         ("parcel_settle_lock", "Index Scan using messages_pkey on messages"),
         ("parcel_standing_group", "Index Scan using parcels_pkey on parcels"),
+        ("parcel_uncounted", "Index Scan using parcels_pkey on parcels"),
         ("parcel_renew_group", "Index Scan using parcels_pkey on parcels"),
         ("parcel_held_group", "Index Scan using parcels_pkey on parcels"),
         ("member_badges_lock", "Index Scan using registration_pulse_pkey on registration_pulse"),

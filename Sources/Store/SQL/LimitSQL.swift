@@ -117,8 +117,13 @@ enum LimitSQL {
         WHERE day = date '1970-01-01' + $1 AND app_id = $2 AND who = ANY ($3) AND messages && $4
         """)
 
-    /// $1 parcel, $2 whom the mark does not speak of.
-    static let mark = Statement("parcel_uncounted", "UPDATE parcels SET uncounted = $2 WHERE id = $1")
+    /// $1 parcels, each once, $2 whom the mark of each does not speak of. Of rows that are locked.
+    static let mark = Statement(
+        "parcel_uncounted",
+        """
+        UPDATE parcels AS p SET uncounted = said.uncounted FROM unnest($1, $2) AS said (id, uncounted)
+        WHERE p.id = said.id
+        """)
 
     /// $1 message, $2 which limits don't count for it.
     static let ignore = Statement(
