@@ -13,7 +13,11 @@ extension ConformanceRun {
             route: order.route, service: order.service, owner: order.owner, leaseFor: Self.leaseFor,
             knownFormats: order.knownFormats, scope: order.scope, size: size, now: now)
         for parcel in parcels { take(parcel, order.owner) }
-        return differ("group", real, parcels)
+        if let difference = differ("group", real, parcels) { return difference }
+        guard parcels.count > 1, parcels.contains(where: { !$0.holds.isEmpty }) else { return nil }
+        groupsHeldBack += 1
+        // Before anything else is settled of them.
+        return random.happens(perMille: 500) ? try await settleTogether() : nil
     }
 
     mutating func take(_ parcel: LeasedParcel, _ owner: ProcessID) {
@@ -53,6 +57,10 @@ extension ConformanceRun {
         story.append("settle together \(settlements.map(\.parcel.value))")
         let real = await stores.parcels.settleGroup(settlements, now: now)
         let replies = settlements.map { simulated.settle($0, now: now) }
+        let leftSome = zip(settlements, replies).contains { settlement, reply in
+            reply == .settled && settlement.remainders.contains { !$0.members.isEmpty }
+        }
+        if settlements.count > 1, leftSome { groupsLeavingSome += 1 }
         for (settlement, reply) in zip(settlements, replies) {
             let place = runs.firstIndex { $0.run.settling?.settlement == settlement }
             if let place { _ = runs[place].run.concludeSettle(reply) }

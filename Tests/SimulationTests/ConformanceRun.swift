@@ -18,6 +18,10 @@ struct ConformanceRun {
     /// Leases that somebody holds, or believes to hold.
     var runs: [HeldRun] = []
     var pastSettlements: [Settlement] = []
+    /// Leases of several parcels of whose members limits held some back.
+    var groupsHeldBack = 0
+    /// Settles of several parcels of which one left members behind.
+    var groupsLeavingSome = 0
     /// Active ones; looked up, never walked.
     var credentials: [SenderName: CredentialID] = [:]
     var cursors: [(real: FeedbackCursor?, simulated: Int64)]
