@@ -31,6 +31,11 @@ struct ProcessUsage {
         memoryBytesMax = nil
     }
 
+    /// Of this program itself.
+    static var own: Duration {
+        duration(ticks: contents("/proc/self/stat").flatMap(counters)?.own ?? 0)
+    }
+
     /// Of the programs that this one started and has seen end.
     static var endedChildren: Duration {
         duration(ticks: contents("/proc/self/stat").flatMap(counters)?.ended ?? 0)

@@ -66,12 +66,13 @@ struct RegisterBench: AsyncParsableCommand {
         for start in stride(from: 0, to: devices, by: turn) {
             let numbers = start..<min(start + turn, devices)
             for part in RegisterFigures.Part.allCases {
-                let before = try world.used()
+                let (before, generator) = (try world.used(), ProcessUsage.own)
                 let figures = try await load.run(numbers) { part == .empty ? Self.empty : template.request($0) }
                 guard figures.statuses == [part.status: numbers.count] else {
                     throw CommandFault(.failed, "\(part.rawValue): the gateway answered \(figures.statuses)")
                 }
-                let run = RegisterFigures.Run(load: figures, used: try world.used() - before)
+                let run = RegisterFigures.Run(
+                    load: figures, used: try world.used() - before, generator: ProcessUsage.own - generator)
                 parts[part] = parts[part].map { $0 + run } ?? run
             }
         }

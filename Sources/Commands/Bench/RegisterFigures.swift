@@ -21,9 +21,12 @@ struct RegisterFigures {
     struct Run {
         let load: RequestLoad.Figures
         let used: BenchUsage
+        /// The load generator's processor time.
+        let generator: Duration
 
         static func + (one: Self, other: Self) -> Self {
-            Self(load: one.load + other.load, used: one.used + other.used)
+            Self(
+                load: one.load + other.load, used: one.used + other.used, generator: one.generator + other.generator)
         }
     }
 
@@ -51,18 +54,20 @@ struct RegisterFigures {
     }
 
     /// Seconds for a million requests, that is microseconds a request.
-    private func perMillion(_ part: Part, _ time: (BenchUsage) -> Duration) -> Double {
-        median(part) { run, _ in time(run.used) / .seconds(1) } * 1_000_000 / Double(devices)
+    private func perMillion(_ part: Part, _ time: (Run) -> Duration) -> Double {
+        median(part) { run, _ in time(run) / .seconds(1) } * 1_000_000 / Double(devices)
     }
 
     func say() {
         Console.say("\(devices) devices over \(connections) connections, \(rounds.count) rounds, medians")
-        var table = TextTable("", "REQUESTS/S", "OF THE EMPTY ROUTE", "CPU S PER MILLION: GATEWAY", "POSTGRESQL")
+        var table = TextTable(
+            "", "REQUESTS/S", "OF THE EMPTY ROUTE", "CPU S PER MILLION: GATEWAY", "POSTGRESQL", "LOAD GENERATOR")
         for part in Part.allCases {
             table.add(
                 part.title, String(format: "%.0f", rate(part)), String(format: "%.2f", ratio(part)),
-                String(format: "%.0f", perMillion(part, \.gateway)),
-                String(format: "%.0f", perMillion(part, \.database)))
+                String(format: "%.0f", perMillion(part, \.used.gateway)),
+                String(format: "%.0f", perMillion(part, \.used.database)),
+                String(format: "%.0f", perMillion(part, \.generator)))
         }
         table.say()
         Console.say("the gateway's memory was at most \(memoryBytesMax >> 20) MiB")
@@ -79,8 +84,9 @@ struct RegisterFigures {
             let name = part.rawValue
             members.append(JSONMember(name + "_per_second", number(rate(part))))
             if part != .empty { members.append(JSONMember(name + "_ratio", number(ratio(part)))) }
-            members.append(JSONMember(name + "_gateway_cpu_s_per_million", number(perMillion(part, \.gateway))))
-            members.append(JSONMember(name + "_database_cpu_s_per_million", number(perMillion(part, \.database))))
+            members.append(JSONMember(name + "_gateway_cpu_s_per_million", number(perMillion(part, \.used.gateway))))
+            members.append(JSONMember(name + "_database_cpu_s_per_million", number(perMillion(part, \.used.database))))
+            members.append(JSONMember(name + "_generator_cpu_s_per_million", number(perMillion(part, \.generator))))
         }
         members.append(JSONMember("memory_bytes_max", .number(.whole(memoryBytesMax))))
         return .object(JSONObject(members))
