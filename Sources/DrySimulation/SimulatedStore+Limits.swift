@@ -88,15 +88,19 @@ extension SimulatedStore {
             }
         }
         parcels[place].isBadgeMarked = true
-        let left = fresh.filter { holds[$0] != .none }
+        // Who was retired is sent nothing, and may be back before the next lease.
+        let isAsked = quiet != nil || cap != nil
+        let left = fresh.filter { holds[$0] != .none || isAsked && isRetired(parcel.members[$0]) }
         parcels[place].uncounted = left.isEmpty ? nil : parcel.members.indices.map(left.contains)
-        for index in fresh where holds[index] == .none { raiseBadge(parcel.members[index], message.badge) }
+        for index in fresh where !left.contains(index) { raiseBadge(parcel.members[index], message.badge) }
         return open.map { holds[$0] }
     }
 
     private func minutesEast(_ member: RegistrationID, _ limits: LimitRow) -> Int64 {
         SimulatedZones.minutesEast(registration(member)?.stored.timeZone, else: limits.timeZone)
     }
+
+    private func isRetired(_ member: RegistrationID) -> Bool { registration(member).map { !$0.isLive } ?? false }
 
     /// Whose it is; nil where it is nobody's that could be told again.
     package func who(_ member: RegistrationID) -> String? {

@@ -20,10 +20,12 @@ extension SimulatedWorld {
         where parcel.leasedAt < parcel.expiresAt && (parcel.holds.isEmpty || parcel.holds[place] == .none) {
             ledger.free(PushPair(message: parcel.message, registration: member.registration))
         }
+        let isLimited = hasLimits(message)
         for (place, member) in parcel.members.enumerated() {
             guard member.standing != .deleted, message.badge != .none else { continue }
             let pair = PushPair(message: parcel.message, registration: member.registration)
-            if !parcel.holds.isEmpty, parcel.holds[place] != .none {
+            let isHeld = !parcel.holds.isEmpty && parcel.holds[place] != .none
+            if isHeld || isLimited && member.standing == .retired {
                 // Nobody's badge yet, unless it was raised before; of who is no registration, nobody's ever.
                 if store.inlineTarget(member.registration) != nil { continue }
             } else if parcel.leasedAt < parcel.expiresAt {

@@ -39,6 +39,13 @@ extension SimulatedWorld {
         return random.pick([[.quietHours], [.dailyCap], [.quietHours, .dailyCap]])
     }
 
+    /// Whether its app's limits are asked of each member.
+    func hasLimits(_ message: MessageRow) -> Bool {
+        let limits = store.limits(of: message.app)
+        return limits.quietHours != nil && !message.ignored.contains(.quietHours)
+            || limits.dailyCap != nil && !message.ignored.contains(.dailyCap)
+    }
+
     /// Who is free to be sent to is in no quiet hour, and had less than the cap; who is not is kept with reason.
     mutating func checkSpared(_ parcel: LeasedParcel, _ message: MessageRow) {
         let limits = store.limits(of: parcel.app)

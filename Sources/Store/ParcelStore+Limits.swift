@@ -9,6 +9,9 @@ struct LimitedMembers: Sendable {
     fileprivate(set) var holds: [MemberHold]
     /// Ids of those whose badges this lease raises.
     fileprivate(set) var raised: [Int64] = []
+    /// Ids of those that nobody has any more: sent nothing by this lease, and counted for nobody, for they may be registered
+    /// again before the next one.
+    fileprivate(set) var gone: Set<Int64> = []
     /// Over all members of the parcel; nil: the mark speaks of all.
     fileprivate(set) var uncounted: MemberBitmap?
 
@@ -49,7 +52,10 @@ struct LimitedParcel: Sendable {
             let answers = try await transaction.run(
                 counting + [parcels[first].ofApp, parcels[first].limits(of: ids)])
             let people = try LimitedPeople(app: answers[counting.count], answers[counting.count + 1])
-            for place in limited { parcels[place].holdQuiet(&members[place], people) }
+            for place in limited {
+                parcels[place].holdQuiet(&members[place], people)
+                members[place].gone = Set(parcels[place].ids.filter(people.isRetired))
+            }
             if let cap = people.cap, !capped.isEmpty {
                 try await hold(&members, of: parcels, capped, people, cap: cap, in: transaction)
             }
@@ -149,7 +155,7 @@ struct LimitedParcel: Sendable {
         var left = MemberBitmap(count: memberCount)
         var isAnyLeft = false
         for place in ids.indices where isFresh(place) {
-            if members.holds[place] == .none {
+            if members.holds[place] == .none, !members.gone.contains(ids[place]) {
                 members.raised.append(ids[place])
             } else {
                 left[Int(indices[place])] = true
@@ -187,4 +193,7 @@ private struct LimitedPeople {
 
     /// nil: a token that is no registration, of which nothing is kept, or one that nobody has any more.
     func owner(_ id: Int64) -> String? { known[id]?.owner }
+
+    /// It may come back.
+    func isRetired(_ id: Int64) -> Bool { known[id].map { $0.owner == nil } ?? false }
 }

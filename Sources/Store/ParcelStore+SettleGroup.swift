@@ -7,9 +7,9 @@ extension ParcelStore {
     /// More would hold their messages' rows for longer than a neighbour should wait.
     package static let settledTogetherMax = 100
 
-    /// Settles parcels that end with it, each as `settle` would, in their order: one's fence doesn't touch the others. In one transaction;
-    /// where that fails over some row, one by one, so that it fails for that one alone. Where others have locked a row for
-    /// long, those that need it fail with `.contended`, and the rest is settled without them.
+    /// Settles parcels that end with it, each as `settle` would, in their order: one's fence doesn't touch the others. In
+    /// one transaction; where that fails over some row, one by one, so that it fails for that one alone. Where others have
+    /// locked a row for long, those that need it fail with `.contended`, and the rest is settled without them.
     ///
     /// - Parameters:
     ///   - settlements: `goesTogether`, at most `settledTogetherMax`.

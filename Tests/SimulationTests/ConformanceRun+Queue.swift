@@ -16,8 +16,9 @@ extension ConformanceRun {
         let due = simulated.parcels.filter { $0.isReady && $0.dueAt <= now }
         // Mostly for what is there: what nobody gets says little. Whose message was stopped is rare, and tells most.
         let stopped = due.filter { simulated.isStopped($0.message) }
-        let wanted =
-            due.isEmpty || random.happens(perMille: 150) ? nil : random.pick(stopped.isEmpty ? due : stopped)
+        let limited = due.filter { isLimitedInCompany($0, due) }
+        let telling = !stopped.isEmpty ? stopped : limited.isEmpty || random.happens(perMille: 300) ? due : limited
+        let wanted = due.isEmpty || random.happens(perMille: 150) ? nil : random.pick(telling)
         let route = wanted?.route ?? random.pick(simulated.routes.map(\.id))
         let owner = random.pick(Self.owners)
         let usual: LeaseScope =
@@ -37,6 +38,15 @@ extension ConformanceRun {
             now: now)
         if let parcel { take(parcel, owner) }
         return differ("lease", real, parcel)
+    }
+
+    /// Whose limits are judged, beside others that may be leased with it.
+    private func isLimitedInCompany(_ parcel: ParcelRow, _ due: [ParcelRow]) -> Bool {
+        let limits = simulated.limits(of: parcel.app)
+        guard parcel.urgency == .transactional, limits.quietHours != nil || limits.dailyCap != nil else { return false }
+        return due.contains {
+            $0.id != parcel.id && $0.route == parcel.route && $0.format == parcel.format && $0.urgency == .transactional
+        }
     }
 
     private mutating func leaseShare(_ wanted: ParcelRow) async throws -> String? {

@@ -123,7 +123,7 @@ extension ConformanceRun {
             badge: random.pick([.none, .increment, .value(4)]), lifetime: .seconds(random.pick([1, 90, 86_400])),
             audience: drawAudience(), dueAt: dueAt, localSending: local)
         if random.happens(perMille: 300) { message.ratePerSecond = random.pick(Self.rates) }
-        message.ignored = random.pick([[], [], [.quietHours], [.dailyCap], [.quietHours, .dailyCap]])
+        message.ignored = random.pick([[], [], [], [], [.quietHours], [.dailyCap], [.quietHours, .dailyCap]])
         story.append("accept \(message.audience) \(message.badge) format \(message.format), \(local.debugDescription)")
         messages.append(id)
         var new = NewMessage(

@@ -242,6 +242,31 @@ struct DailyCapTests {
         }
     }
 
+    @Test("holds for who was retired when a lease was lost, and is back before the next one")
+    func back() async throws {
+        try await withStores { world in
+            try await world.register(users: ["ann"])
+            try await world.spare(cap: 1)
+            try await world.send(world.newMessage(1, badge: .increment, lifetime: hour))
+            // Its token moves to somebody else's device.
+            try await world.register(StoreWorld.registration("other", token: 1))
+            let lost = try #require(try await world.lease())
+            #expect(lost.members.map(\.standing) == [.retired])
+            var said = StoreWorld.registration("i1", token: 2)
+            said.user = .set("ann")
+            try await world.register(said)
+            let second = world.newMessage(2, audience: .installations(["i1"]), lifetime: hour)
+            try await world.send(second)
+            #expect(try await world.deliverAll() == [1])
+            let later = dawn + .seconds(61)
+            #expect(try await world.stores.parcels.rescue(now: later) == 1)
+            let again = try #require(try await world.lease(at: later))
+            #expect(again.id == lost.id && again.members.map(\.standing) == [.present])
+            #expect(again.holds == [.dailyCap])
+            #expect(try await world.badges() == [0, 0])
+        }
+    }
+
     @Test("stays decided where the owner dies, on either side of the day's end")
     func rescued() async throws {
         try await withStores { world in
