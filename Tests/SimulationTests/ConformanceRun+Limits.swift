@@ -4,17 +4,16 @@ import Store
 
 // What apps spare their people, changed while messages are under way.
 extension ConformanceRun {
-    /// The sequences begin at noon in Greenwich, and take a quarter of an hour.
-    private static let noon = 720
+    mutating func changeLimits() async throws -> String? { try await changeLimits(of: random.pick(apps)) }
 
-    mutating func changeLimits() async throws -> String? {
-        let app = random.pick(apps)
+    mutating func changeLimits(of app: AppID) async throws -> String? {
         var row = simulated.limits(of: app)
         if random.happens(perMille: 300) { row.timeZone = random.pick(["UTC", "GMT+11:55", "GMT-00:04"]) }
         if random.happens(perMille: 700) {
-            // On the app's clock, and over midnight where that one comes.
+            // About now on the app's clock, and over midnight where that one comes.
             let east = Int(SimulatedZones.minutesEast(row.timeZone))
-            let from = (Self.noon + east + random.within(-3...9) + 1_440) % 1_440
+            let minute = Int(now.microseconds / 60_000_000 % 1_440)
+            let from = (minute + east + random.within(-3...3) + 1_440) % 1_440
             row.quietHours =
                 random.happens(perMille: 250)
                 ? nil : QuietHours(from: from, to: (from + random.within(1...8)) % 1_440)

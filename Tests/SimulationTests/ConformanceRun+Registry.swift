@@ -113,21 +113,53 @@ extension ConformanceRun {
     }
 
     mutating func accept() async throws -> String? {
-        let id = MessageID(UniversalID(high: 0x0192_0000_0000_7000 + UInt64(messages.count), low: seed | 1 << 63))
         let local = drawLocalSending()
         let asked = random.happens(perMille: 200) ? now + .seconds(30) : nil
         let dueAt = local.map { $0.hour.first > now ? $0.hour.first : nil } ?? asked
         var message = SimulatedMessage(
-            id: id, app: random.pick(apps), format: random.pick([1, 1, 1, 2, 101, 102, 202]),
+            id: newMessage, app: random.pick(apps), format: random.pick([1, 1, 1, 2, 101, 102, 202]),
             urgency: random.pick([.bulk, .transactional]), kind: random.pick([.alert, .alert, .voip]),
             badge: random.pick([.none, .increment, .value(4)]), lifetime: .seconds(random.pick([1, 90, 86_400])),
             audience: drawAudience(), dueAt: dueAt, localSending: local)
         if random.happens(perMille: 300) { message.ratePerSecond = random.pick(Self.rates) }
-        message.ignored = random.pick([[], [], [], [], [.quietHours], [.dailyCap], [.quietHours, .dailyCap]])
+        return try await accept(message)
+    }
+
+    /// Some transactional messages to few devices each are planned, and leased together.
+    mutating func crowd() async throws -> String? {
+        let app = random.pick(apps)
+        if random.happens(perMille: 500), let difference = try await changeLimits(of: app) { return difference }
+        for _ in 0..<random.within(2...6) {
+            let message = SimulatedMessage(
+                id: newMessage, app: app, format: 1, urgency: .transactional, kind: .alert,
+                badge: random.pick([.none, .increment, .value(4)]), lifetime: .seconds(random.pick([90, 86_400])),
+                audience: Audience(.installations(some(of: Self.installations))), dueAt: nil, localSending: nil)
+            if let difference = try await accept(message) { return difference }
+        }
+        // Enough for all of them, mostly.
+        for _ in 1...8 {
+            if let difference = try await plan(together: 6, 4, [1, 2, 3, 5]) { return difference }
+        }
+        let due = simulated.parcels.filter { $0.app == app && $0.isReady && $0.dueAt <= now && $0.format == 1 }
+        guard !due.isEmpty else { return nil }
+        let order = LeaseOrder(
+            route: random.pick(due).route, service: .app, owner: random.pick(Self.owners), leaseFor: Self.leaseFor,
+            knownFormats: [1, 2], scope: random.pick([.ordinary, .urgent]))
+        return try await lease(together: order)
+    }
+
+    private var newMessage: MessageID {
+        MessageID(UniversalID(high: 0x0192_0000_0000_7000 + UInt64(messages.count), low: seed | 1 << 63))
+    }
+
+    private mutating func accept(_ drawn: SimulatedMessage) async throws -> String? {
+        var message = drawn
+        message.ignored = random.pick([[], [], [], [.quietHours], [.dailyCap], [.quietHours, .dailyCap]])
+        let local = message.localSending
         story.append("accept \(message.audience) \(message.badge) format \(message.format), \(local.debugDescription)")
-        messages.append(id)
+        messages.append(message.id)
         var new = NewMessage(
-            id: id, app: message.app, format: message.format, urgency: message.urgency, kind: message.kind,
+            id: message.id, app: message.app, format: message.format, urgency: message.urgency, kind: message.kind,
             badge: message.badge, lifetime: message.lifetime, content: Array("{}".utf8),
             audience: message.audience, dueAt: message.dueAt, localSending: local)
         new.ratePerSecond = message.ratePerSecond
