@@ -253,7 +253,8 @@ struct ClaimedParcel: Sendable {
         let lives = try rows.int64OrNil(place, 1).map(RouteID.init)
         let generation = TokenGeneration(try rows.int32(place, 3))
         let standing: MemberStanding
-        if state == RegistrationState.retired.rawValue {
+        // Whom the limits took for retired was not counted, and may have been registered again since.
+        if state == RegistrationState.retired.rawValue || judged?.gone.contains(id) == true {
             standing = .retired
         } else {
             standing = isPresent(on: lives, generation) ? .present : .moved(to: lives ?? expectedRoute)

@@ -10,188 +10,6 @@ import Testing
 private let dawn = StoreWorld.dawn
 private let hour: Duration = .seconds(3_600)
 
-@Suite("An app's quiet hours")
-struct QuietHourTests {
-    @Test("hold a push back until they are over on its device's own clock, and its badge with it")
-    func waits() async throws {
-        try await withStores { world in
-            // Noon in Greenwich: 13 in Paris, 17:30 in India, 2 in the night on Kiritimati.
-            try await world.register(zones: [
-                nil, "Europe/Paris", "GMT+05:30", "Pacific/Kiritimati", "Mars/Olympus_Mons",
-            ])
-            try await world.spare(quiet: (22, 13))
-            try await world.send(world.newMessage(badge: .increment, lifetime: hour * 48))
-            #expect(try await world.deliverAll() == [2, 3])
-            #expect(try await world.badges() == [0, 1, 1, 0, 0])
-            #expect(try await world.account().pending == 3)
-            #expect(try await world.deliverAll(at: dawn + hour + .seconds(-1)) == [])
-            #expect(try await world.deliverAll(at: dawn + hour) == [1, 5])
-            #expect(try await world.deliverAll(at: dawn + hour * 11 + .seconds(-1)) == [])
-            #expect(try await world.deliverAll(at: dawn + hour * 11) == [4])
-            #expect(try await world.badges() == [1, 1, 1, 1, 1])
-            #expect(try await world.account().state == .finished)
-        }
-    }
-
-    @Test("suppress what doesn't live until they are over")
-    func suppressed() async throws {
-        try await withStores { world in
-            try await world.register(zones: [nil, "Europe/Paris"])
-            try await world.spare(quiet: (11, 13))
-            try await world.send(world.newMessage(badge: .increment, lifetime: hour))
-            #expect(try await world.deliverAll() == [2])
-            #expect(
-                try await world.suppressed() == [EndingTotal(ending: Ending(.suppressed, "quiet_hours"), count: 1)])
-            #expect(try await world.badges() == [0, 1])
-        }
-    }
-
-    @Test("take nothing of a message's rate from those who are awake")
-    func rate() async throws {
-        try await withStores { world in
-            try await world.register(zones: [nil, nil] + [String?](repeating: "Europe/Paris", count: 4))
-            try await world.spare(quiet: (11, 13))
-            var message = world.newMessage(lifetime: hour * 48)
-            message.ratePerSecond = 20
-            try await world.send(message)
-            let order = LeaseOrder(
-                route: try await world.route(), owner: StoreWorld.ann, leaseFor: .seconds(60), knownFormats: [1],
-                scope: .paced)
-            for sent in [[], [RegistrationID(3), RegistrationID(4)]] {
-                let share = try #require(try await world.stores.parcels.leasePaced(order, now: dawn).parcel)
-                #expect(share.members.count == 2 && share.heldCount == 2 - sent.count)
-                #expect(try await world.deliver(share) == sent)
-            }
-            #expect(try await world.stores.parcels.leasePaced(order, now: dawn).parcel == nil)
-            let soon = dawn + .milliseconds(100)
-            #expect(try await world.stores.parcels.leasePaced(order, now: soon).parcel?.members.count == 2)
-        }
-    }
-
-    /// 25 October 2026: at three in the night, Paris, it is two again. 28 March 2027: at two it is three.
-    @Test(
-        "are over when the clock on the wall says so, also in the nights in which it is changed",
-        arguments: [
-            (from: 1_792_875_600, to: 1_792_911_600), (from: 1_806_184_800, to: 1_806_213_600),
-        ])
-    func clockChanges(now: Int64, end: Int64) async throws {
-        try await withStores { world in
-            try await world.register(zones: [nil])
-            try await world.spare(quiet: (22, 8), zone: "Europe/Paris")
-            let night = WallInstant(secondsSince1970: now)
-            let morning = WallInstant(secondsSince1970: end)
-            try await world.send(world.newMessage(lifetime: hour * 24), at: night)
-            let parcel = try #require(try await world.lease(at: night))
-            #expect(parcel.holds == [.quietHours(until: morning, isCounted: false)])
-        }
-    }
-
-    @Test("are judged at each lease by what is set then, and who was sent to before keeps its mark")
-    func changed() async throws {
-        try await withStores { world in
-            try await world.register(zones: [nil, "Europe/Paris"])
-            try await world.send(world.newMessage(badge: .increment, lifetime: hour * 24))
-            let free = try #require(try await world.lease())
-            #expect(free.holds.isEmpty)
-            try await world.spare(quiet: (11, 13))
-            #expect(try await world.stores.parcels.rescue(now: dawn + .seconds(61)) == 1)
-            let held = try #require(try await world.lease(at: dawn + .seconds(61)))
-            #expect(held.holds == [.quietHours(until: dawn + hour, isCounted: true), .none])
-            try await world.deliver(held)
-            try await world.spare()
-            #expect(try await world.deliverAll(at: dawn + hour) == [1])
-            #expect(try await world.badges() == [1, 1])
-        }
-    }
-
-    @Test("that are shortened, taken away or moved to another clock free at once whoever waited for their end")
-    func moved() async throws {
-        let changes: [(hours: (from: Int, to: Int)?, zone: String)] = [
-            ((11, 12), "UTC"), (nil, "UTC"), ((11, 13), "Asia/Tokyo"),
-        ]
-        for (hours, zone) in changes {
-            try await withStores { world in
-                try await world.register(zones: [nil, "Europe/Paris"])
-                try await world.spare(quiet: (11, 13))
-                try await world.send(world.newMessage(badge: .increment, lifetime: hour * 24))
-                #expect(try await world.deliverAll() == [2])
-                let later = dawn + .seconds(60)
-                #expect(try await world.deliverAll(at: later) == [])
-                try await world.spare(quiet: hours, zone: zone, at: later)
-                #expect(try await world.deliverAll(at: later) == [1])
-                #expect(try await world.badges() == [1, 1])
-            }
-        }
-    }
-
-    @Test("that are moved and last still let people wait until they end")
-    func movedOn() async throws {
-        try await withStores { world in
-            try await world.register(zones: [nil])
-            try await world.spare(quiet: (11, 15))
-            try await world.send(world.newMessage(lifetime: hour * 24))
-            #expect(try await world.deliverAll() == [])
-            try await world.spare(quiet: (11, 13))
-            #expect(try await world.deliverAll() == [])
-            #expect(try await world.deliverAll(at: dawn + (hour - .seconds(1))) == [])
-            #expect(try await world.deliverAll(at: dawn + hour) == [1])
-        }
-    }
-
-    @Test("keep nobody back for longer where what was decided is written late")
-    func settledLate() async throws {
-        try await withStores { world in
-            try await world.register(zones: [nil, "Europe/Paris"])
-            try await world.spare(quiet: (11, 13))
-            try await world.send(world.newMessage(lifetime: hour * 24))
-            let parcel = try #require(try await world.lease())
-            let settlement = try world.accepted(parcel)
-            let late = dawn + .milliseconds(1_800_001)
-            #expect(try await world.stores.parcels.settle(settlement, now: late) == .settled)
-            #expect(try await world.deliverAll(at: dawn + hour + .microseconds(-1)) == [])
-            #expect(try await world.deliverAll(at: dawn + hour) == [1])
-        }
-    }
-
-    @Test("are remembered by a parcel whose owner died: whom they held back gets its badge when it is sent to")
-    func rescued() async throws {
-        try await withStores { world in
-            try await world.register(zones: [nil, "Europe/Paris"])
-            try await world.spare(quiet: (11, 13))
-            try await world.send(world.newMessage(badge: .increment, lifetime: hour * 24))
-            _ = try #require(try await world.lease())
-            #expect(try await world.badges() == [0, 1])
-            let later = dawn + hour + .seconds(1)
-            #expect(try await world.stores.parcels.rescue(now: later) == 1)
-            let parcel = try #require(try await world.lease(at: later))
-            #expect(parcel.holds.isEmpty && parcel.members.map(\.badge) == [1, 1])
-            #expect(try await world.badges() == [1, 1])
-            #expect(try await world.number("SELECT count(*) FROM parcels WHERE uncounted IS NOT NULL") == 0)
-        }
-    }
-
-    @Test("don't count for a message that says so, for one that nobody sees, and for a dry run")
-    func exempt() async throws {
-        try await withStores { world in
-            try await world.register(zones: [nil])
-            try await world.spare(quiet: (11, 13), cap: 1)
-            let changes: [(inout NewMessage) -> Void] = [
-                { $0.ignoredLimits = [.quietHours, .dailyCap] }, { $0.pushType = .background },
-                { $0.isDryRun = true },
-            ]
-            for (place, change) in changes.enumerated() {
-                var message = world.newMessage(UInt64(place + 1))
-                change(&message)
-                try await world.send(message)
-                let parcel = try #require(try await world.lease())
-                #expect(parcel.holds.isEmpty)
-                try await world.deliver(parcel)
-            }
-            #expect(try await world.number("SELECT count(*) FROM user_days") == 0)
-        }
-    }
-}
-
 @Suite("An app's cap on messages a day")
 struct DailyCapTests {
     @Test("counts a message once for all devices of a user, in whichever parcels, and each other device by itself")
@@ -264,6 +82,33 @@ struct DailyCapTests {
             #expect(again.id == lost.id && again.members.map(\.standing) == [.present])
             #expect(again.holds == [.dailyCap])
             #expect(try await world.badges() == [0, 0])
+        }
+    }
+
+    @Test("takes who was retired when it was asked for retired, who came back while the lease waited for a row")
+    func backMeanwhile() async throws {
+        try await withStores { world in
+            try await world.register(users: ["ann", "bob"])
+            try await world.spare(cap: 5)
+            try await world.send(world.newMessage(1, badge: .increment, lifetime: hour))
+            try await world.register(StoreWorld.registration("other", token: 2))
+            let pool = world.pool
+            let waiting = """
+                SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+                """
+            let lease = try await pool.transaction {
+                transaction throws(PostgresError) -> Task<LeasedParcel?, any Error> in
+                _ = try await transaction.run(
+                    query("SELECT FROM registration_pulse WHERE registration_id = 1 FOR UPDATE"))
+                _ = try await transaction.run(query("UPDATE registrations SET state = 1, token = '\\x07' WHERE id = 2"))
+                let lease = Task { try await world.lease() }
+                while try await pool.read(query(waiting)).int64(0, 0) < 1 { await Task.yield() }
+                return lease
+            }
+            let parcel = try #require(try await lease.value)
+            #expect(parcel.members.map(\.standing) == [.present, .retired])
+            #expect(parcel.members.map(\.badge) == [1, 0])
+            #expect(try await world.number("SELECT count(*) FROM user_days") == 1)
         }
     }
 
