@@ -55,22 +55,33 @@ struct BroadcastLife {
         throw CommandFault(.failed, "the broadcast has not finished in an hour")
     }
 
-    /// How many pushes came while it was paused, from a second after that was said.
+    /// How many pushes came while it was paused, from a second after that was said; nil: it never was.
     private func carryOut(_ wish: Wish, _ id: String, _ before: Int64) async throws -> Int64? {
         let path = BenchWorld.app + "/messages/" + id
         switch wish {
         case .rate: return nil
         case .cancel:
-            try await world.client.send("POST", path + "/cancel", nil, as: .message)
+            _ = try await ask("cancel", of: path)
             return nil
         case .pause(let length):
-            try await world.client.send("POST", path + "/pause", nil, as: .message)
+            guard try await ask("pause", of: path) else { return nil }
             try await Task.sleep(for: .seconds(1))
             let first = try await world.standIns.requests()
             try await Task.sleep(for: length - .seconds(1))
             let last = try await world.standIns.requests()
-            try await world.client.send("POST", path + "/resume", nil, as: .message)
+            _ = try await ask("resume", of: path)
             return last - first
+        }
+    }
+
+    /// False: the message was over by then.
+    private func ask(_ wish: String, of path: String) async throws -> Bool {
+        do {
+            try await world.client.send("POST", path + "/" + wish, nil, as: .message)
+            return true
+        } catch {
+            guard try await world.client.get(path, as: .message).isOver else { throw error }
+            return false
         }
     }
 }
@@ -125,7 +136,9 @@ struct BroadcastLifeFigures {
                 "of the rate of \(rate) a second: \(share(mean)) in the mean of \(seconds.count) seconds, "
                     + "\(share(seconds.min() ?? 0)) in the slowest, \(share(seconds.max() ?? 0)) in the fastest")
         case .pause:
-            Console.say("while it was paused, from its second second: \(whilePaused ?? 0)")
+            Console.say(
+                whilePaused.map { "while it was paused, from its second second: \($0)" }
+                    ?? "it was over before it could be paused: take more devices")
         case .cancel:
             if cancelled == 0 { Console.say("it was over before it could be cancelled: take more devices") }
         }
