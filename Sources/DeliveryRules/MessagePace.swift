@@ -8,6 +8,11 @@ import PushModel
 package enum MessagePace {
     /// A share is so much of a second, or one push.
     package static let sharesPerSecond: Int32 = 10
+    /// Shares of more pushes are smaller, down to so much of a second: a share leaves in one go, and of few large ones a
+    /// second has now one more, now one less.
+    package static let fineSharesPerSecond: Int32 = 25
+    /// What a share may be, in pushes, before it is made smaller: each costs a transaction.
+    package static let coarseShareMax: Int32 = 500
     /// What a lease that comes late may catch up with. Longer would be a burst, shorter is lost at a busy moment.
     package static let slack: Duration = .milliseconds(200)
     /// A message whose leased and unanswered pushes would last so long is asked for no more, by this process: where a lane
@@ -23,7 +28,8 @@ package enum MessagePace {
 
     /// How many of `pending` pushes one lease may take.
     package static func share(of pending: Int, perSecond: Int32) -> Int {
-        min(pending, max(1, Int(perSecond / sharesPerSecond)))
+        let fine = max(coarseShareMax, perSecond / fineSharesPerSecond)
+        return min(pending, max(1, Int(min(perSecond / sharesPerSecond, fine))))
     }
 
     /// When the next share may be leased, of which `next` is stored.

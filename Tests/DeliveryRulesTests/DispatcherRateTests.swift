@@ -88,8 +88,8 @@ struct MessagePaceTests {
     private static let now = WallInstant(secondsSince1970: 1_800_000_000)
 
     @Test(
-        "leases shares of a tenth of a second, or of one push",
-        arguments: [(1, 1), (9, 1), (10, 1), (55, 5), (20_000, 2_000)])
+        "leases shares of a tenth of a second, or of one push, and of 500 to a twenty-fifth of a second",
+        arguments: [(1, 1), (9, 1), (10, 1), (55, 5), (5_000, 500), (10_000, 500), (12_500, 500), (20_000, 800)])
     func share(perSecond: Int32, expected: Int) {
         #expect(MessagePace.share(of: 100_000, perSecond: perSecond) == expected)
         #expect(MessagePace.share(of: 1, perSecond: perSecond) == 1)

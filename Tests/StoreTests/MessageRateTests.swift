@@ -83,6 +83,17 @@ struct MessageRateTests {
         }
     }
 
+    @Test("that is high is leased in shares of a twenty-fifth of a second")
+    func fine() async throws {
+        try await withStores { world in
+            try await world.register(1...1_300)
+            try await world.send(world.rated(15_000))
+            let shares = try await world.drain(from: dawn, for: .seconds(1))
+            #expect(shares.map(\.pushes) == [600, 600, 100])
+            #expect(shares.map(\.at) == [0, 40, 80].map { dawn + .milliseconds($0) })
+        }
+    }
+
     @Test("stands in nobody's way, and nobody in its")
     func neighbours() async throws {
         try await withStores { world in

@@ -17,6 +17,14 @@ enum RateSQL {
         "\(now) + \(micros(MessagePace.waitMax)) * interval '1 microsecond'"
     }
 
+    // How many pushes one lease may take: `MessagePace.share`.
+    private static func share(perSecond: String) -> String {
+        """
+        greatest(1, least(\(perSecond) / \(MessagePace.sharesPerSecond),
+            greatest(\(MessagePace.coarseShareMax), \(perSecond) / \(MessagePace.fineSharesPerSecond))))
+        """
+    }
+
     // When the next share may leave: `MessagePace.instant`.
     private static func instant(_ next: String, now: String) -> String {
         "CASE WHEN \(next) > \(bound(now)) THEN \(now) ELSE \(next) END"
@@ -52,7 +60,7 @@ enum RateSQL {
             WITH next AS MATERIALIZED (
                 SELECT due.id, due.badge_marked, due.pending, due.is_sent, b.message_id, m.rate_per_second AS rate,
                     CASE WHEN due.is_sent
-                        THEN least(due.pending, greatest(1, m.rate_per_second / \(MessagePace.sharesPerSecond)))
+                        THEN least(due.pending, \(share(perSecond: "m.rate_per_second")))
                         ELSE due.pending END AS share
                 FROM message_rates b JOIN messages m ON m.id = b.message_id
                 CROSS JOIN LATERAL (
