@@ -65,6 +65,20 @@ import Glibc
         unsafe (0..<slots.usedCount).first { unsafe (slots.base + $0).pointee.streamID == streamID }
     }
 
+    /// The streams of requests that were submitted, have not left, and were not given up: they end as unsent.
+    mutating func takeUnsent() -> [Int32] {
+        var streams: [Int32] = []
+        for place in unsafe 0..<slots.usedCount {
+            let slot = unsafe slots.base + place
+            guard unsafe slot.pointee.streamID > highestSentStreamID, unsafe !slot.pointee.isCancelled,
+                unsafe !slot.pointee.isUnsent
+            else { continue }
+            unsafe slot.pointee.isUnsent = true
+            unsafe streams.append(slot.pointee.streamID)
+        }
+        return streams
+    }
+
     /// Forgets the stream and makes the slot free.
     mutating func release(_ place: Int) {
         let slot = unsafe slots.base + place

@@ -96,13 +96,17 @@ import CNGHTTP2
         return streamID
     }
 
-    /// Gives a request up. It ends as `cancelled` once the RST_STREAM was taken with the output.
+    /// Gives a request up, any number of times. It ends as `cancelled` once the RST_STREAM was taken with the output.
     package func reset(_ streamID: Int32, _ code: HTTP2ErrorCode = .cancel) throws(HTTP2Fault) {
         guard streamID > 0, !native.isBroken,
             let place = unsafe SlotMark.place(nghttp2_session_get_stream_user_data(native.pointer, streamID))
                 ?? notes.pointee.place(of: streamID)
         else { throw .streamUnknown }
-        unsafe (notes.pointee.slots.base + place).pointee.isCancelled = true
+        // nghttp2 takes back what has not left, once: asked again it resets a stream that the peer never saw, which ends
+        // the connection.
+        let slot = unsafe notes.pointee.slots.base + place
+        if unsafe slot.pointee.isCancelled || slot.pointee.isUnsent { return }
+        unsafe slot.pointee.isCancelled = true
         try native.reset(streamID, code)
     }
 
@@ -128,9 +132,11 @@ import CNGHTTP2
 
     package func submitPing(_ payload: UInt64) throws(HTTP2Fault) { try native.ping(payload) }
 
-    /// No request of ours follows.
+    /// No request of ours follows. What was submitted and has not left is taken back: it would come behind the GOAWAY,
+    /// where peers hear nothing any more.
     package func submitGoAway(_ code: HTTP2ErrorCode = .noError) throws(HTTP2Fault) {
         isLeaving = true
+        for streamID in unsafe notes.pointee.takeUnsent() { try native.reset(streamID, .cancel) }
         try native.goAway(lastStreamID: 0, code, debug: [])
     }
 

@@ -69,10 +69,8 @@ import CNGHTTP2
 
     package func submitPing(_ payload: UInt64) throws(HTTP2Fault) { try native.ping(payload) }
 
-    /// The polite first step of a goodbye: no stream is refused yet.
-    package func submitShutdownNotice(debug: [UInt8] = []) throws(HTTP2Fault) {
-        try native.goAway(lastStreamID: .max, .noError, debug: debug)
-    }
+    /// The polite first step of a goodbye: no stream is refused yet, nor one that is on its way to us.
+    package func submitShutdownNotice() throws(HTTP2Fault) { try native.shutdownNotice() }
 
     /// Streams above `lastStreamID` are not processed, and close; those at or below it may still be answered.
     package func submitGoAway(

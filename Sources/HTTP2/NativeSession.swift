@@ -60,6 +60,8 @@ import CNGHTTP2
         ).orThrow()
     }
 
+    func shutdownNotice() throws(HTTP2Fault) { try unsafe nghttp2_submit_shutdown_notice(pointer).orThrow() }
+
     func reset(_ streamID: Int32, _ code: HTTP2ErrorCode) throws(HTTP2Fault) {
         guard streamID > 0 else { throw .streamUnknown }
         try unsafe nghttp2_submit_rst_stream(pointer, UInt8(NGHTTP2_FLAG_NONE.rawValue), streamID, code.rawValue)

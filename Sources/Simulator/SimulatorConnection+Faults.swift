@@ -78,7 +78,7 @@ extension SimulatorConnection {
             return
         }
         if let wait = goAway.noticeBefore, pendingGoAway == nil {
-            try? session.submitShutdownNotice(debug: goAway.debug)
+            try? session.submitShutdownNotice()
             pendingGoAway = goAway
             _ = world.loop.schedule(at: world.loop.now + wait, tag: Self.goAwayTag, self)
             return

@@ -44,6 +44,22 @@ struct GoodbyeTests {
         #expect(wire.answers.map(\.ending) == [.complete, .complete])
     }
 
+    @Test("in two steps answers what was on its way when the first one was said")
+    func onItsWay() throws {
+        let wire = try wireWithOpenStreams(1)
+        try wire.push(tag: 5)
+        var bytes: [UInt8] = []
+        try wire.client.takeOutput(into: &bytes, atMost: 65_536)
+        try wire.server.submitShutdownNotice()
+        try wire.serverToClient()
+        try wire.server.receive(bytes.span)
+        try wire.drainServer()
+        #expect(wire.requests.count == 2)
+        for request in wire.requests { try wire.respond(request.stream, 200) }
+        try wire.exchange()
+        #expect(wire.answers.map(\.ending) == [.complete, .complete])
+    }
+
     @Test("before a submitted request became bytes leaves it unsent or refused, never unknown")
     func goAwayBeforeSending() throws {
         let wire = try wireWithOpenStreams(1)
@@ -66,6 +82,21 @@ struct GoodbyeTests {
         try wire.exchange()
         #expect(wire.answers.map(\.ending) == [.complete])
         #expect(wire.client.isFinished)
+    }
+
+    @Test("because we said so takes back what has not left: behind our GOAWAY nobody may hear it")
+    func ownGoodbyeTakesBack() throws {
+        let wire = try wireWithOpenStreams(1)
+        try wire.push(tag: 5)
+        try wire.client.submitGoAway()
+        try wire.client.submitGoAway()
+        try wire.exchange()
+        #expect(wire.requests.count == 1)
+        #expect(wire.answers.map(\.tag) == [5])
+        #expect(wire.answers.map(\.ending) == [.unsent])
+        try wire.respond(1, 200)
+        try wire.exchange()
+        #expect(wire.answers.last?.ending == .complete)
     }
 
     @Test("without a word ends each request as lost, and says which of them were sent")
@@ -130,6 +161,21 @@ struct ResetTests {
         try wire.push(tag: 2)
         try wire.exchange()
         #expect(wire.answers.last?.ending == .complete)
+    }
+
+    @Test("twice before it was sent leaves the connection whole")
+    func givenUpTwiceBeforeSent() throws {
+        let wire = try Wire()
+        wire.answer = { _, _ in }
+        try wire.exchange()
+        let stream = try wire.push(tag: 5)
+        try wire.client.reset(stream)
+        try wire.client.reset(stream)
+        try wire.push(tag: 6)
+        try wire.exchange()
+        #expect(wire.requests.count == 1)
+        #expect(wire.goAways.isEmpty)
+        #expect(wire.answers.map(\.ending) == [.cancelled])
     }
 
     @Test("before it was sent never reaches the server")
