@@ -1,0 +1,313 @@
+import HTTP2
+
+/// The wet simulation: both real sessions of one connection, with their bytes in clear on two pipes in memory, and a seed
+/// that decides everything. No socket, no clock: a failing seed fails the same way everywhere.
+///
+/// The peer is honest in its words about each push, but for the last stream of its goodbyes, which may be any. What the
+/// client says of a push is held against what the peer did with it.
+final class WetWorld {
+    /// What went wrong on the way; the census counts the worlds that saw it.
+    enum Trouble: String, CaseIterable {
+        case goodbye, lyingGoodbye, shutdownNotice, ownGoodbye, refusedStream, resetStream, cancelled, fewStreams
+        case noStreams, narrowWindow, loweredWindow, outOfOrder, lost, halfOpen, tornFrame, overLimit
+    }
+
+    struct Push {
+        let stream: Int32
+        let body: [UInt8]
+        var isCancelled = false
+        /// The peer's application has it.
+        var isRequested = false
+        /// The peer's last word; nil: none.
+        var status: Int?
+        var resetCode: HTTP2ErrorCode?
+        var ending: HTTP2Answer.Ending?
+    }
+
+    private let client: HTTP2ClientSession
+    private let server: HTTP2ServerSession
+    private var chance: Garbage.Chance
+    private var toServer = Pipe()
+    private var toClient = Pipe()
+    private(set) var pushes: [Push] = []
+    /// Places of pushes that the peer's application has and has not answered.
+    private var pending: [Int] = []
+    private var lastStreams: [Int32] = []
+    private var isConnected = true
+    /// The peer lowers its windows too, in one world of four.
+    private let lowersWindows: Bool
+    /// nghttp2's server resets a stream, now and then, whose window it lowered below what it had not given back, be it by
+    /// its first SETTINGS.
+    private let mayMiscount: Bool
+    private var window: UInt32
+    private(set) var troubles: Set<Trouble> = []
+    /// What must not be.
+    private(set) var faults: [String] = []
+
+    private struct Pipe {
+        var bytes: [UInt8] = []
+        /// Nothing comes out any more, and nobody is told.
+        var isCut = false
+    }
+
+    init(seed: UInt64) throws {
+        chance = Garbage.Chance(seed: seed)
+        var clientSettings = HTTP2ClientSettings()
+        clientSettings.streamLimitAtStart = [1, 1, 100][chance.below(3)]
+        clientSettings.keepsHeadersOfSuccess = true
+        var serverSettings = HTTP2ServerSettings()
+        serverSettings.streamLimit = [1, 5, 100, 1_000][chance.below(4)]
+        serverSettings.streamWindowBytes = [0, 10, 100, 65_535][chance.below(4)]
+        serverSettings.connectionWindowBytes = 65_535
+        serverSettings.requestBodyBytesMax = 65_536
+        lowersWindows = chance.below(4) == 0
+        window = serverSettings.streamWindowBytes
+        mayMiscount = lowersWindows || window < 65_535
+        client = try HTTP2ClientSession(clientSettings)
+        server = try HTTP2ServerSession(serverSettings)
+    }
+
+    /// Trouble for a while; then rest, or the connection's end.
+    func run() throws {
+        for _ in 0..<(40 + chance.below(260)) where isConnected { try step() }
+        if isConnected, toServer.isCut || toClient.isCut || chance.below(3) == 0 { lose() }
+        if isConnected { try comeToRest() }
+        if isConnected { lose() }
+        judge()
+    }
+
+    private func step() throws {
+        switch chance.below(100) {
+        case ..<25: try submit()
+        case ..<42: try clientWrites()
+        case ..<59: try serverReads()
+        case ..<68: try serverWrites()
+        case ..<80: try clientReads()
+        case ..<91: try answer()
+        case ..<93: try resetByPeer()
+        case ..<94: try cancel()
+        case ..<97: try changeSettings()
+        default: try rareStep()
+        }
+    }
+
+    private func rareStep() throws {
+        switch chance.below(16) {
+        case 0: try sayGoodbye()
+        case 1:
+            troubles.insert(.shutdownNotice)
+            try server.submitShutdownNotice()
+        case 2:
+            troubles.insert(.ownGoodbye)
+            try client.submitGoAway()
+        case 3: lose()
+        case 4:
+            troubles.insert(.halfOpen)
+            if chance.below(2) == 0 { toServer.isCut = true } else { toClient.isCut = true }
+        case 5..<10: try client.submitPing(chance.next())
+        default: try server.submitPing(chance.next())
+        }
+    }
+
+    // The client.
+
+    private func submit() throws {
+        for _ in 0...chance.below(6) where client.mayOpen {
+            let length = [0, 30, 700, 5_000, 40_000][chance.below(5)]
+            let tag = pushes.count
+            let body = (0..<length).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ tag) }
+            let stream = try client.submitRequest(
+                Wire.pushHeaders(tag: UInt64(tag)), body: body.span, tag: UInt64(tag))
+            pushes.append(Push(stream: stream, body: body))
+            if client.openStreams > client.peerStreamLimit { faults.append("more streams than the peer allows") }
+        }
+    }
+
+    private func cancel() throws {
+        let open = pushes.indices.filter { pushes[$0].ending == nil }
+        guard !open.isEmpty else { return }
+        let place = open[chance.below(open.count)]
+        troubles.insert(.cancelled)
+        pushes[place].isCancelled = true
+        try client.reset(pushes[place].stream)
+    }
+
+    private func clientWrites() throws {
+        var bytes: [UInt8] = []
+        try client.takeOutput(into: &bytes, atMost: 1 + chance.below(30_000))
+        hear()
+        if !toServer.isCut { toServer.bytes += bytes }
+    }
+
+    private func clientReads() throws {
+        let bytes = take(from: &toClient)
+        if !bytes.isEmpty { try client.receive(bytes.span) }
+        hear()
+    }
+
+    private func hear() {
+        while let event = client.nextEvent() {
+            guard case .ended(let answer) = event else { continue }
+            let place = Int(answer.tag)
+            guard pushes.indices.contains(place), pushes[place].ending == nil else {
+                faults.append("push \(place) ended twice, or never was")
+                continue
+            }
+            pushes[place].ending = answer.ending
+            check(answer, place)
+        }
+    }
+
+    // The peer.
+
+    private func serverReads() throws {
+        let bytes = take(from: &toServer)
+        if !bytes.isEmpty { try server.receive(bytes.span) }
+        try serve()
+    }
+
+    private func serverWrites() throws {
+        var bytes: [UInt8] = []
+        try server.takeOutput(into: &bytes, atMost: 1 + chance.below(30_000))
+        try serve()
+        if !toClient.isCut { toClient.bytes += bytes }
+    }
+
+    private func serve() throws {
+        while let event = server.nextEvent() {
+            switch event {
+            case .request(let request): receive(request)
+            case .closed(let stream, _): pending.removeAll { pushes[$0].stream == stream }
+            case .goAway, .settingsAcknowledged, .pingAnswered: break
+            }
+        }
+    }
+
+    /// The header blocks are our own: whatever was given up in between, they have to say what was meant.
+    private func receive(_ request: HTTP2Request) {
+        guard let place = pushes.firstIndex(where: { $0.stream == request.streamID }), !pushes[place].isRequested else {
+            return faults.append("stream \(request.streamID) is no push, or came twice")
+        }
+        pushes[place].isRequested = true
+        let fields = server.fields(of: request).map { [server.bytes($0.name), server.bytes($0.value)] }
+        let meant = Wire.pushHeaders(tag: UInt64(place))
+        let said = meant.fields.map { [Array(meant.bytes[$0.name.range]), Array(meant.bytes[$0.value.range])] }
+        if fields != said { faults.append("push \(place) came with other fields") }
+        if server.bytes(request.body) != pushes[place].body { faults.append("push \(place) came with another body") }
+        pending.append(place)
+    }
+
+    private func answer() throws {
+        guard !pending.isEmpty else { return }
+        let choice = chance.below(pending.count)
+        if choice > 0 { troubles.insert(.outOfOrder) }
+        let place = pending.remove(at: choice)
+        let status = [200, 200, 410, 503][chance.below(4)]
+        pushes[place].status = status
+        var headers = HeaderList()
+        headers.append(":status", String(status))
+        headers.append("apns-id", Array("id-\(place)".utf8))
+        let body = status == 200 ? "" : #"{"reason":"\#(place)"}"#
+        try server.submitResponse(pushes[place].stream, headers, body: Array(body.utf8).span)
+    }
+
+    private func resetByPeer() throws {
+        guard !pending.isEmpty else { return }
+        let place = pending.remove(at: chance.below(pending.count))
+        let code: HTTP2ErrorCode = chance.below(2) == 0 ? .refusedStream : .internalError
+        troubles.insert(code == .refusedStream ? .refusedStream : .resetStream)
+        pushes[place].resetCode = code
+        try server.reset(pushes[place].stream, code)
+    }
+
+    private func changeSettings() throws {
+        let limit = UInt32([0, 1, 3, 100][chance.below(4)])
+        let wish = UInt32([0, 10, 1_000, 65_535][chance.below(4)])
+        if wish < window, lowersWindows { troubles.insert(.loweredWindow) }
+        window = lowersWindows ? wish : max(wish, window)
+        if limit == 0 { troubles.insert(.noStreams) }
+        if limit == 1 || limit == 3 { troubles.insert(.fewStreams) }
+        if window < 65_535 { troubles.insert(.narrowWindow) }
+        try server.submitSettings([.streamsMax(limit), .streamWindowBytes(window)])
+    }
+
+    private func sayGoodbye() throws {
+        let bound = min(server.highestStreamID, lastStreams.min() ?? .max)
+        let last = chance.below(2) == 0 ? bound : Int32(chance.below(Int(bound) + 1)) | 1
+        troubles.insert(last < bound ? .lyingGoodbye : .goodbye)
+        lastStreams.append(min(last, max(bound, 0)))
+        try server.submitGoAway(lastStreamID: min(last, max(bound, 0)))
+    }
+}
+
+// The wire, and what has to hold.
+extension WetWorld {
+    private func take(from pipe: inout Pipe) -> [UInt8] {
+        guard !pipe.bytes.isEmpty else { return [] }
+        let count = chance.below(4) == 0 ? 1 + chance.below(min(pipe.bytes.count, 40)) : pipe.bytes.count
+        if count < pipe.bytes.count { troubles.insert(.tornFrame) }
+        defer { pipe.bytes.removeFirst(count) }
+        return Array(pipe.bytes.prefix(count))
+    }
+
+    private func lose() {
+        troubles.insert(.lost)
+        isConnected = false
+        client.connectionLost()
+        hear()
+        if client.openStreams > 0 { faults.append("streams are open on a connection that is gone") }
+    }
+
+    /// All that is in the way is taken away. What remains open then has no reason to.
+    private func comeToRest() throws {
+        try server.submitSettings([.streamsMax(100), .streamWindowBytes(65_535)])
+        var idle = 0
+        for _ in 0..<10_000 where idle < 3 {
+            let before = toServer.bytes.count + toClient.bytes.count
+            try clientWrites()
+            while !toServer.bytes.isEmpty { try serverReads() }
+            while !pending.isEmpty { try answer() }
+            try serverWrites()
+            let moved = before + toClient.bytes.count
+            while !toClient.bytes.isEmpty { try clientReads() }
+            idle = moved == 0 ? idle + 1 : 0
+        }
+        // Whoever has nothing more to say or to hear hangs up.
+        if client.isFinished || server.isFinished { return lose() }
+        for (place, push) in pushes.enumerated() where push.ending == nil {
+            faults.append("push \(place) has no end, though nothing is in its way")
+        }
+    }
+
+    private func check(_ answer: HTTP2Answer, _ place: Int) {
+        let push = pushes[place]
+        let isBeyondGoodbye = lastStreams.contains { push.stream > $0 }
+        switch answer.ending {
+        case .complete:
+            let isSame = push.status.map { $0 == Int(answer.status) } ?? false
+            let id = String(decoding: client.bytes(answer.apnsID), as: UTF8.self)
+            let body = String(decoding: client.bytes(answer.body), as: UTF8.self)
+            let said = answer.status == 200 ? "" : #"{"reason":"\#(place)"}"#
+            if !isSame || id != "id-\(place)" || body != said { faults.append("push \(place) has another's answer") }
+        case .refused:
+            if !push.isRequested && !isBeyondGoodbye { troubles.insert(.overLimit) }
+            if push.isRequested && push.resetCode != .refusedStream && !isBeyondGoodbye {
+                faults.append("push \(place) is called refused, and the peer has it")
+            }
+        case .unsent, .lost(wasSent: false):
+            if push.isRequested { faults.append("push \(place) is called unsent, and the peer has it") }
+        case .reset(.refusedStream) where isBeyondGoodbye && answer.status != 0: break
+        case .reset(.flowControlError) where mayMiscount: break
+        case .reset(let code):
+            if push.resetCode != code { faults.append("push \(place) is called reset, which the peer never said") }
+        case .cancelled:
+            if !push.isCancelled { faults.append("push \(place) is called cancelled, which nobody asked for") }
+        case .lost(wasSent: true):
+            if isConnected { faults.append("push \(place) is called lost on a living connection") }
+        }
+    }
+
+    private func judge() {
+        for (place, push) in pushes.enumerated() where push.ending == nil { faults.append("push \(place) never ended") }
+    }
+}
