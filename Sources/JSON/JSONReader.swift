@@ -121,15 +121,16 @@ extension JSONReader {
                 index += 1
             }
         }
-        let run = bytes[runStart..<index]
+        let run = runStart..<index
         index += 1
         // Nearly all are one run, and need no copy on their way.
-        let text =
-            if let unescaped { String(validating: unescaped + run, as: UTF8.self) } else {
-                String(validating: run, as: UTF8.self)
-            }
-        guard let text else { throw JSONError(.notUTF8, at: start) }
-        return text
+        guard let unescaped else { return try text(bytes.span.extracting(run), at: start) }
+        let whole = unescaped + bytes[run]
+        return try text(whole.span, at: start)
+    }
+
+    private func text(_ run: Span<UInt8>, at start: Int) throws(JSONError) -> String {
+        do { return String(copying: try UTF8Span(validating: run)) } catch { throw JSONError(.notUTF8, at: start) }
     }
 
     private mutating func readEscape(into text: inout [UInt8]) throws(JSONError) {

@@ -106,12 +106,16 @@ extension JSONWriter {
 extension JSONWriter {
     /// With its quotation marks.
     package static func append(quoted text: String, to bytes: inout [UInt8]) {
-        bytes.append(UInt8(ascii: "\""))
-        if hasToEscape(text.utf8.span) {
-            for byte in text.utf8 { append(escaped: byte, to: &bytes) }
-        } else {
-            bytes.append(contentsOf: text.utf8)
+        let letters = text.utf8.span
+        guard hasToEscape(letters) else {
+            return bytes.append(addingCapacity: letters.count + 2) { (room: inout OutputSpan<UInt8>) in
+                room.append(UInt8(ascii: "\""))
+                for place in letters.indices { room.append(letters[place]) }
+                room.append(UInt8(ascii: "\""))
+            }
         }
+        bytes.append(UInt8(ascii: "\""))
+        for byte in text.utf8 { append(escaped: byte, to: &bytes) }
         bytes.append(UInt8(ascii: "\""))
     }
 

@@ -129,8 +129,6 @@ private struct AppQueue {
     var commits = 0
     private var underWay = Subjects()
     private var underWayCount = 0
-    /// How many of each call are on their way.
-    private var calls: [ObjectIdentifier: Int] = [:]
 
     mutating func add(_ registrations: [DeviceRegistration], of caller: Caller) {
         waiting += registrations.count
@@ -169,7 +167,7 @@ private struct AppQueue {
             let entry = entries[place]
             let isTimed = entry.registration.asOf != nil
             let mayPass = leftOfCalls[entry.call].map { othersAre in !othersAre && !isTimed } ?? true
-            if mayPass, calls[entry.call] == nil, !leftBehind.meet(entry), underWay.addFirst(entry) {
+            if mayPass, entry.caller.underWay == 0, !leftBehind.meet(entry), underWay.addFirst(entry) {
                 taken.append(entry)
             } else {
                 left.append(entry)
@@ -179,7 +177,7 @@ private struct AppQueue {
             place += 1
         }
         entries.replaceSubrange(0..<place, with: left)
-        for entry in taken { calls[entry.call, default: 0] += 1 }
+        for entry in taken { entry.caller.underWay += 1 }
         if taken.isEmpty { return nil }
         underWayCount += taken.count
         batchNumber += 1
@@ -197,17 +195,17 @@ private struct AppQueue {
         underWayCount -= batch.count
         for entry in batch {
             underWay.remove(entry)
-            let others = (calls[entry.call] ?? 0) - 1
-            calls[entry.call] = others > 0 ? others : nil
+            entry.caller.underWay -= 1
         }
         return zip(batch, answers).compactMap { $0.caller.answer($1, at: $0.place) }
     }
 }
 
-/// Which installations and tokens some entries are about.
+/// Which installations and tokens some entries are about, by their hashes: two that hash alike are taken for twins, and the
+/// second one waits for a batch that it might have joined.
 private struct Subjects {
-    private var installations: Set<InstallationKey> = []
-    private var tokens: Set<TokenKey> = []
+    private var installations: Set<Int> = []
+    private var tokens: Set<Int> = []
 
     func meet(_ entry: Entry) -> Bool {
         guard !installations.isEmpty else { return false }
@@ -240,15 +238,15 @@ private final class Entry {
     let registration: DeviceRegistration
     let caller: Caller
     let place: Int
-    let installation: InstallationKey
-    let token: TokenKey
+    let installation: Int
+    let token: Int
 
     init(_ registration: DeviceRegistration, caller: Caller, place: Int) {
         self.registration = registration
         self.caller = caller
         self.place = place
-        installation = InstallationKey(registration.installation, registration.kind)
-        token = TokenKey(registration.provider, registration.token)
+        installation = InstallationKey(registration.installation, registration.kind).hashValue
+        token = TokenKey(registration.provider, registration.token).hashValue
     }
 
     var call: ObjectIdentifier { ObjectIdentifier(caller) }
@@ -258,6 +256,8 @@ private final class Entry {
 private final class Caller {
     private var answers: [Result<RegisteredDevice, StoreFault>]
     private var missing: Int
+    /// How many of its registrations are.
+    var underWay = 0
     private let continuation: AnsweredCall.Continuation
 
     init(count: Int, _ continuation: AnsweredCall.Continuation) {

@@ -40,6 +40,8 @@ struct RegistrationBatch: Sendable {
         rows = stored
         speakers = Array(repeating: nil, count: stored.count)
         decisions.reserveCapacity(incoming.count)
+        rows.reserveCapacity(stored.count + incoming.count)
+        speakers.reserveCapacity(stored.count + incoming.count)
         placeByToken.reserveCapacity(stored.count + incoming.count)
         for (place, row) in stored.enumerated() {
             placeByKey[InstallationKey(row.installation, row.kind)] = place
@@ -92,12 +94,13 @@ struct RegistrationBatch: Sendable {
 
     private mutating func gather(initialHolders: [TokenKey: Int]) {
         var isReleased = Array(repeating: false, count: initial.count)
-        for (place, row) in rows.enumerated() {
+        // By place: a row that is taken out is copied, string by string.
+        for place in rows.indices {
             guard let index = speakers[place] else { continue }
-            if let holder = initialHolders[TokenKey(row.provider, row.token)], holder != place {
+            if let holder = initialHolders[TokenKey(rows[place].provider, rows[place].token)], holder != place {
                 isReleased[holder] = true
             }
-            guard row.id != nil else {
+            guard rows[place].id != nil else {
                 created.append(index)
                 continue
             }

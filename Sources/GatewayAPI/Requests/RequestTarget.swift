@@ -16,12 +16,19 @@ package struct RequestTarget: Equatable {
         let end = bytes.firstIndex(of: UInt8(ascii: "?")) ?? bytes.count
         path = end == bytes.count ? target : String(decoding: bytes[..<end], as: UTF8.self)
         query = String(decoding: bytes[end...].dropFirst(), as: UTF8.self)
-        // As nearly all are.
-        let isPlain = !bytes[..<end].contains { $0 == UInt8(ascii: "%") || $0 == 0 }
         var segments: [String] = []
-        for part in bytes[1..<end].split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false) {
-            let segment = String(decoding: part, as: UTF8.self)
+        var start = 1
+        // As nearly all are.
+        var isPlain = true
+        for place in 1...end {
+            guard place == end || bytes[place] == UInt8(ascii: "/") else {
+                if bytes[place] == UInt8(ascii: "%") || bytes[place] == 0 { isPlain = false }
+                continue
+            }
+            let segment = String(decoding: bytes[start..<place], as: UTF8.self)
             segments.append(try Self.checked(isPlain ? segment : PercentDecoding.decode(segment)))
+            start = place + 1
+            isPlain = true
         }
         self.segments = segments
     }

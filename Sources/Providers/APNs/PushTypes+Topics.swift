@@ -22,11 +22,15 @@ extension APNsPushTypes {
         splitSuffix(topic).map { $0.type.service != .app } ?? false
     }
 
+    private static let suffixes = PushType.allCases.map { ($0, Array(row(for: $0).topicSuffix.utf8)) }
+        .filter { !$0.1.isEmpty }
+
     private static func splitSuffix(_ topic: String) -> (bundleID: String, type: PushType)? {
-        for type in PushType.allCases {
-            let suffix = row(for: type).topicSuffix
-            guard !suffix.isEmpty, topic.utf8.count > suffix.utf8.count, topic.hasSuffix(suffix) else { continue }
-            let bundleID = String(topic.dropLast(suffix.count))
+        for (type, suffix) in suffixes {
+            guard topic.utf8.count > suffix.count, topic.utf8.suffix(suffix.count).elementsEqual(suffix) else {
+                continue
+            }
+            let bundleID = String(decoding: topic.utf8.dropLast(suffix.count), as: UTF8.self)
             let isCommonWord = type == .voip || type == .complication
             let parts = bundleID.utf8.count { $0 == UInt8(ascii: ".") } + 1
             if isCommonWord, parts < partsBeforeCommonWords { continue }
