@@ -175,7 +175,7 @@ struct ResetTests {
         try wire.exchange()
         #expect(wire.requests.count == 1)
         #expect(wire.goAways.isEmpty)
-        #expect(wire.answers.map(\.ending) == [.cancelled])
+        #expect(wire.answers.map(\.ending) == [.unsent])
     }
 
     @Test("before it was sent never reaches the server")

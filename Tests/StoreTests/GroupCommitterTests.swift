@@ -66,7 +66,8 @@ struct GroupCommitterTests {
             for attempt in 1...10 {
                 let committer = GroupCommitter(registry: world.stores.registry)
                 let waiting = try await world.pool.transaction { transaction throws(PostgresError) in
-                    _ = try await transaction.run(query("SELECT id FROM registrations FOR UPDATE"))
+                    _ = try await transaction.run(
+                        query("SELECT id FROM registrations WHERE installation = 'i1' FOR UPDATE"))
                     let first = Task {
                         await committer.register(StoreWorld.registration("i1", token: 100 + attempt), app: world.app)
                     }
