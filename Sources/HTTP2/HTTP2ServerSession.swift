@@ -10,6 +10,7 @@ import CNGHTTP2
     private let notes: UnsafeMutablePointer<ServerNotes>
     private var fields: [nghttp2_nv] = unsafe []
     private var eventsRead = 0
+    private var isLeaving = false
 
     package init(_ settings: HTTP2ServerSettings) throws(HTTP2Fault) {
         let notes = UnsafeMutablePointer<ServerNotes>.allocate(capacity: 1)
@@ -69,13 +70,17 @@ import CNGHTTP2
 
     package func submitPing(_ payload: UInt64) throws(HTTP2Fault) { try native.ping(payload) }
 
-    /// The polite first step of a goodbye: no stream is refused yet, nor one that is on its way to us.
-    package func submitShutdownNotice() throws(HTTP2Fault) { try native.shutdownNotice() }
+    /// The polite first step of a goodbye: no stream is refused yet, nor one that is on its way to us. Nothing, where the
+    /// goodbye itself was submitted: a later GOAWAY never names a higher stream.
+    package func submitShutdownNotice() throws(HTTP2Fault) {
+        if !isLeaving { try native.shutdownNotice() }
+    }
 
     /// Streams above `lastStreamID` are not processed, and close; those at or below it may still be answered.
     package func submitGoAway(
         lastStreamID: Int32, _ code: HTTP2ErrorCode = .noError, debug: [UInt8] = []
     ) throws(HTTP2Fault) {
+        isLeaving = true
         try native.goAway(lastStreamID: lastStreamID, code, debug: debug)
     }
 

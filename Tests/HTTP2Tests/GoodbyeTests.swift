@@ -84,6 +84,18 @@ struct GoodbyeTests {
         #expect(wire.client.isFinished)
     }
 
+    @Test("never names a higher stream than before, whatever is said of it later")
+    func noticeBehindGoodbye() throws {
+        let wire = try wireWithOpenStreams(2)
+        try wire.server.submitGoAway(lastStreamID: 1)
+        try wire.server.submitShutdownNotice()
+        try wire.respond(1, 200)
+        try wire.exchange()
+        #expect(wire.goAways.map(\.last) == [1])
+        #expect(wire.client.goAwaySent == nil)
+        #expect(wire.answers.sorted { $0.tag < $1.tag }.map(\.ending) == [.complete, .refused])
+    }
+
     @Test("because we said so takes back what has not left: behind our GOAWAY nobody may hear it")
     func ownGoodbyeTakesBack() throws {
         let wire = try wireWithOpenStreams(1)

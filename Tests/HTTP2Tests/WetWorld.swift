@@ -12,7 +12,7 @@ final class WetWorld {
         case noStreams, narrowWindow, loweredWindow, outOfOrder, lost, halfOpen, tornFrame, overLimit
     }
 
-    struct Push {
+    struct Push: Equatable {
         let stream: Int32
         let body: [UInt8]
         var isCancelled = false
@@ -33,6 +33,8 @@ final class WetWorld {
     /// Places of pushes that the peer's application has and has not answered.
     private var pending: [Int] = []
     private var lastStreams: [Int32] = []
+    /// How many pushes had left when the client said goodbye.
+    private var takenAtGoodbye: Int?
     private var isConnected = true
     /// The peer lowers its windows too, in one world of four.
     private let lowersWindows: Bool
@@ -70,9 +72,12 @@ final class WetWorld {
     /// Trouble for a while; then rest, or the connection's end.
     func run() throws {
         for _ in 0..<(40 + chance.below(260)) where isConnected { try step() }
-        if isConnected, toServer.isCut || toClient.isCut || chance.below(3) == 0 { lose() }
+        if isConnected, toServer.isCut || toClient.isCut || chance.below(3) == 0 {
+            troubles.insert(.lost)
+            try lose()
+        }
         if isConnected { try comeToRest() }
-        if isConnected { lose() }
+        if isConnected { try lose() }
         judge()
     }
 
@@ -100,7 +105,10 @@ final class WetWorld {
         case 2:
             troubles.insert(.ownGoodbye)
             try client.submitGoAway()
-        case 3: lose()
+            if takenAtGoodbye == nil { takenAtGoodbye = pushes.count { client.wasTaken($0.stream) } }
+        case 3:
+            troubles.insert(.lost)
+            try lose()
         case 4:
             troubles.insert(.halfOpen)
             if chance.below(2) == 0 { toServer.isCut = true } else { toClient.isCut = true }
@@ -136,6 +144,9 @@ final class WetWorld {
         var bytes: [UInt8] = []
         try client.takeOutput(into: &bytes, atMost: 1 + chance.below(30_000))
         hear()
+        if let takenAtGoodbye, pushes.count(where: { client.wasTaken($0.stream) }) > takenAtGoodbye {
+            faults.append("a push left behind our own goodbye")
+        }
         if !toServer.isCut { toServer.bytes += bytes }
     }
 
@@ -250,12 +261,13 @@ extension WetWorld {
         return Array(pipe.bytes.prefix(count))
     }
 
-    private func lose() {
-        troubles.insert(.lost)
+    /// The peer may still read what had left.
+    private func lose() throws {
         isConnected = false
         client.connectionLost()
         hear()
         if client.openStreams > 0 { faults.append("streams are open on a connection that is gone") }
+        while !toServer.bytes.isEmpty, !server.isFinished { try serverReads() }
     }
 
     /// All that is in the way is taken away. What remains open then has no reason to.
@@ -272,9 +284,11 @@ extension WetWorld {
             while !toClient.bytes.isEmpty { try clientReads() }
             idle = moved == 0 ? idle + 1 : 0
         }
-        // Whoever has nothing more to say or to hear hangs up.
-        if client.isFinished || server.isFinished { return lose() }
         for (place, push) in pushes.enumerated() where push.ending == nil {
+            // What never left waits for a stream that a connection which is ending will not have. And a server that has
+            // heard our goodbye keeps its last refusals to itself. Both connections are closed then.
+            if client.isFinished, !client.wasTaken(push.stream) { continue }
+            if server.isFinished, troubles.contains(.ownGoodbye), !push.isRequested { continue }
             faults.append("push \(place) has no end, though nothing is in its way")
         }
     }
@@ -291,11 +305,7 @@ extension WetWorld {
             if !isSame || id != "id-\(place)" || body != said { faults.append("push \(place) has another's answer") }
         case .refused:
             if !push.isRequested && !isBeyondGoodbye { troubles.insert(.overLimit) }
-            if push.isRequested && push.resetCode != .refusedStream && !isBeyondGoodbye {
-                faults.append("push \(place) is called refused, and the peer has it")
-            }
-        case .unsent, .lost(wasSent: false):
-            if push.isRequested { faults.append("push \(place) is called unsent, and the peer has it") }
+        case .unsent, .lost(wasSent: false): break
         case .reset(.refusedStream) where isBeyondGoodbye && answer.status != 0: break
         case .reset(.flowControlError) where mayMiscount: break
         case .reset(let code):
@@ -308,6 +318,21 @@ extension WetWorld {
     }
 
     private func judge() {
-        for (place, push) in pushes.enumerated() where push.ending == nil { faults.append("push \(place) never ended") }
+        for (place, push) in pushes.enumerated() {
+            switch push.ending {
+            case nil: faults.append("push \(place) never ended")
+            case .unsent?, .lost(wasSent: false)?:
+                if push.isRequested { faults.append("push \(place) is called unsent, and the peer has it") }
+            case .refused?:
+                let isExcused = push.resetCode == .refusedStream || lastStreams.contains { push.stream > $0 }
+                if push.isRequested, !isExcused {
+                    faults.append("push \(place) is called refused, and the peer has it")
+                }
+            default: break
+            }
+        }
+        for code in [client.goAwaySent, server.goAwaySent] {
+            if let code, code != .noError { faults.append("one side says that the other broke the protocol: \(code)") }
+        }
     }
 }
