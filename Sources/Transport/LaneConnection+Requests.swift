@@ -75,13 +75,19 @@ extension LaneConnection {
     func drainEvents(of session: HTTP2ClientSession) {
         var follow: [ConnectionMachine.Event] = []
         var hasEnded = false
+        var isRefusedLate = false
         while let event = session.nextEvent() {
             switch event {
             case .ended(let answer):
                 hasEnded = true
                 note(answer, of: session)
             case .goAway(_, _, let debugBytes):
-                farewell = session.withBytes(debugBytes) { GoAwayReason(debugBytes: $0) }
+                let said = session.withBytes(debugBytes) { GoAwayReason(debugBytes: $0) }
+                // A goodbye in two steps may keep its reason for the second one.
+                isRefusedLate =
+                    isRefusedLate
+                    || machine.isDraining && said?.refusesCredential == true && farewell?.refusesCredential != true
+                farewell = said ?? farewell
                 // Before the refused requests that follow: they are sent elsewhere.
                 isLeaving = true
                 follow.append(.goAway)
@@ -90,6 +96,7 @@ extension LaneConnection {
             }
         }
         if hasEnded || !follow.isEmpty { core.touch(self) }
+        if isRefusedLate { core.drains(self, .goAway) }
         for event in follow { handle(event) }
         if hasEnded && !isClosed { noteStreams() }
     }

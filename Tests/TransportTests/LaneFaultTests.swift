@@ -91,6 +91,28 @@ struct LaneGoAwayTests {
         peer.stop()
     }
 
+    @Test("blocks also where only the second step of the goodbye says that it refuses the credential")
+    func credentialInSecondStep() async throws {
+        var script = PeerScript()
+        script.onRequest = { _ in
+            [
+                .shutdownNotice,
+                .afterPing([
+                    .goAway(last: nil, debug: #"{"reason":"BadCertificateEnvironment"}"#), .respond(status: 200),
+                ]),
+            ]
+        }
+        let peer = try await Peer(script)
+        let bench = try Bench(peer)
+        bench.submit(0..<1)
+        #expect(await bench.sink.answers(1).count(of: .accepted) == 1)
+        await peer.log.wait { connections, open in connections == 1 && open == 0 }
+        #expect(bench.observer.events.contains(.credentialRefused(reason: "BadCertificateEnvironment")))
+        #expect(bench.observer.changes == [false])
+        await bench.finish()
+        peer.stop()
+    }
+
     @Test("replaces connections that carried an older provider token")
     func replaced() async throws {
         let peer = try await Peer()

@@ -15,6 +15,8 @@ enum PeerAct: Sendable {
     case shutdownNotice
     case settings(streamsMax: UInt32)
     case ping
+    /// What follows once the client has answered a ping, and so has read all that was said before it.
+    indirect case afterPing([PeerAct])
     /// Bytes in place of frames, inside TLS.
     case raw([UInt8])
     /// Cuts the connection.

@@ -17,6 +17,8 @@ final class PeerConnection: ReadinessHandler {
     /// What came in one packet with the last stream of our GOAWAY is not answered, as in real servers.
     private var lastStreamID = Int32.max
     private var isClosed = false
+    private static let lastingPing: UInt64 = 8
+    private var afterPing: (acts: [PeerAct], streamID: Int32) = ([], 0)
 
     init(_ socket: StreamSocket, _ loop: ReactorLoop, _ script: PeerScript, _ context: TLSContext, _ log: PeerLog) {
         self.socket = socket
@@ -84,6 +86,10 @@ final class PeerConnection: ReadinessHandler {
                 log.received(seen)
                 for act in script.onRequest(seen) { try perform(act, streamID: request.streamID) }
             case .goAway: log.saidGoodbye()
+            case .pingAnswered(Self.lastingPing):
+                let (acts, streamID) = afterPing
+                afterPing = ([], 0)
+                for act in acts { try perform(act, streamID: streamID) }
             default: break
             }
         }
@@ -110,6 +116,9 @@ final class PeerConnection: ReadinessHandler {
         case .shutdownNotice: try session.submitShutdownNotice()
         case .settings(let streamsMax): try session.submitSettings([.streamsMax(streamsMax)])
         case .ping: try session.submitPing(7)
+        case .afterPing(let acts):
+            afterPing = (acts, streamID)
+            try session.submitPing(Self.lastingPing)
         case .raw(let bytes):
             try flush()
             try tls?.write(bytes.span)

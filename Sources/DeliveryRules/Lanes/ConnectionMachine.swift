@@ -216,7 +216,7 @@ extension ConnectionMachine {
         return actions
     }
 
-    private var isDraining: Bool {
+    package var isDraining: Bool {
         if case .draining = phase { return true }
         return false
     }
