@@ -67,6 +67,8 @@ package final class GroupCommitter: Sendable {
     ) async -> [Result<RegisteredDevice, StoreFault>] {
         if registrations.isEmpty { return [] }
         return await withCheckedContinuation { continuation in
+            // Before the lock, which all apps share.
+            let subjects = registrations.map(Subject.init)
             /// nil: there are too many.
             let starts: Bool? = state.withLock { state in
                 let ofApp = (state.queues[app]?.waiting ?? 0) + registrations.count
@@ -76,7 +78,7 @@ package final class GroupCommitter: Sendable {
                 state.waiting += registrations.count
                 let caller = Caller(count: registrations.count, continuation)
                 // Where it lies: taken out and put back, all that waits would be copied for each that comes.
-                state.queues[app, default: AppQueue()].add(registrations, of: caller)
+                state.queues[app, default: AppQueue()].add(registrations, subjects, of: caller)
                 return state.startsCommit(of: app, besideAtMost: settings.appCommitsMax)
             }
             guard let starts else {
@@ -130,10 +132,10 @@ private struct AppQueue {
     private var underWay = Subjects()
     private var underWayCount = 0
 
-    mutating func add(_ registrations: [DeviceRegistration], of caller: Caller) {
+    mutating func add(_ registrations: [DeviceRegistration], _ subjects: [Subject], of caller: Caller) {
         waiting += registrations.count
         for (place, registration) in registrations.enumerated() {
-            entries.append(Entry(registration, caller: caller, place: place))
+            entries.append(Entry(registration, subjects[place], caller: caller, place: place))
         }
     }
 
@@ -201,52 +203,61 @@ private struct AppQueue {
     }
 }
 
-/// Which installations and tokens some entries are about, by their hashes: two that hash alike are taken for twins, and the
-/// second one waits for a batch that it might have joined.
+/// What one registration is about, by hashes.
+private struct Subject {
+    let installation: Int
+    let token: Int
+
+    init(_ registration: DeviceRegistration) {
+        installation = InstallationKey(registration.installation, registration.kind).hashValue
+        token = TokenKey(registration.provider, registration.token).hashValue
+    }
+}
+
+/// What some entries are about. Two that hash alike are taken for twins, and the second one waits for a batch that it might
+/// have joined.
 private struct Subjects {
     private var installations: Set<Int> = []
     private var tokens: Set<Int> = []
 
     func meet(_ entry: Entry) -> Bool {
         guard !installations.isEmpty else { return false }
-        return installations.contains(entry.installation) || tokens.contains(entry.token)
+        return installations.contains(entry.subject.installation) || tokens.contains(entry.subject.token)
     }
 
     mutating func add(_ entry: Entry) {
-        installations.insert(entry.installation)
-        tokens.insert(entry.token)
+        installations.insert(entry.subject.installation)
+        tokens.insert(entry.subject.token)
     }
 
     /// False, and nothing is changed: another one is about its installation, or its token.
     mutating func addFirst(_ entry: Entry) -> Bool {
-        guard installations.insert(entry.installation).inserted else { return false }
-        guard tokens.insert(entry.token).inserted else {
-            installations.remove(entry.installation)
+        guard installations.insert(entry.subject.installation).inserted else { return false }
+        guard tokens.insert(entry.subject.token).inserted else {
+            installations.remove(entry.subject.installation)
             return false
         }
         return true
     }
 
     mutating func remove(_ entry: Entry) {
-        installations.remove(entry.installation)
-        tokens.remove(entry.token)
+        installations.remove(entry.subject.installation)
+        tokens.remove(entry.subject.token)
     }
 }
 
 /// An object: it is handed on from list to list, and a copy of a registration touches each of its strings.
 private final class Entry {
     let registration: DeviceRegistration
+    let subject: Subject
     let caller: Caller
     let place: Int
-    let installation: Int
-    let token: Int
 
-    init(_ registration: DeviceRegistration, caller: Caller, place: Int) {
+    init(_ registration: DeviceRegistration, _ subject: Subject, caller: Caller, place: Int) {
         self.registration = registration
+        self.subject = subject
         self.caller = caller
         self.place = place
-        installation = InstallationKey(registration.installation, registration.kind).hashValue
-        token = TokenKey(registration.provider, registration.token).hashValue
     }
 
     var call: ObjectIdentifier { ObjectIdentifier(caller) }
