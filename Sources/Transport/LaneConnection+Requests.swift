@@ -84,10 +84,10 @@ extension LaneConnection {
             case .goAway(_, _, let debugBytes):
                 let said = session.withBytes(debugBytes) { GoAwayReason(debugBytes: $0) }
                 // A goodbye in two steps may keep its reason for the second one.
-                isRefusedLate =
-                    isRefusedLate
-                    || machine.isDraining && said?.refusesCredential == true && farewell?.refusesCredential != true
-                farewell = said ?? farewell
+                if machine.phase == .draining(.goAway), farewell?.refusesCredential != true {
+                    isRefusedLate = isRefusedLate || said?.refusesCredential == true
+                }
+                if farewell?.refusesCredential != true { farewell = said ?? farewell }
                 // Before the refused requests that follow: they are sent elsewhere.
                 isLeaving = true
                 follow.append(.goAway)
@@ -96,7 +96,7 @@ extension LaneConnection {
             }
         }
         if hasEnded || !follow.isEmpty { core.touch(self) }
-        if isRefusedLate { core.drains(self, .goAway) }
+        if isRefusedLate && core.machine.isNews(refusalOn: id) { core.drains(self, .goAway) }
         for event in follow { handle(event) }
         if hasEnded && !isClosed { noteStreams() }
     }

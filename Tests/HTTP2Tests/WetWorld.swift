@@ -22,6 +22,8 @@ final class WetWorld {
         var status: Int?
         var resetCode: HTTP2ErrorCode?
         var ending: HTTP2Answer.Ending?
+        /// The peer had said that it takes none of its stream.
+        var isBeyondGoodbye = false
     }
 
     private let client: HTTP2ClientSession
@@ -165,6 +167,7 @@ final class WetWorld {
                 continue
             }
             pushes[place].ending = answer.ending
+            pushes[place].isBeyondGoodbye = lastStreams.contains { pushes[place].stream > $0 }
             check(answer, place)
         }
     }
@@ -268,6 +271,7 @@ extension WetWorld {
         hear()
         if client.openStreams > 0 { faults.append("streams are open on a connection that is gone") }
         while !toServer.bytes.isEmpty, !server.isFinished { try serverReads() }
+        try serverWrites()
     }
 
     /// All that is in the way is taken away. What remains open then has no reason to.
@@ -295,7 +299,6 @@ extension WetWorld {
 
     private func check(_ answer: HTTP2Answer, _ place: Int) {
         let push = pushes[place]
-        let isBeyondGoodbye = lastStreams.contains { push.stream > $0 }
         switch answer.ending {
         case .complete:
             let isSame = push.status.map { $0 == Int(answer.status) } ?? false
@@ -304,9 +307,9 @@ extension WetWorld {
             let said = answer.status == 200 ? "" : #"{"reason":"\#(place)"}"#
             if !isSame || id != "id-\(place)" || body != said { faults.append("push \(place) has another's answer") }
         case .refused:
-            if !push.isRequested && !isBeyondGoodbye { troubles.insert(.overLimit) }
+            if !push.isRequested && !push.isBeyondGoodbye { troubles.insert(.overLimit) }
         case .unsent, .lost(wasSent: false): break
-        case .reset(.refusedStream) where isBeyondGoodbye && answer.status != 0: break
+        case .reset(.refusedStream) where push.isBeyondGoodbye && answer.status != 0: break
         case .reset(.flowControlError) where mayMiscount: break
         case .reset(let code):
             if push.resetCode != code { faults.append("push \(place) is called reset, which the peer never said") }
@@ -324,7 +327,7 @@ extension WetWorld {
             case .unsent?, .lost(wasSent: false)?:
                 if push.isRequested { faults.append("push \(place) is called unsent, and the peer has it") }
             case .refused?:
-                let isExcused = push.resetCode == .refusedStream || lastStreams.contains { push.stream > $0 }
+                let isExcused = push.resetCode == .refusedStream || push.isBeyondGoodbye
                 if push.isRequested, !isExcused {
                     faults.append("push \(place) is called refused, and the peer has it")
                 }

@@ -216,7 +216,7 @@ extension ConnectionMachine {
         return actions
     }
 
-    package var isDraining: Bool {
+    private var isDraining: Bool {
         if case .draining = phase { return true }
         return false
     }
