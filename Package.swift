@@ -235,6 +235,9 @@ let package = Package(
                 "Postgres", "PushModel", "Reactor", "Registry", "Signing", "Store",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOEmbedded", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
             ]),
         suite("CommandsTests", ["Commands", "JSON"]),
         suite(

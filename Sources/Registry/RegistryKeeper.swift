@@ -29,6 +29,9 @@ package struct RegistryKeeper: Sendable {
         try await store.app(slug: slug)
     }
 
+    /// Where it takes no question to the database; nil: it does.
+    package func appAtHand(slug: String) -> AppRecord? { store.appAtHand(slug: slug) }
+
     package func changeApp(_ app: AppID, _ change: AppChange) async throws(StoreFault) -> AppRecord? {
         try await store.changeApp(app, change)
     }
@@ -46,6 +49,16 @@ package struct RegistryKeeper: Sendable {
         _ registration: DeviceRegistration, app: AppID
     ) async throws(StoreFault) -> RegisteredDevice {
         try await committer.register(registration, app: app).get()
+    }
+
+    /// The same for callers that no task waits for.
+    ///
+    /// - Parameter answered: called once, from any thread; others of its batch wait for its end.
+    package func register(
+        _ registration: DeviceRegistration, app: AppID,
+        answered: @escaping @Sendable (Result<RegisteredDevice, StoreFault>) -> Void
+    ) {
+        committer.register([registration], app: app) { answered($0[0]) }
     }
 
     /// In the order given; one that fails hurts no neighbour.

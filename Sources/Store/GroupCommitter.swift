@@ -67,25 +67,36 @@ package final class GroupCommitter: Sendable {
     ) async -> [Result<RegisteredDevice, StoreFault>] {
         if registrations.isEmpty { return [] }
         return await withCheckedContinuation { continuation in
-            // Before the lock, which all apps share.
-            let subjects = registrations.map(Subject.init)
-            /// nil: there are too many.
-            let starts: Bool? = state.withLock { state in
-                let ofApp = (state.queues[app]?.waiting ?? 0) + registrations.count
-                guard state.waiting + registrations.count <= settings.waitingMax, ofApp <= settings.appWaitingMax else {
-                    return nil
-                }
-                state.waiting += registrations.count
-                let caller = Caller(count: registrations.count, continuation)
-                // Where it lies: taken out and put back, all that waits would be copied for each that comes.
-                state.queues[app, default: AppQueue()].add(registrations, subjects, of: caller)
-                return state.startsCommit(of: app, besideAtMost: settings.appCommitsMax)
-            }
-            guard let starts else {
-                return continuation.resume(returning: registrations.map { _ in .failure(.unavailable) })
-            }
-            if starts { Task { await commit(app) } }
+            register(registrations, app: app) { continuation.resume(returning: $0) }
         }
+    }
+
+    /// The same for callers that no task waits for.
+    ///
+    /// - Parameters:
+    ///   - registrations: one or more.
+    ///   - answered: called once, from any thread, with the answers in their order; others of the batch wait for its end.
+    package func register(
+        _ registrations: [DeviceRegistration], app: AppID,
+        answered: @escaping @Sendable ([Result<RegisteredDevice, StoreFault>]) -> Void
+    ) {
+        precondition(!registrations.isEmpty)
+        // Before the lock, which all apps share.
+        let subjects = registrations.map(Subject.init)
+        /// nil: there are too many.
+        let starts: Bool? = state.withLock { state in
+            let ofApp = (state.queues[app]?.waiting ?? 0) + registrations.count
+            guard state.waiting + registrations.count <= settings.waitingMax, ofApp <= settings.appWaitingMax else {
+                return nil
+            }
+            state.waiting += registrations.count
+            let caller = Caller(count: registrations.count, answered)
+            // Where it lies: taken out and put back, all that waits would be copied for each that comes.
+            state.queues[app, default: AppQueue()].add(registrations, subjects, of: caller)
+            return state.startsCommit(of: app, besideAtMost: settings.appCommitsMax)
+        }
+        guard let starts else { return answered(registrations.map { _ in .failure(.unavailable) }) }
+        if starts { Task { await commit(app) } }
     }
 
     /// One batch after the other, until nothing waits that others don't have in hand.
@@ -97,7 +108,7 @@ package final class GroupCommitter: Sendable {
                 state.waiting -= answers.count
                 return state.queues[app]?.finish(batch.number, answers) ?? []
             }
-            for each in answered { each.continuation.resume(returning: each.answers) }
+            for each in answered { each.tell(each.answers) }
         }
     }
 
@@ -269,25 +280,25 @@ private final class Caller {
     private var missing: Int
     /// How many of its registrations are.
     var underWay = 0
-    private let continuation: AnsweredCall.Continuation
+    private let tell: AnsweredCall.Tell
 
-    init(count: Int, _ continuation: AnsweredCall.Continuation) {
+    init(count: Int, _ tell: @escaping AnsweredCall.Tell) {
         answers = Array(repeating: .failure(.unavailable), count: count)
         missing = count
-        self.continuation = continuation
+        self.tell = tell
     }
 
     /// Set with the last answer.
     func answer(_ answer: Result<RegisteredDevice, StoreFault>, at place: Int) -> AnsweredCall? {
         answers[place] = answer
         missing -= 1
-        return missing == 0 ? AnsweredCall(continuation: continuation, answers: answers) : nil
+        return missing == 0 ? AnsweredCall(tell: tell, answers: answers) : nil
     }
 }
 
 /// A caller that can be told.
 private struct AnsweredCall: Sendable {
-    typealias Continuation = CheckedContinuation<[Result<RegisteredDevice, StoreFault>], Never>
-    let continuation: Continuation
+    typealias Tell = @Sendable ([Result<RegisteredDevice, StoreFault>]) -> Void
+    let tell: Tell
     let answers: [Result<RegisteredDevice, StoreFault>]
 }

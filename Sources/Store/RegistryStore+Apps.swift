@@ -52,6 +52,9 @@ extension RegistryStore {
         return found
     }
 
+    /// The same where it takes no question to the database; nil: it does.
+    package func appAtHand(slug: String) -> AppRecord? { slugs[slug] }
+
     /// Where it moves the quiet hours, whoever waits for their end is looked at again. nil: the app is gone.
     package func changeApp(
         _ app: AppID, _ change: AppChange, now: WallInstant? = nil
@@ -74,7 +77,7 @@ extension RegistryStore {
         return changed
     }
 
-    /// Gone for every caller from the commit on, on other processes within `SlugCache.freshFor`; its rows go little by
+    /// Gone for every caller from the commit on, on other processes within `SlugCache.usuallyFreshFor`; its rows go little by
     /// little, by `AppRemover`. False: it was gone already.
     package func deleteApp(_ app: AppID) async throws(StoreFault) -> Bool {
         let queries = [AppSQL.delete, AppSQL.retireCredentials].map { Query($0) { $0.int64(app.value) } }
@@ -165,11 +168,14 @@ package struct AppChange: Equatable, Sendable {
 }
 
 /// Apps by slug, for a moment. Slugs that nobody has are not kept: anybody could fill it with them.
-final class SlugCache: Sendable {
-    static let freshFor: Duration = .seconds(1)
+package final class SlugCache: Sendable {
+    package static let usuallyFreshFor: Duration = .seconds(1)
     static let entriesMax = 1_000
 
+    private let freshFor: Duration
     private let known = Mutex<[String: (app: AppRecord, until: MonotonicInstant)]>([:])
+
+    init(freshFor: Duration) { self.freshFor = freshFor }
 
     subscript(slug: String) -> AppRecord? {
         known.withLock { apps in
@@ -185,7 +191,7 @@ final class SlugCache: Sendable {
     func keep(_ app: AppRecord) {
         known.withLock { apps in
             if apps.count >= Self.entriesMax { apps.removeAll(keepingCapacity: true) }
-            apps[app.slug] = (app, Clocks.monotonicNow() + Self.freshFor)
+            apps[app.slug] = (app, Clocks.monotonicNow() + freshFor)
         }
     }
 }

@@ -8,11 +8,12 @@ package struct RegistryStore: Sendable {
     let pool: PostgresPool
     let bell: WorkBell
     let routes = RouteCache()
-    let slugs = SlugCache()
+    let slugs: SlugCache
 
-    package init(pool: PostgresPool, bell: WorkBell) {
+    package init(pool: PostgresPool, bell: WorkBell, appsFreshFor: Duration = SlugCache.usuallyFreshFor) {
         self.pool = pool
         self.bell = bell
+        slugs = SlugCache(freshFor: appsFreshFor)
     }
 
     /// Every kind of one installation, ordered by kind; empty where it is unknown.

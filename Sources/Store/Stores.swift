@@ -13,10 +13,14 @@ package struct Stores: Sendable {
     package let sweeper: Sweeper
     package let bell: WorkBell
 
-    /// - Parameter steps: nil in production.
-    package init(pool: PostgresPool, steps: (any StepListener)? = nil) {
+    /// - Parameters:
+    ///   - steps: nil in production.
+    ///   - appsFreshFor: how old the answer to a slug may be.
+    package init(
+        pool: PostgresPool, steps: (any StepListener)? = nil, appsFreshFor: Duration = SlugCache.usuallyFreshFor
+    ) {
         bell = WorkBell(pool: pool)
-        registry = RegistryStore(pool: pool, bell: bell)
+        registry = RegistryStore(pool: pool, bell: bell, appsFreshFor: appsFreshFor)
         messages = MessageStore(pool: pool, bell: bell, steps: steps)
         parcels = ParcelStore(pool: pool, bell: bell, steps: steps)
         stops = StopStore(pool: pool, bell: bell)

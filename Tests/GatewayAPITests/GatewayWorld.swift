@@ -24,6 +24,7 @@ struct GatewayWorld: Sendable {
     let keeper: CredentialKeeper
     let steps: StepRecorder
     let readiness: Changing<GatewayAPI.Readiness>
+    let services: GatewayServices
 
     /// One request on a connection of its own. Whatever is answered has to stand in the contract.
     @discardableResult
@@ -164,7 +165,9 @@ private func serve(
         var iterator = ports.makeAsyncIterator()
         let port = try #require(await iterator.next(), "the gateway never listened")
         try await body(
-            GatewayWorld(port: port, pool: pool, stores: stores, keeper: keeper, steps: steps, readiness: readiness))
+            GatewayWorld(
+                port: port, pool: pool, stores: stores, keeper: keeper, steps: steps, readiness: readiness,
+                services: services))
         outcome = .success(())
     } catch {
         outcome = .failure(error)

@@ -18,9 +18,13 @@ struct DeviceHandlers: Sendable {
         do { device = try await registry.register(registration, app: app.id) } catch {
             throw Problem(error, .isIdempotent)
         }
-        let body = DeviceAnswer.body(device.record, change: device.change, call.caller.tokenView)
-        guard device.isNew else { return Answer(.ok, body) }
-        return Answer(.created, body, headers: [(.location, call.path)])
+        return Self.answer(device, at: call.path, call.caller.tokenView)
+    }
+
+    /// - Parameter path: of the device, as it was asked for.
+    static func answer(_ device: RegisteredDevice, at path: String, _ view: TokenView) -> Answer {
+        let body = DeviceAnswer.body(device.record, change: device.change, view)
+        return device.isNew ? Answer(.created, body, headers: [(.location, path)]) : Answer(.ok, body)
     }
 
     func read(_ call: Call) async throws(Problem) -> Answer {

@@ -38,13 +38,16 @@ package struct GatewayResponder: HTTPResponder {
             apps: apps, store: services.keys, ring: ring, clock: services.clock, entropy: services.entropy)
     }
 
+    /// For registrations that need no task; the rest of them come here.
+    package var shortcut: RegistrationShortcut { RegistrationShortcut(services, ring, budget) }
+
     package func respond(to request: Request, context: GatewayContext) async throws -> Response {
         let incoming = Incoming(request: request, channel: context.channel)
         let response: Response
         do {
             response = try await respond(to: incoming)
         } catch let problem as Problem {
-            note(problem, on: incoming.route)
+            services.log.note(problem, on: incoming.route)
             response = Response(Answer(problem))
         }
         let whole = request.method == .head ? response.createHeadResponse() : response
@@ -249,14 +252,18 @@ package struct GatewayResponder: HTTPResponder {
     }
 
     /// Names the route and the code: paths hold names of installations, and stay out of the log.
-    private func note(_ problem: Problem, on route: Route?) {
+}
+
+extension Logger {
+    /// By whose fault it is: a client's is its own to look at.
+    func note(_ problem: Problem, on route: Route?) {
         let level: Logger.Level =
             switch problem.code.status {
             case 500: .error
             case 503: .warning
             default: .debug
             }
-        services.log.log(
+        log(
             level: level, "A request was refused",
             metadata: [
                 "route": "\(route.map { "\($0.method) \($0.template)" } ?? "none")", "code": "\(problem.code.rawValue)",

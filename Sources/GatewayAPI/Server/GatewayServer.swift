@@ -26,17 +26,17 @@ package struct GatewayServer: Sendable {
     /// - Parameter onReady: gets the port that is listened on.
     /// - Throws: where the address can't be listened on.
     package func run(onReady: @escaping @Sendable (_ port: Int) async -> Void) async throws {
-        let (limits, log) = (services.limits, services.log)
-        let idle = TimeAmount(limits.idleTimeout)
+        let limits = services.limits
+        let responder = GatewayResponder(services)
+        let (log, shortcut) = (services.log, responder.shortcut)
         let plain = HTTPServerBuilder.http1(
             configuration: .init(
-                additionalChannelHandlers: [RequestWatchPlacing(limits: limits, log: log)],
-                idleTimeout: idle,
+                additionalChannelHandlers: [RequestWatchPlacing(limits: limits, log: log, shortcut: shortcut)],
                 httpDecoderConfiguration: .init(
                     maxHeaderFieldSize: limits.headerBytesMax, maxHeaderListSize: limits.headerBytesMax,
                     maxHeaderFieldCount: limits.headerFieldsMax)))
         let application = Application(
-            responder: GatewayResponder(services),
+            responder: responder,
             server: try identity.map { try .tls(plain, tlsConfiguration: $0.configuration) } ?? plain,
             configuration: ApplicationConfiguration(
                 address: .hostname(host, port: port),

@@ -9,11 +9,11 @@ import NIOHTTP1
 /// end, and a body that pauses, are refused in the same way, as if the parser had. Behind an answer that ends the
 /// connection nothing more is read or written, so that no request gets two.
 /// Lives on the connection's event loop.
-final class RequestWatch: ChannelDuplexHandler {
-    typealias InboundIn = HTTPServerRequestPart
-    typealias InboundOut = HTTPServerRequestPart
-    typealias OutboundIn = HTTPServerResponsePart
-    typealias OutboundOut = HTTPServerResponsePart
+package final class RequestWatch: ChannelDuplexHandler {
+    package typealias InboundIn = HTTPServerRequestPart
+    package typealias InboundOut = HTTPServerRequestPart
+    package typealias OutboundIn = HTTPServerResponsePart
+    package typealias OutboundOut = HTTPServerResponsePart
 
     /// Fired into the pipeline by whoever waited long enough for a body's end.
     struct BodyIsLate: Sendable {}
@@ -34,6 +34,9 @@ final class RequestWatch: ChannelDuplexHandler {
     /// Its client waits with the body until it is asked for it (RFC 9110, section 10.1.1), or has heard the answer.
     private var holdsBodyBack = false
     private var deadline: Scheduled<Void>?
+    /// When something was asked or answered last.
+    private var busyAt = NIODeadline.uptimeNanoseconds(0)
+    private var idleCheck: Scheduled<Void>?
     private var requests = 0
     private var answers = 0
     /// The answer on its way is the connection's last.
@@ -41,17 +44,22 @@ final class RequestWatch: ChannelDuplexHandler {
     /// It has been written.
     private var isOver = false
 
-    init(limits: GatewayLimits, log: Logger) {
+    package init(limits: GatewayLimits, log: Logger) {
         self.limits = limits
         self.log = log
     }
 
+    package func handlerAdded(context: ChannelHandlerContext) {
+        busyAt = context.eventLoop.now
+        checkIdle(after: limits.idleTimeout, context)
+    }
+
     /// Before the parser has seen them.
-    func bytesCame() {
+    package func bytesCame() {
         if !isInBody { isInHead = true }
     }
 
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard refusal == nil, !isOver else { return }
         switch unwrapInboundIn(data) {
         case .head(var head):
@@ -77,7 +85,7 @@ final class RequestWatch: ChannelDuplexHandler {
     }
 
     /// A request that came in one go needs no timer.
-    func channelReadComplete(context: ChannelHandlerContext) {
+    package func channelReadComplete(context: ChannelHandlerContext) {
         if refusal == nil, !isOver {
             if isInBody {
                 stopWaiting()
@@ -90,12 +98,12 @@ final class RequestWatch: ChannelDuplexHandler {
         context.fireChannelReadComplete()
     }
 
-    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    package func errorCaught(context: ChannelHandlerContext, error: any Error) {
         guard let error = error as? HTTPParserError else { return context.fireErrorCaught(error) }
         refuse(Problem(unreadable: error, limits), error, context)
     }
 
-    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+    package func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         switch event {
         case is BodyIsLate: refuse(Problem(unreadable: Self.stalled, limits), Self.stalled, context)
         case is BodyIsWanted: askForBody(context)
@@ -103,7 +111,7 @@ final class RequestWatch: ChannelDuplexHandler {
         }
     }
 
-    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+    package func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         guard !isOver else {
             promise?.succeed()
             return
@@ -121,17 +129,22 @@ final class RequestWatch: ChannelDuplexHandler {
         case .body: break
         case .end:
             answers += 1
+            busyAt = context.eventLoop.now
             if isLast { end(context) }
         }
         context.write(data, promise: promise)
     }
 
-    func channelInactive(context: ChannelHandlerContext) {
+    package func channelInactive(context: ChannelHandlerContext) {
         stopWaiting()
+        idleCheck?.cancel()
         context.fireChannelInactive()
     }
 
-    func handlerRemoved(context: ChannelHandlerContext) { stopWaiting() }
+    package func handlerRemoved(context: ChannelHandlerContext) {
+        stopWaiting()
+        idleCheck?.cancel()
+    }
 }
 
 extension RequestWatch {
@@ -175,6 +188,17 @@ extension RequestWatch {
         }
     }
 
+    /// One on which nothing was asked for so long is closed, between two requests alone. Here, since the library's own check
+    /// does not see what takes the shortcut. A check finds out when the next one is due: requests cost no timer.
+    private func checkIdle(after time: Duration, _ context: ChannelHandlerContext) {
+        idleCheck = context.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(time)) { [self] in
+            // Whoever is asking has other times to keep.
+            let isAsked = requests > answers || isInHead || isInBody
+            let left = isAsked ? limits.idleTimeout : limits.idleTimeout - Duration(context.eventLoop.now - busyAt)
+            if left > .zero { checkIdle(after: left, context) } else { context.close(promise: nil) }
+        }
+    }
+
     private func stopWaiting() {
         deadline?.cancel()
         deadline = nil
@@ -215,16 +239,19 @@ extension RequestWatch {
     }
 }
 
-/// Puts the watch into its place, which the library offers to nobody: behind the parser, and its ear before it.
+/// Puts the watch into its place, which the library offers to nobody: behind the parser, and its ear before it. The
+/// shortcut stands behind the watch.
 final class RequestWatchPlacing: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = NIOAny
 
     private let limits: GatewayLimits
     private let log: Logger
+    private let shortcut: RegistrationShortcut
 
-    init(limits: GatewayLimits, log: Logger) {
+    init(limits: GatewayLimits, log: Logger, shortcut: RegistrationShortcut) {
         self.limits = limits
         self.log = log
+        self.shortcut = shortcut
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
@@ -233,6 +260,7 @@ final class RequestWatchPlacing: ChannelInboundHandler, RemovableChannelHandler 
         do {
             let parser = try pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self)
             try pipeline.addHandler(watch, position: .after(parser))
+            try pipeline.addHandler(RegistrationShortcutHandler(shortcut), position: .after(watch))
             // Not before TLS, whose bytes are no head's.
             try pipeline.addHandler(FirstBytes(watch), position: .before(parser))
         } catch {

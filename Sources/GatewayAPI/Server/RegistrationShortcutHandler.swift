@@ -1,0 +1,164 @@
+import NIOCore
+import NIOHTTP1
+
+/// Takes registrations out of a connection's requests that can be answered without a task.
+///
+/// Stands behind `RequestWatch`, and before the library's own handlers, which never hear of what is answered here. Answers
+/// keep the order of their requests: a registration is taken only where all before it are answered, and what comes behind
+/// it waits for its answer. A request that turns out to be for the others is handed on as it came.
+/// Lives on the connection's event loop.
+package final class RegistrationShortcutHandler: ChannelDuplexHandler {
+    package typealias InboundIn = HTTPServerRequestPart
+    package typealias InboundOut = HTTPServerRequestPart
+    package typealias OutboundIn = HTTPServerResponsePart
+    package typealias OutboundOut = HTTPServerResponsePart
+
+    private enum Phase {
+        /// What comes is handed on.
+        case open
+        /// A request that may be taken, as far as it came.
+        case gathering(HTTPRequestHead, ByteBuffer?)
+        /// It was taken, and has no answer yet.
+        case waiting
+    }
+
+    /// What came behind a request that waits for its answer.
+    private enum Held {
+        case part(HTTPServerRequestPart)
+        case event(Any)
+        case error(any Error)
+        case inputEnd(EventLoopPromise<Void>?)
+    }
+
+    /// Of parts that are held nothing more is read.
+    private static let heldMax = 16
+
+    private let shortcut: RegistrationShortcut
+    private var phase = Phase.open
+    /// Requests that were handed on, and have no answer yet.
+    private var handedOn = 0
+    private var held = CircularBuffer<Held>()
+    private var wantsToRead = false
+    /// nil: the connection is over.
+    private var context: ChannelHandlerContext?
+
+    package init(_ shortcut: RegistrationShortcut) { self.shortcut = shortcut }
+
+    package func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+
+    package func handlerRemoved(context: ChannelHandlerContext) {
+        self.context = nil
+        held.removeAll()
+    }
+
+    package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let part = unwrapInboundIn(data)
+        if isHolding { held.append(.part(part)) } else { take(part, context) }
+    }
+
+    private var isHolding: Bool {
+        if case .waiting = phase { true } else { !held.isEmpty }
+    }
+
+    private func take(_ part: HTTPServerRequestPart, _ context: ChannelHandlerContext) {
+        switch (phase, part) {
+        case (.open, .head(let head)) where handedOn == 0 && shortcut.mayTake(head): phase = .gathering(head, nil)
+        case (.gathering(let head, let body), .body(var more)):
+            // Taken out, or it would be copied.
+            phase = .open
+            if var body {
+                body.writeBuffer(&more)
+                more = body
+            }
+            phase = .gathering(head, more)
+        case (.gathering(let head, .some(let body)), .end(nil)):
+            if let entry = shortcut.enter(head, body) { register(entry, context) } else { fallthrough }
+        default:
+            handOnWhatWasGathered(context)
+            handOn(part, context)
+        }
+    }
+
+    /// What did not come in one go is for the others, who watch how long it takes.
+    package func channelReadComplete(context: ChannelHandlerContext) {
+        handOnWhatWasGathered(context)
+        context.fireChannelReadComplete()
+    }
+
+    private func handOnWhatWasGathered(_ context: ChannelHandlerContext) {
+        guard case .gathering(let head, let body) = phase else { return }
+        phase = .open
+        handOn(.head(head), context)
+        if let body { handOn(.body(body), context) }
+    }
+
+    private func handOn(_ part: HTTPServerRequestPart, _ context: ChannelHandlerContext) {
+        if case .head = part { handedOn += 1 }
+        context.fireChannelRead(wrapInboundOut(part))
+    }
+
+    package func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        handOnWhatWasGathered(context)
+        // The connection's end would take the answer with it.
+        if isHolding { held.append(.event(event)) } else { context.fireUserInboundEventTriggered(event) }
+    }
+
+    package func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        handOnWhatWasGathered(context)
+        if isHolding { held.append(.error(error)) } else { context.fireErrorCaught(error) }
+    }
+
+    package func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+        if isHolding, mode == .input {
+            held.append(.inputEnd(promise))
+        } else {
+            context.close(mode: mode, promise: promise)
+        }
+    }
+
+    package func read(context: ChannelHandlerContext) {
+        if held.count < Self.heldMax { context.read() } else { wantsToRead = true }
+    }
+
+    package func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        // A refusal of the library's own answers no request.
+        if case .end = unwrapOutboundIn(data), handedOn > 0 { handedOn -= 1 }
+        context.write(data, promise: promise)
+    }
+}
+
+extension RegistrationShortcutHandler {
+    private func register(_ entry: RegistrationShortcut.Entry, _ context: ChannelHandlerContext) {
+        phase = .waiting
+        let loop = context.eventLoop
+        let bound = NIOLoopBound(self, eventLoop: loop)
+        shortcut.register(entry, on: loop) { reply in bound.value.answer(reply) }
+    }
+
+    private func answer(_ reply: RegistrationShortcut.Reply) {
+        guard let context else { return }
+        phase = .open
+        context.write(wrapOutboundOut(.head(reply.head)), promise: nil)
+        context.write(wrapOutboundOut(.body(.byteBuffer(reply.body))), promise: nil)
+        context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
+        if !held.isEmpty { release() }
+        guard wantsToRead, held.count < Self.heldMax, let context = self.context else { return }
+        wantsToRead = false
+        context.read()
+    }
+
+    /// Until one of them waits for its answer again, or none is left.
+    private func release() {
+        while let context, let next = held.popFirst() {
+            switch next {
+            case .part(let part): take(part, context)
+            case .event(let event): context.fireUserInboundEventTriggered(event)
+            case .error(let error): context.fireErrorCaught(error)
+            case .inputEnd(let promise): context.close(mode: .input, promise: promise)
+            }
+            if case .waiting = phase { return }
+        }
+        // They came in one go with what is behind them now.
+        if let context { channelReadComplete(context: context) }
+    }
+}

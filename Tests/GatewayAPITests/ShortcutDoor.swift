@@ -1,0 +1,158 @@
+import GatewayAPI
+import NIOCore
+import NIOEmbedded
+import NIOHTTP1
+import PushModel
+import Synchronization
+import Testing
+
+/// What happened on a connection, in its order.
+enum DoorEvent: Equatable, Sendable {
+    /// An answer went out.
+    case answered(status: UInt, headers: [String: String], body: String)
+    /// The handlers behind the shortcut got this.
+    case handedOn(HTTPServerRequestPart)
+    case toldQuiesce
+    case toldInputEnd
+    case toldError
+    /// More was to be read, or nothing more.
+    case asksToRead
+    case endsInput
+
+    var status: UInt? {
+        if case .answered(let status, _, _) = self { status } else { nil }
+    }
+
+    /// What it was, without its contents.
+    var word: String {
+        switch self {
+        case .answered(let status, _, _): "\(status)"
+        case .handedOn(.head(let head)): "\(head.method)"
+        case .handedOn(.body): "body"
+        case .handedOn(.end): "end"
+        case .toldQuiesce: "quiesce"
+        case .toldInputEnd: "input ended"
+        case .toldError: "error"
+        case .asksToRead: "read"
+        case .endsInput: "ends input"
+        }
+    }
+}
+
+/// A connection that has the shortcut, and writers of a journal before and behind it in place of socket and library.
+struct ShortcutDoor: Sendable {
+    let channel = NIOAsyncTestingChannel()
+    let journal = Journal()
+
+    final class Journal: Sendable {
+        private let events = Mutex<[DoorEvent]>([])
+        func note(_ event: DoorEvent) { events.withLock { $0.append(event) } }
+        var all: [DoorEvent] { events.withLock { $0 } }
+        var words: [String] { all.map(\.word).filter { $0 != "read" } }
+    }
+
+    init(_ services: GatewayServices) async throws {
+        let shortcut = GatewayResponder(services).shortcut
+        let (channel, journal) = (channel, journal)
+        try await channel.testingEventLoop.executeInContext {
+            try channel.pipeline.syncOperations.addHandlers([
+                SocketSide(journal), RegistrationShortcutHandler(shortcut), LibrarySide(journal),
+            ])
+        }
+        try await channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 1)).get()
+    }
+
+    /// All of it in one go, as one packet brings it; then, still in the same go, what else happens.
+    func come(
+        _ parts: [HTTPServerRequestPart], then: @escaping @Sendable (_ pipeline: ChannelPipeline) -> Void = { _ in }
+    ) async throws {
+        let channel = channel
+        try await channel.testingEventLoop.executeInContext {
+            for part in parts { channel.pipeline.fireChannelRead(part) }
+            channel.pipeline.fireChannelReadComplete()
+            then(channel.pipeline)
+        }
+    }
+
+    /// Once the journal has so many answers.
+    func events(withAnswers count: Int) async throws -> [DoorEvent] {
+        try await eventually("\(count) answers") { journal.all.compactMap(\.status).count >= count }
+        return journal.all
+    }
+
+    func close() async { _ = try? await channel.finish(acceptAlreadyClosed: true) }
+
+    static func put(
+        _ path: String, _ body: String, key: String = GatewayWorld.key, headers: [(String, String)] = []
+    ) -> [HTTPServerRequestPart] {
+        var fields = HTTPHeaders([
+            ("Host", "gateway"), ("Authorization", "Bearer \(key)"), ("Content-Length", "\(body.utf8.count)"),
+        ])
+        for (name, value) in headers { fields.replaceOrAdd(name: name, value: value) }
+        let head = HTTPRequestHead(version: .http1_1, method: .PUT, uri: path, headers: fields)
+        return [.head(head), .body(ByteBuffer(string: body)), .end(nil)]
+    }
+
+    static func get(_ path: String) -> [HTTPServerRequestPart] {
+        let fields = HTTPHeaders([("Host", "gateway")])
+        return [.head(HTTPRequestHead(version: .http1_1, method: .GET, uri: path, headers: fields)), .end(nil)]
+    }
+}
+
+/// Between the socket and the shortcut.
+private final class SocketSide: ChannelOutboundHandler {
+    typealias OutboundIn = HTTPServerResponsePart
+    private let journal: ShortcutDoor.Journal
+    private var head: HTTPResponseHead?
+    private var body = ""
+
+    init(_ journal: ShortcutDoor.Journal) { self.journal = journal }
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        switch unwrapOutboundIn(data) {
+        case .head(let head): self.head = head
+        case .body(.byteBuffer(let bytes)): body += String(buffer: bytes)
+        case .body: Issue.record("files are not sent here")
+        case .end:
+            guard let head else {
+                Issue.record("an answer has a head")
+                return
+            }
+            let fields = Dictionary(head.headers.map { ($0.name.lowercased(), $0.value) }) { "\($0), \($1)" }
+            journal.note(.answered(status: head.status.code, headers: fields, body: body))
+            (self.head, body) = (nil, "")
+        }
+        promise?.succeed()
+    }
+
+    func read(context: ChannelHandlerContext) {
+        journal.note(.asksToRead)
+        context.read()
+    }
+
+    func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+        if mode == .input { return journal.note(.endsInput) }
+        context.close(mode: mode, promise: promise)
+    }
+}
+
+/// In the place of the library's handlers, which answer what they are handed.
+private final class LibrarySide: ChannelInboundHandler {
+    typealias InboundIn = HTTPServerRequestPart
+    typealias OutboundOut = HTTPServerResponsePart
+    private let journal: ShortcutDoor.Journal
+
+    init(_ journal: ShortcutDoor.Journal) { self.journal = journal }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) { journal.note(.handedOn(unwrapInboundIn(data))) }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        switch event {
+        case is ChannelShouldQuiesceEvent: journal.note(.toldQuiesce)
+        case ChannelEvent.inputClosed: journal.note(.toldInputEnd)
+        default: Issue.record("an event of which nobody knows")
+        }
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) { journal.note(.toldError) }
+}
