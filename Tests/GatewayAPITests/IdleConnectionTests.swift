@@ -44,18 +44,30 @@ struct IdleConnectionTests {
         line.pass(.seconds(100))
         #expect(!line.isOpen)
     }
+
+    @Test("is closed also where something came behind its last answer that is no request")
+    func noRequest() throws {
+        let line = try Line(idle)
+        try line.ask()
+        try line.answer()
+        line.comeToNothing()
+        line.pass(.seconds(150))
+        #expect(!line.isOpen)
+    }
 }
 
 /// A connection with a clock of its own.
 private struct Line {
     private let channel: EmbeddedChannel
+    private let watch: RequestWatch
 
     init(_ idle: Duration) throws {
         var limits = GatewayLimits()
         limits.idleTimeout = idle
         var log = Logger(label: "idle-test")
         log.logLevel = .critical
-        channel = EmbeddedChannel(handler: RequestWatch(limits: limits, log: log))
+        watch = RequestWatch(limits: limits, log: log)
+        channel = EmbeddedChannel(handler: watch)
         try channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
     }
 
@@ -67,6 +79,11 @@ private struct Line {
         let head = HTTPRequestHead(version: .http1_1, method: .GET, uri: "/healthz", headers: ["Host": "gateway"])
         try channel.writeInbound(HTTPServerRequestPart.head(head))
         try channel.writeInbound(HTTPServerRequestPart.end(nil))
+    }
+
+    func comeToNothing() {
+        watch.bytesCame()
+        channel.pipeline.fireErrorCaught(HTTPParserError.closedConnection)
     }
 
     func answer() throws {

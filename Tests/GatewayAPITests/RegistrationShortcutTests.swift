@@ -17,7 +17,7 @@ struct RegistrationShortcutTests {
     func taken() async throws {
         try await withGateway { world in
             let app = try await world.makeApp()
-            try await withDoor(world) { door in
+            try await ShortcutDoor.within(world) { door in
                 try await door.come(ShortcutDoor.put(app + "/devices/phone", GatewayWorld.registration(1)))
                 try await door.come(ShortcutDoor.put(app + "/devices/phone", GatewayWorld.registration(1)))
                 let events = try await door.events(withAnswers: 2)
@@ -36,11 +36,11 @@ struct RegistrationShortcutTests {
         }
     }
 
-    @Test("hands on what asks for more than the usual, as it came", arguments: Unusual.all)
-    func handedOn(unusual: Unusual) async throws {
+    @Test("hands on what asks for more than the usual, as it came", arguments: UnusualRegistration.all)
+    func handedOn(unusual: UnusualRegistration) async throws {
         try await withGateway { world in
             let app = try await world.makeApp()
-            try await withDoor(world) { door in
+            try await ShortcutDoor.within(world) { door in
                 let parts = unusual.parts(app)
                 try await door.come(parts)
                 #expect(door.journal.all.filter { $0 != .asksToRead } == parts.map(DoorEvent.handedOn))
@@ -54,7 +54,7 @@ struct RegistrationShortcutTests {
             let app = try await world.makeApp()
             let whole = ShortcutDoor.put(app + "/devices/phone", GatewayWorld.registration(1))
             for cut in 1..<whole.count {
-                try await withDoor(world) { door in
+                try await ShortcutDoor.within(world) { door in
                     try await door.come(Array(whole[..<cut]))
                     try await door.come(Array(whole[cut...]))
                     #expect(door.journal.all.filter { $0 != .asksToRead } == whole.map(DoorEvent.handedOn))
@@ -67,7 +67,7 @@ struct RegistrationShortcutTests {
     func twoBuffers() async throws {
         try await withGateway { world in
             let app = try await world.makeApp()
-            try await withDoor(world) { door in
+            try await ShortcutDoor.within(world) { door in
                 let body = GatewayWorld.registration(1)
                 var parts = ShortcutDoor.put(app + "/devices/phone", body)
                 parts[1] = .body(ByteBuffer(string: String(body.prefix(10))))
@@ -86,7 +86,7 @@ struct RegistrationShortcutTests {
             let puts = (1...3).map {
                 ShortcutDoor.put(app + "/devices/phone\($0)", GatewayWorld.registration($0))
             }
-            try await withDoor(world) { door in
+            try await ShortcutDoor.within(world) { door in
                 // What stands behind a request that others answer is theirs too.
                 try await door.come(puts[0] + puts[1] + ShortcutDoor.get("/healthz") + puts[2])
                 try await eventually("all of it to be handed on") { door.journal.words.count == 7 }
@@ -95,11 +95,144 @@ struct RegistrationShortcutTests {
         }
     }
 
+    @Test("takes the next one again once others have answered theirs")
+    func afterOthers() async throws {
+        try await withGateway { world in
+            let app = try await world.makeApp()
+            try await ShortcutDoor.within(world) { door in
+                try await door.come(ShortcutDoor.get("/healthz"))
+                try await door.answer()
+                try await door.come(ShortcutDoor.put(app + "/devices/phone", GatewayWorld.registration(1)))
+                _ = try await door.events(withAnswers: 2)
+                #expect(door.journal.words == ["GET", "end", "200", "201"])
+            }
+        }
+    }
+
+    @Test("takes nothing from a client that reads no answers")
+    func unread() async throws {
+        try await withGateway { world in
+            let app = try await world.makeApp()
+            try await ShortcutDoor.within(world) { door in
+                try await door.channel.testingEventLoop.executeInContext { door.channel.isWritable = false }
+                try await door.come(ShortcutDoor.put(app + "/devices/phone", GatewayWorld.registration(1)))
+                #expect(door.journal.words == ["PUT", "body", "end"])
+            }
+        }
+    }
+
+    @Test("hands on a request that had begun when the connection's end was told, before it")
+    func begunBeforeTheEnd() async throws {
+        try await withGateway { world in
+            let app = try await world.makeApp()
+            let next = ShortcutDoor.put(app + "/devices/other", GatewayWorld.registration(2))
+            try await ShortcutDoor.within(world) { door in
+                let whole = ShortcutDoor.put(app + "/devices/phone", GatewayWorld.registration(1))
+                try await door.come(whole + next[..<2]) { pipeline in
+                    pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
+                }
+                try await eventually("all of it") { door.journal.words.count == 4 }
+                #expect(door.journal.words == ["201", "PUT", "body", "quiesce"])
+            }
+        }
+    }
+
+    @Test("gives the room back that bodies took, whatever became of them")
+    func budget() async throws {
+        var limits = GatewayLimits()
+        limits.bodyBytesMax = 300
+        limits.bodiesInFlightBytesMax = 300
+        try await withGateway(limits: limits) { world in
+            let app = try await world.makeApp()
+            try await ShortcutDoor.within(world) { door in
+                for number in 1...8 {
+                    try await door.come(ShortcutDoor.put(app + "/devices/p", GatewayWorld.registration(number)))
+                    _ = try await door.events(withAnswers: number)
+                }
+                #expect(door.journal.words == ["201"] + Array(repeating: "200", count: 7))
+                let long = ShortcutDoor.put(
+                    app + "/devices/p", GatewayWorld.registration(1) + String(repeating: " ", count: 300))
+                try await door.come(long)
+                #expect(door.journal.words.suffix(3) == ["PUT", "body", "end"], "longer than the operator allows")
+            }
+        }
+    }
+
+    @Test("opens to keys as every route does")
+    func keys() async throws {
+        try await withGateway { world in
+            let app = try await world.makeApp()
+            try await world.makeApp("cellar")
+            let right = try await key(world, app, "devices")
+            let others = [
+                try await key(world, app, "messages"), try await key(world, "/v1/apps/cellar", "devices"),
+                try await key(world, app, "devices", isRevoked: true),
+            ]
+            let now = Changing(Clocks.wallNow())
+            let ring = KeyRing(
+                operatorSHA256: world.services.adminKeySHA256, store: world.stores.keys, clock: { now.value })
+            func words(_ key: String) async throws -> [String] {
+                var words: [String] = []
+                try await ShortcutDoor.within(world, ring: ring) { door in
+                    let path = app + "/devices/phone"
+                    try await door.come(ShortcutDoor.put(path, GatewayWorld.registration(1), key: key))
+                    try await eventually("something") { !door.journal.words.isEmpty }
+                    words = door.journal.words
+                }
+                return words
+            }
+            let handedOn = ["PUT", "body", "end"]
+            #expect(try await words(right) == handedOn, "nobody has asked for it yet")
+            for key in [right] + others { _ = try? await ring.caller(authorization: ["Bearer " + key]) }
+            #expect(try await words(right) == ["201"])
+            for other in others { #expect(try await words(other) == handedOn) }
+            now.value = now.value + KeyRing.rememberedFor
+            #expect(try await words(right) == handedOn, "what is known of it is too old")
+            // The app of that name is another one now.
+            _ = try? await ring.caller(authorization: ["Bearer " + right])
+            #expect(try await words(right) == ["200"])
+            try await world.expect(202, "DELETE", app)
+            try await world.makeApp()
+            #expect(try await words(right) == handedOn)
+        }
+    }
+
+    private func key(
+        _ world: GatewayWorld, _ app: String, _ scope: String, isRevoked: Bool = false
+    ) async throws -> String {
+        let name = isRevoked ? "revoked" : scope
+        let made = try await world.expect(
+            201, "POST", app + "/keys", #"{"name": "\#(name)", "scopes": ["\#(scope)"]}"#)
+        if isRevoked {
+            let id = try #require(try made.member("id")?.string)
+            try await world.expect(204, "DELETE", app + "/keys/" + id)
+        }
+        return try #require(try made.member("key")?.string)
+    }
+
+    @Test("stands where every connection of the server is made")
+    func placed() async throws {
+        try await withGateway { world in
+            let (services, channel) = (world.services, NIOAsyncTestingChannel())
+            let shortcut = GatewayResponder(services).shortcut
+            try await channel.testingEventLoop.executeInContext {
+                let pipeline = channel.pipeline.syncOperations
+                try pipeline.configureHTTPServerPipeline(withErrorHandling: false)
+                try pipeline.addHandler(
+                    RequestWatchPlacing(limits: services.limits, log: services.log, shortcut: shortcut))
+                let watch = try pipeline.context(handlerType: RequestWatch.self)
+                let handler = try pipeline.context(handlerType: RegistrationShortcutHandler.self)
+                #expect(watch.name != handler.name)
+            }
+            _ = try? await channel.finish(acceptAlreadyClosed: true)
+        }
+    }
+
     @Test("lets nothing overtake an answer that is on its way: no end of the connection, no fault")
     func endings() async throws {
         try await withGateway { world in
             let app = try await world.makeApp()
-            try await withDoor(world) { door in
+            try await ShortcutDoor.within(world) { door in
                 try await door.come(ShortcutDoor.put(app + "/devices/phone", GatewayWorld.registration(1))) {
                     pipeline in
                     pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
@@ -117,7 +250,7 @@ struct RegistrationShortcutTests {
     func gone() async throws {
         try await withGateway { world in
             let app = try await world.makeApp()
-            try await withDoor(world) { door in
+            try await ShortcutDoor.within(world) { door in
                 try await door.come(ShortcutDoor.put(app + "/devices/phone", GatewayWorld.registration(1))) {
                     pipeline in
                     pipeline.close(mode: .all, promise: nil)
@@ -134,7 +267,7 @@ struct RegistrationShortcutTests {
     func bounded() async throws {
         try await withGateway { world in
             let app = try await world.makeApp()
-            try await withDoor(world) { door in
+            try await ShortcutDoor.within(world) { door in
                 let crowd = (1...20).flatMap {
                     ShortcutDoor.put(app + "/devices/p\($0)", GatewayWorld.registration($0))
                 }
@@ -156,7 +289,8 @@ struct RegistrationShortcutTests {
             let app = try await world.makeApp()
             let loop = try ReactorLoop(name: "shortcut-test")
             let away = PostgresPool(missing, pool: .impatient, loop: loop)
-            try await withDoor(world, committer: GroupCommitter(registry: Stores(pool: away).registry)) { door in
+            try await ShortcutDoor.within(world, committer: GroupCommitter(registry: Stores(pool: away).registry)) {
+                door in
                 try await door.come(ShortcutDoor.put(app + "/devices/phone", GatewayWorld.registration(1)))
                 let events = try await door.events(withAnswers: 1)
                 guard case .answered(let status, let headers, let body) = events.last else { return }
@@ -242,93 +376,4 @@ struct RegistrationShortcutTests {
         text.replacing("one phone", with: "phone").replacing("two phone", with: "phone")
             .replacing(/"[0-9-]+T[0-9:.]+Z"/, with: "")
     }
-
-    /// A connection to this gateway's API, to which its app is at hand, and stays so.
-    private func withDoor(
-        _ world: GatewayWorld, committer: GroupCommitter? = nil, _ body: (ShortcutDoor) async throws -> Void
-    ) async throws {
-        let stores = Stores(pool: world.pool, appsFreshFor: .seconds(86_400))
-        let registry = RegistryKeeper(
-            stores: stores, committer: committer ?? GroupCommitter(registry: stores.registry))
-        _ = try await registry.app(slug: "tower")
-        let door = try await ShortcutDoor(world.services.with(registry))
-        let outcome: Result<Void, any Error>
-        do { outcome = .success(try await body(door)) } catch { outcome = .failure(error) }
-        await door.close()
-        try outcome.get()
-    }
-}
-
-extension GatewayServices {
-    fileprivate func with(_ registry: RegistryKeeper) -> GatewayServices {
-        GatewayServices(
-            registry: registry, messages: messages, credentials: credentials, keys: keys,
-            adminKeySHA256: adminKeySHA256,
-            readiness: readiness, clock: clock, entropy: entropy, limits: limits, log: log, steps: steps)
-    }
-}
-
-/// Requests that are not as registrations mostly are.
-struct Unusual: Sendable, CustomTestStringConvertible {
-    let testDescription: String
-    let parts: @Sendable (_ app: String) -> [HTTPServerRequestPart]
-
-    private init(_ name: String, _ parts: @escaping @Sendable (_ app: String) -> [HTTPServerRequestPart]) {
-        testDescription = name
-        self.parts = parts
-    }
-
-    private static func put(
-        _ name: String, _ path: String = "/devices/phone", _ body: String = GatewayWorld.registration(1),
-        key: String = GatewayWorld.key, headers: [(String, String)] = []
-    ) -> Unusual {
-        Unusual(name) { ShortcutDoor.put($0 + path, body, key: key, headers: headers) }
-    }
-
-    static let all = [
-        Unusual("no body") { app in
-            let whole = ShortcutDoor.put(app + "/devices/phone", GatewayWorld.registration(1))
-            return [whole[0], whole[2]]
-        },
-        Unusual("another method") { _ in ShortcutDoor.get("/healthz") },
-        Unusual("HTTP/1.0") { app in
-            var parts = ShortcutDoor.put(app + "/devices/phone", GatewayWorld.registration(1))
-            if case .head(var head) = parts[0] {
-                head.version = .http1_0
-                parts[0] = .head(head)
-            }
-            return parts
-        },
-        Unusual("two keys") { app in
-            var parts = ShortcutDoor.put(app + "/devices/phone", GatewayWorld.registration(1))
-            if case .head(var head) = parts[0] {
-                head.headers.add(name: "authorization", value: "Bearer \(GatewayWorld.key)")
-                parts[0] = .head(head)
-            }
-            return parts
-        },
-        Unusual("a trailer") { app in
-            var parts = ShortcutDoor.put(app + "/devices/phone", GatewayWorld.registration(1))
-            parts[2] = .end(HTTPHeaders([("X-Sum", "1")]))
-            return parts
-        },
-        Unusual("an app that nobody asked for") { _ in
-            ShortcutDoor.put("/v1/apps/cellar/devices/phone", GatewayWorld.registration(1))
-        },
-        put("another route", "/devices/phone/badge", #"{"badge": 1}"#),
-        put("a path behind it", "/devices/phone/more"), put("no installation", "/devices/"),
-        put("a query", "/devices/phone?kind=alert"), put("a path that is not UTF-8", "/devices/%ff"),
-        put("a path beyond ASCII", "/devices/\u{e9}"),
-        put("a name too long", "/devices/" + String(repeating: "x", count: 999)),
-        put("a key that opens nothing", key: "wrong"),
-        put("a key that nobody asked for", key: "ck_" + String(repeating: "a", count: 40)),
-        put("no JSON", "/devices/phone", "{"), put("a member unknown", "/devices/phone", #"{"what": 1}"#),
-        put("too long a body", "/devices/phone", GatewayWorld.registration(1) + String(repeating: " ", count: 16_384)),
-        put("an expectation", headers: [("Expect", "100-continue")]),
-        put("a last request", headers: [("Connection", "close")]),
-        put("another protocol", headers: [("Connection", "upgrade"), ("Upgrade", "h2c")]),
-        put("a packed body", headers: [("Content-Encoding", "gzip")]),
-        put("an idempotency key", headers: [("Idempotency-Key", "a")]),
-        put("an invalid length", headers: [("content-length", "-1")]),
-    ]
 }

@@ -3,6 +3,8 @@ import NIOCore
 import NIOEmbedded
 import NIOHTTP1
 import PushModel
+import Registry
+import Store
 import Synchronization
 import Testing
 
@@ -51,8 +53,8 @@ struct ShortcutDoor: Sendable {
         var words: [String] { all.map(\.word).filter { $0 != "read" } }
     }
 
-    init(_ services: GatewayServices) async throws {
-        let shortcut = GatewayResponder(services).shortcut
+    init(_ services: GatewayServices, _ ring: KeyRing? = nil) async throws {
+        let shortcut = GatewayResponder(services, ring: ring).shortcut
         let (channel, journal) = (channel, journal)
         try await channel.testingEventLoop.executeInContext {
             try channel.pipeline.syncOperations.addHandlers([
@@ -71,6 +73,16 @@ struct ShortcutDoor: Sendable {
             for part in parts { channel.pipeline.fireChannelRead(part) }
             channel.pipeline.fireChannelReadComplete()
             then(channel.pipeline)
+        }
+    }
+
+    /// As the handlers behind the shortcut answer.
+    func answer() async throws {
+        let channel = channel
+        try await channel.testingEventLoop.executeInContext {
+            channel.pipeline.write(
+                HTTPServerResponsePart.head(HTTPResponseHead(version: .http1_1, status: .ok)), promise: nil)
+            channel.pipeline.writeAndFlush(HTTPServerResponsePart.end(nil), promise: nil)
         }
     }
 
@@ -155,4 +167,31 @@ private final class LibrarySide: ChannelInboundHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) { journal.note(.toldError) }
+}
+
+extension ShortcutDoor {
+    /// A connection to this gateway's API, to which its app is at hand, and stays so.
+    static func within(
+        _ world: GatewayWorld, committer: GroupCommitter? = nil, ring: KeyRing? = nil,
+        _ body: (ShortcutDoor) async throws -> Void
+    ) async throws {
+        let stores = Stores(pool: world.pool, appsFreshFor: .seconds(86_400))
+        let registry = RegistryKeeper(
+            stores: stores, committer: committer ?? GroupCommitter(registry: stores.registry))
+        _ = try await registry.app(slug: "tower")
+        let door = try await ShortcutDoor(world.services.with(registry), ring)
+        let outcome: Result<Void, any Error>
+        do { outcome = .success(try await body(door)) } catch { outcome = .failure(error) }
+        await door.close()
+        try outcome.get()
+    }
+}
+
+extension GatewayServices {
+    fileprivate func with(_ registry: RegistryKeeper) -> GatewayServices {
+        GatewayServices(
+            registry: registry, messages: messages, credentials: credentials, keys: keys,
+            adminKeySHA256: adminKeySHA256,
+            readiness: readiness, clock: clock, entropy: entropy, limits: limits, log: log, steps: steps)
+    }
 }

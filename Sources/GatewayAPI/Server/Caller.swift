@@ -1,7 +1,7 @@
 import PushModel
 
 /// Who asks: what their key opens.
-struct Caller: Equatable, Sendable {
+package struct Caller: Equatable, Sendable {
     /// The slug of the only app that it opens; nil: all of them.
     let app: String?
     /// That app itself: once it is deleted, another one may have its slug.

@@ -21,9 +21,12 @@ package struct GatewayResponder: HTTPResponder {
     private let credentials: CredentialHandlers
     private let keys: KeyHandlers
 
-    package init(_ services: GatewayServices) {
+    /// - Parameter ring: nil: one of its own, that knows no key yet.
+    package init(_ services: GatewayServices, ring known: KeyRing? = nil) {
         self.services = services
-        ring = KeyRing(operatorSHA256: services.adminKeySHA256, store: services.keys, clock: services.clock)
+        let ring =
+            known ?? KeyRing(operatorSHA256: services.adminKeySHA256, store: services.keys, clock: services.clock)
+        self.ring = ring
         let limits = services.limits
         budget = BodyBudget(bytesMax: limits.bodiesInFlightBytesMax, shareFloor: limits.bodyBytesMax)
         importBudget = BodyBudget(bytesMax: limits.importsInFlightBytesMax, shareFloor: limits.importBytes)

@@ -38,7 +38,7 @@ package final class KeyRing: Sendable {
     }
 
     /// `authorization`: the values of the header of that name.
-    func caller(authorization: [String]) async throws(Problem) -> Caller {
+    package func caller(authorization: [String]) async throws(Problem) -> Caller {
         let key = try Self.key(in: authorization)
         let sha256 = Hashes.sha256(Array(key.utf8))
         if Hashes.areEqual(sha256, operatorSHA256) { return .admin }
@@ -70,7 +70,7 @@ package final class KeyRing: Sendable {
     }
 
     /// Keys were made or revoked here.
-    func forget() {
+    package func forget() {
         memory.withLock { memory in
             memory.callers = [:]
             memory.changes += 1

@@ -15,8 +15,9 @@ import Synchronization
 /// reads it again from its head; so what a client may say, and what it is told, is decided there alone (decision 0038).
 package struct RegistrationShortcut: Sendable {
     /// Of a body that comes this way; a registration is a few hundred bytes long.
-    package static let bodyBytesMax = 16 << 10
+    private static let usualBodyBytesMax = 16 << 10
 
+    private let bodyBytesMax: Int
     private let registry: RegistryKeeper
     private let ring: KeyRing
     private let budget: BodyBudget
@@ -25,6 +26,7 @@ package struct RegistrationShortcut: Sendable {
     private let date = DateText()
 
     init(_ services: GatewayServices, _ ring: KeyRing, _ budget: BodyBudget) {
+        bodyBytesMax = min(Self.usualBodyBytesMax, services.limits.bodyBytesMax)
         registry = services.registry
         self.ring = ring
         self.budget = budget
@@ -59,7 +61,7 @@ package struct RegistrationShortcut: Sendable {
             switch name.lowercased() {
             case "authorization": keys += 1
             case "connection": if value.lowercased() != "keep-alive" { return false }
-            case "content-length": if !(1...Self.bodyBytesMax).contains(Int(value) ?? 0) { return false }
+            case "content-length": if !(1...bodyBytesMax).contains(Int(value) ?? 0) { return false }
             case "content-encoding", "expect", "idempotency-key", "transfer-encoding", "upgrade": return false
             default: break
             }

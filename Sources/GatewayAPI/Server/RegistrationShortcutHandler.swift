@@ -48,7 +48,13 @@ package final class RegistrationShortcutHandler: ChannelDuplexHandler {
 
     package func handlerRemoved(context: ChannelHandlerContext) {
         self.context = nil
-        held.removeAll()
+        forget()
+    }
+
+    private func forget() {
+        while let next = held.popFirst() {
+            if case .inputEnd(let promise) = next { promise?.fail(ChannelError.alreadyClosed) }
+        }
     }
 
     package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -62,7 +68,7 @@ package final class RegistrationShortcutHandler: ChannelDuplexHandler {
 
     private func take(_ part: HTTPServerRequestPart, _ context: ChannelHandlerContext) {
         switch (phase, part) {
-        case (.open, .head(let head)) where handedOn == 0 && shortcut.mayTake(head): phase = .gathering(head, nil)
+        case (.open, .head(let head)) where mayTake(head, context): phase = .gathering(head, nil)
         case (.gathering(let head, let body), .body(var more)):
             // Taken out, or it would be copied.
             phase = .open
@@ -77,6 +83,11 @@ package final class RegistrationShortcutHandler: ChannelDuplexHandler {
             handOnWhatWasGathered(context)
             handOn(part, context)
         }
+    }
+
+    /// Not of a client that asks and reads no answers, which the library has wait.
+    private func mayTake(_ head: HTTPRequestHead, _ context: ChannelHandlerContext) -> Bool {
+        handedOn == 0 && context.channel.isWritable && shortcut.mayTake(head)
     }
 
     /// What did not come in one go is for the others, who watch how long it takes.
@@ -150,15 +161,22 @@ extension RegistrationShortcutHandler {
     /// Until one of them waits for its answer again, or none is left.
     private func release() {
         while let context, let next = held.popFirst() {
-            switch next {
-            case .part(let part): take(part, context)
-            case .event(let event): context.fireUserInboundEventTriggered(event)
-            case .error(let error): context.fireErrorCaught(error)
-            case .inputEnd(let promise): context.close(mode: .input, promise: promise)
-            }
+            if case .part(let part) = next { take(part, context) } else { tell(next, context) }
             if case .waiting = phase { return }
+            // An end of the connection was among them.
+            guard context.channel.isActive else { return forget() }
         }
         // They came in one go with what is behind them now.
         if let context { channelReadComplete(context: context) }
+    }
+
+    private func tell(_ held: Held, _ context: ChannelHandlerContext) {
+        handOnWhatWasGathered(context)
+        switch held {
+        case .part: break
+        case .event(let event): context.fireUserInboundEventTriggered(event)
+        case .error(let error): context.fireErrorCaught(error)
+        case .inputEnd(let promise): context.close(mode: .input, promise: promise)
+        }
     }
 }

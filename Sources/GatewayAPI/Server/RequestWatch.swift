@@ -192,8 +192,9 @@ extension RequestWatch {
     /// does not see what takes the shortcut. A check finds out when the next one is due: requests cost no timer.
     private func checkIdle(after time: Duration, _ context: ChannelHandlerContext) {
         idleCheck = context.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(time)) { [self] in
-            // Whoever is asking has other times to keep.
-            let isAsked = requests > answers || isInHead || isInBody
+            // Whoever is asking has other times to keep, and these begin anew when it is looked at next. What is refused
+            // and has its answers is not being asked.
+            let isAsked = requests > answers || (refusal == nil && (isInHead || isInBody))
             let left = isAsked ? limits.idleTimeout : limits.idleTimeout - Duration(context.eventLoop.now - busyAt)
             if left > .zero { checkIdle(after: left, context) } else { context.close(promise: nil) }
         }
@@ -241,20 +242,20 @@ extension RequestWatch {
 
 /// Puts the watch into its place, which the library offers to nobody: behind the parser, and its ear before it. The
 /// shortcut stands behind the watch.
-final class RequestWatchPlacing: ChannelInboundHandler, RemovableChannelHandler {
-    typealias InboundIn = NIOAny
+package final class RequestWatchPlacing: ChannelInboundHandler, RemovableChannelHandler {
+    package typealias InboundIn = NIOAny
 
     private let limits: GatewayLimits
     private let log: Logger
     private let shortcut: RegistrationShortcut
 
-    init(limits: GatewayLimits, log: Logger, shortcut: RegistrationShortcut) {
+    package init(limits: GatewayLimits, log: Logger, shortcut: RegistrationShortcut) {
         self.limits = limits
         self.log = log
         self.shortcut = shortcut
     }
 
-    func handlerAdded(context: ChannelHandlerContext) {
+    package func handlerAdded(context: ChannelHandlerContext) {
         let pipeline = context.pipeline.syncOperations
         let watch = RequestWatch(limits: limits, log: log)
         do {
