@@ -85,6 +85,12 @@ struct SimulateCommand: AsyncParsableCommand {
         completion: .directory)
     var identityDir = "stand-in"
 
+    @Flag(
+        help: ArgumentHelp(
+            "Goes on with the certificates and keys that an earlier run left in <identity-dir>, and leaves its own there: "
+                + "who trusts one of them trusts all."))
+    var keepIdentity = false
+
     @Flag(help: "Prints what is in ready.json, on one line, instead of sentences.")
     var json = false
 
@@ -126,7 +132,9 @@ struct SimulateCommand: AsyncParsableCommand {
         let log = LogOutput.start(level: .warning, format: try SettingsReader().logFormat())
         let files = SimulatorFiles(folder: identityDir)
         try files.prepare()
-        let identities = try SimulatorIdentities(host: host, project: fcmProject, topics: topic)
+        let kept = keepIdentity ? try files.kept(host: host, project: fcmProject, topics: topic) : nil
+        let identities = try kept ?? SimulatorIdentities(host: host, project: fcmProject, topics: topic)
+        if keepIdentity { try files.keep(identities, host: host) }
         let record = try self.record.map(recorder)
         let production = try apns(identities, port, sandboxPort == nil ? .both : .production, record)
         let sandbox = try sandboxPort.map { try apns(identities, $0, .sandbox, record) }

@@ -15,6 +15,8 @@ struct SimulatorFiles {
     var certificate: String { folder + "/apns-certificate.pem" }
     var account: String { folder + "/fcm-service-account.json" }
     var ready: String { folder + "/ready.json" }
+    /// Certificate and key of the stand-ins themselves, where a later run is to go on with them.
+    func server(_ host: String) -> String { folder + "/server-\(host).pem" }
 
     /// Whoever waits for `ready.json` shall not find an earlier run's.
     func prepare() throws {
@@ -26,9 +28,33 @@ struct SimulatorFiles {
 
     func removeReady() { try? FileManager.default.removeItem(atPath: ready) }
 
+    /// What an earlier run left that was to be kept; nil: there was none. Throws where it can't be used again.
+    func kept(host: String, project: String, topics: [String]) throws -> SimulatorIdentities? {
+        guard let server = bytes(of: server(host)) else { return nil }
+        let found = SimulatorIdentities(
+            authorityPEM: bytes(of: authority), server: server, certificate: bytes(of: certificate),
+            key: bytes(of: key),
+            account: bytes(of: account))
+        guard let found, found.serves(project: project, topics: topics), found.isValid(at: Clocks.wallNow()) else {
+            throw StartFault(
+                "what an earlier run left in \(folder) can't be used again: it is not whole, has expired, or is for another "
+                    + "project or topic; take another folder, or remove this one")
+        }
+        return found
+    }
+
+    private func bytes(of file: String) -> [UInt8]? { FileManager.default.contents(atPath: file).map(Array.init) }
+
+    /// For a later run of this host's.
+    func keep(_ identities: SimulatorIdentities, host: String) throws {
+        try write(try identities.server.pem(), to: server(host))
+        // A key lies in it.
+        try? FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: server(host))
+    }
+
     /// `ready.json` last.
     func write(_ identities: SimulatorIdentities, _ ready: SimulatorReady) throws {
-        try write(identities.authority.pem, to: authority)
+        try write(identities.authorityPEM, to: authority)
         try write(try identities.key.privatePEM(), to: key)
         try write(try identities.certificate.pem(), to: certificate)
         try write(identities.account.file(tokenURI: ready.tokenURL), to: account)
@@ -42,10 +68,11 @@ struct SimulatorFiles {
     }
 }
 
-/// A new authority, and new keys and certificates, at every start: nobody should trust a stand-in for longer than it
-/// stands.
+/// A new authority, and new keys and certificates, at every start, unless an earlier run's are kept: nobody should trust a
+/// stand-in for longer than it stands.
 struct SimulatorIdentities {
-    let authority: CertificateAuthority
+    /// The authority's certificate.
+    let authorityPEM: [UInt8]
     let server: TLSIdentity
     /// A provider's.
     let certificate: TLSIdentity
@@ -65,7 +92,8 @@ struct SimulatorIdentities {
 
     init(host: String, project: String, topics: [String]) throws {
         let validity = CertificateValidity.days(SimulatorIdentities.daysOfLife, from: Clocks.wallNow())
-        authority = try CertificateAuthority(name: "Carillon stand-in", validity: validity)
+        let authority = try CertificateAuthority(name: "Carillon stand-in", validity: validity)
+        authorityPEM = authority.pem
         let names = SimulatorIdentities.names
         server = try authority.issue(
             CertificateSubject(commonName: Self.hostDefault), names: names.contains(host) ? names : [host] + names,
@@ -79,6 +107,28 @@ struct SimulatorIdentities {
             apple: AppleExtensions(topics: [bundleID, bundleID + ".voip", bundleID + ".complication"]))
         key = try ES256Key.generate()
         account = try ServiceAccount(projectID: project)
+    }
+
+    /// Those of files; nil where one is missing, or is none.
+    init?(authorityPEM: [UInt8]?, server: [UInt8]?, certificate: [UInt8]?, key: [UInt8]?, account: [UInt8]?) {
+        guard let authorityPEM, let server = server.flatMap({ try? TLSIdentity(pem: $0) }),
+            let certificate = certificate.flatMap({ try? TLSIdentity(pem: $0) }),
+            let key = key.flatMap({ try? ES256Key(pem: $0) }),
+            let account = account.flatMap({ ServiceAccount(file: $0) })
+        else { return nil }
+        self.authorityPEM = authorityPEM
+        self.server = server
+        self.certificate = certificate
+        self.key = key
+        self.account = account
+    }
+
+    func serves(project: String, topics: [String]) -> Bool {
+        account.projectID == project && certificate.certificate.userID == topics.first ?? Self.topicDefault
+    }
+
+    func isValid(at now: WallInstant) -> Bool {
+        server.certificate.notAfter > now && certificate.certificate.notAfter > now
     }
 
     func registeredKey() throws -> RegisteredKey {

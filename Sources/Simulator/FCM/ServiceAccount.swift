@@ -26,6 +26,21 @@ package struct ServiceAccount: Sendable {
         privateKeyPEM = try key.privatePEM()
     }
 
+    /// From the file of an earlier run; nil where it is none.
+    package init?(file: [UInt8]) {
+        guard let members = try? JSONReader.read(file).object, let projectID = members["project_id"]?.string,
+            let projectNumber = members["client_id"]?.string, let clientEmail = members["client_email"]?.string,
+            let privateKeyID = members["private_key_id"]?.string, let pem = members["private_key"]?.string,
+            let key = try? RS256Key(pem: Array(pem.utf8)), let publicPEM = try? key.publicPEM()
+        else { return nil }
+        self.projectID = projectID
+        self.projectNumber = projectNumber
+        self.clientEmail = clientEmail
+        self.privateKeyID = privateKeyID
+        publicKeyPEM = publicPEM
+        privateKeyPEM = Array(pem.utf8)
+    }
+
     /// The JSON file that senders read, with the same members as Google's. A secret, if only a stand-in's.
     package func file(tokenURI: String) -> [UInt8] {
         var writer = JSONWriter()

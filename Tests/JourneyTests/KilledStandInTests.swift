@@ -1,0 +1,54 @@
+import Testing
+
+extension Journeys {
+    @Suite("A provider that is killed in the middle of a broadcast")
+    struct KilledStandInTests {
+        private static let live = [Device](.live, 24_000)
+        private static let dead = [Device](.gone, 600)
+        private static let connectionsMax = 4
+        /// What the stand-in allows on each.
+        private static let streamsMax = 1_000
+        private static let perSecond = 4_000
+
+        @Test("and comes back, twice, has everyone reached: only what had no answer yet is repeated")
+        func killed() async throws {
+            try await StandInProgram.within { standIn in
+                let settings = [
+                    "APNS_PRODUCTION_URL": standIn.url, "PROVIDER_CA_FILE": standIn.authority,
+                    "REQUEST_DEADLINE_SECONDS": "5", "LEASE_SECONDS": "15",
+                    "CONNECTIONS_PER_LANE": "\(Self.connectionsMax)",
+                ]
+                try await World.within(settings: settings) { world in
+                    let gateway = try await world.gateway()
+                    try await world.furnish(.garden, Self.live + Self.dead, through: gateway)
+                    let message = try await gateway.send(
+                        .garden,
+                        """
+                        {"audience": {"all": true}, "badge": "increment",
+                         "options": {"rate_per_second": \(Self.perSecond)},
+                         "notification": {"title": "Carillon", "body": "\(World.text)"}}
+                        """)[0]
+                    for death in 1...2 {
+                        try await standIn.answered(atLeast: 7_000 * death)
+                        try await standIn.kill()
+                        try await eventually("the gateway to see that nobody is there") {
+                            gateway.program.logged.components(separatedBy: "its provider can't be reached").count
+                                > death
+                        }
+                        #expect(try await gateway.account(message, of: .garden).state == "sending")
+                        try await standIn.startAgain()
+                    }
+
+                    let account = try await gateway.finished(message, of: .garden)
+                    #expect(account.addsUp)
+                    #expect(account.endings == ["accepted": Self.live.count, "unregistered": Self.dead.count])
+                    let receipts = try standIn.receipts(of: Self.live)
+                    #expect(receipts.withoutRepeats == .onceEach(Self.live.count))
+                    #expect(receipts.repeats <= 2 * Self.connectionsMax * Self.streamsMax)
+                    print("two deaths of the stand-in: \(receipts.repeats) repeated")
+                    try await gateway.stopGently()
+                }
+            }
+        }
+    }
+}
