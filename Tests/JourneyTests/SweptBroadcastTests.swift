@@ -1,0 +1,79 @@
+import Postgres
+import PushModel
+import Simulator
+import Testing
+
+extension Journeys {
+    @Suite("A broadcast beside which much that is old is taken away")
+    struct SweptBroadcastTests {
+        private static let live = [Device](.live, 40_000)
+        /// So that it lasts for longer than from one round of upkeep to the next, fifteen seconds.
+        private static let perSecond = 1_000
+        /// More than a round takes.
+        private static let old = 40_000
+
+        /// Of what is swept by rows, and a day of history (1 January 2020) that is dropped whole.
+        private static let backlog = """
+            INSERT INTO messages (id, app_id, format, state, priority, kind, horizon, accepted_at, expires_at,
+                finished_at, audience)
+            SELECT (lpad(to_hex(n), 12, '0') || repeat('0', 20))::uuid, 1, 1, 6, 2, 1, 0, '2020-01-01', '2020-01-02',
+                '2020-01-01', 0 FROM generate_series(1, \(old)) AS n;
+            INSERT INTO message_contents SELECT id, '', '' FROM messages WHERE finished_at = '2020-01-01';
+            INSERT INTO feedback (app_id, registration_id, generation, installation, kind, provider, verdict, reason,
+                at, number)
+            SELECT 1, n, 1, 'i' || n, 1, 1, 1, 'Unregistered', '2020-01-01', n FROM generate_series(1, \(old)) AS n;
+            INSERT INTO idempotency_keys (app_id, operation, key, body_sha256, answer, created_at)
+            SELECT 1, 'POST', 'k' || n, sha256(''), '', '2020-01-01' FROM generate_series(1, \(old)) AS n;
+            INSERT INTO push_history SELECT id, 1, 0, 1, 1, 2, 'BadTopic', 1, '2020-01-01', 1, 1, 1, '\\x8101'
+            FROM messages WHERE finished_at = '2020-01-01';
+            CREATE TABLE push_history_d18262 PARTITION OF push_history
+                FOR VALUES FROM ('016f5e66-e800-0000-0000-000000000000') TO ('016f638d-4400-0000-0000-000000000000');
+            INSERT INTO push_history
+            SELECT ('016f5e67' || lpad(to_hex(n), 24, '0'))::uuid, 1, 0, 1, 1, 2, 'BadTopic', 1, '2020-01-01', 1, 1, 1,
+                '\\x8101'
+            FROM generate_series(1, \(old)) AS n;
+            """
+        private static let isDayThere = "SELECT count(to_regclass('push_history_d18262'))"
+
+        private static let left = """
+            SELECT (SELECT count(*) FROM message_contents c JOIN messages m ON m.id = c.message_id
+                    WHERE m.finished_at = '2020-01-01')
+                + (SELECT count(*) FROM feedback) + (SELECT count(*) FROM idempotency_keys)
+                + (SELECT count(*) FROM push_history WHERE at < '2021-01-01')
+            """
+
+        @Test("keeps its rate and reaches everybody once, while two gateways take the rest away")
+        func swept() async throws {
+            try await World.within { world in
+                let gateways = [try await world.gateway(), try await world.gateway()]
+                try await world.furnish(.garden, Self.live, through: gateways[0])
+                let message = try await gateways[0].send(
+                    .garden,
+                    """
+                    {"audience": {"all": true}, "badge": "increment",
+                     "options": {"rate_per_second": \(Self.perSecond)},
+                     "notification": {"title": "Carillon", "body": "\(World.text)"}}
+                    """)[0]
+                try await world.production.accepted(atLeast: Self.perSecond)
+                try await world.database { pool in
+                    try await pool.script(Self.backlog)
+                    #expect(try await pool.number(Self.left) == 5 * Self.old)
+                    #expect(try await pool.number(Self.isDayThere) == 1)
+                    try await eventually("what is old to be gone") {
+                        try await pool.number(Self.left) + pool.number(Self.isDayThere) == 0
+                    }
+                }
+                let meanwhile = try await gateways[1].account(message, of: .garden)
+                #expect(meanwhile.state == "sending" && meanwhile.pending > 0, "all of it went beside the broadcast")
+
+                let account = try await gateways[1].finished(message, of: .garden)
+                #expect(account.addsUp && account.endings == ["accepted": Self.live.count])
+                #expect(try await world.production.receipts(of: Self.live) == .onceEach(Self.live.count))
+                for gateway in gateways {
+                    #expect(!gateway.program.logged.contains("[error]"))
+                    try await gateway.stopGently()
+                }
+            }
+        }
+    }
+}
