@@ -61,18 +61,31 @@ extension Journeys {
                 Line("credentials", "retire", "1", "--yes"), Line("credentials", "delete", "1"),
                 Line("apps", "delete", "garden", "--yes"),
                 Line("demo", "--installations", "100", "--once", "--port", "0", "--folder", folder + "/demo"),
-                .bench("latency", "--pushes", "10", in: folder),
+                .bench(
+                    "latency", "--pushes", "10", in: folder,
+                    figures: ["apns.p50_ratio", "fcm.p50_ratio", "apns.gateway_cpu_s_per_million"]),
                 .bench(
                     "latency", "--singles", "200", in: folder,
                     figures: ["accepted_per_second", "settled_per_second", "commits_per_second", "accepted_ratio"]),
                 .bench(
                     "fill", "--devices", "40000", "--rounds", "2", in: folder,
                     figures: ["devices_per_second", "copy_per_second", "time_ratio"]),
-                .bench("broadcast", "--devices", "40000", "--rounds", "1", "--values", in: folder),
-                .bench("broadcast", "--devices", "40000", "--cancel", in: folder),
-                .bench("latency", "--beside-devices", "40000", "--pushes", "10", in: folder),
-                .bench("register", "--devices", "1000", "--rounds", "1", in: folder),
-                .bench("wire", "--pushes", "100000", "--rounds", "1", in: folder),
+                .bench(
+                    "broadcast", "--devices", "40000", "--rounds", "1", "--values", "--answer-ms", "20", in: folder,
+                    figures: [
+                        "rate_ratio", "processor_ratio", "late_answers_ratio", "gateway_cpu_s_per_million",
+                        "database_cpu_s_per_million", "memory_bytes_max",
+                    ]),
+                .bench("broadcast", "--devices", "40000", "--cancel", in: folder, figures: ["received"]),
+                .bench("broadcast", "--devices", "40000", "--pause-seconds", "2", in: folder, figures: ["received"]),
+                .bench("broadcast", "--devices", "40000", "--rate", "5000", in: folder, figures: ["per_second_mean"]),
+                .bench(
+                    "latency", "--beside-devices", "40000", "--pushes", "10", "--rounds", "2", in: folder,
+                    figures: ["half.p99_ratio", "full.p99_ratio", "full.gateway_cpu_s_per_million"]),
+                .bench(
+                    "register", "--devices", "1000", "--rounds", "1", in: folder,
+                    figures: ["created_ratio", "again_ratio", "created_gateway_cpu_s_per_million"]),
+                .bench("wire", "--pushes", "100000", "--rounds", "1", in: folder, figures: ["processor_ratio"]),
             ]
         }
 
@@ -104,7 +117,7 @@ extension Journeys {
                         #expect(document?["items"]?.array != nil && document?["next"] != nil, "carillon \(words)")
                     }
                     for name in line.figures {
-                        let figure = document?[name]?.number?.double ?? 0
+                        let figure = Self.member(name, of: document)?.number?.double ?? 0
                         #expect(figure > 0, "carillon \(words): \(name) is \(figure)")
                     }
                     guard line.code == 0 else { continue }
@@ -116,6 +129,13 @@ extension Journeys {
                 }
                 try await gateway.stopGently()
             }
+        }
+
+        /// - Parameter path: names with points between them.
+        private static func member(_ path: String, of document: JSONObject?) -> JSONValue? {
+            var found: JSONValue? = document.map(JSONValue.object)
+            for name in path.split(separator: ".") { found = found?.object?[String(name)] }
+            return found
         }
 
         /// Every command that does something, by the words that call it.

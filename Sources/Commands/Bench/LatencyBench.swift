@@ -15,8 +15,9 @@ struct LatencyBench: AsyncParsableCommand {
             are this machine's. In turn with each push goes what none can do without: three commits to the same PostgreSQL, \
             one after the other, and an empty request to the same gateway. What holds on another machine is the ratio.
 
-            With --beside-devices the pushes go to one of so many devices, to which nothing else is sent first, then a \
-            broadcast at half of its full rate, then one at full speed; each push is taken until its answer is settled.
+            With --beside-devices the pushes go to one of so many devices, in turn to which nothing else is sent, a \
+            broadcast at half of its full rate, and one at full speed; each push is taken until its answer is settled. So \
+            often is said by --rounds, and --pushes are those of all rounds together.
 
             With --singles so many messages to one device each are handed in over --connections at once, to a sink: what is \
             printed is how many a second are accepted, and sent and settled, and what each costs. They come in five turns, \
@@ -29,10 +30,13 @@ struct LatencyBench: AsyncParsableCommand {
             ]))
 
     @OptionGroup var options: BenchOptions
-    @Option(help: ArgumentHelp("How many pushes to each provider.", valueName: "count")) var pushes = 300
+    @Option(help: ArgumentHelp("How many pushes to each provider, or in each company.", valueName: "count"))
+    var pushes = 300
 
     @Option(help: ArgumentHelp("Measures beside a broadcast to so many devices instead.", valueName: "count"))
     var besideDevices: Int?
+    @Option(help: ArgumentHelp("Of --beside-devices, how many turns each company has.", valueName: "count"))
+    var rounds = 5
 
     @Option(help: ArgumentHelp("Sends so many single messages at once instead.", valueName: "count"))
     var singles: Int?
@@ -41,11 +45,14 @@ struct LatencyBench: AsyncParsableCommand {
 
     /// A stand-in shows at least so many pushes of a token.
     private static let pushesMax = 900
+    private static let pushesBesideMax = 100_000
 
     func validate() throws {
-        guard (10...Self.pushesMax).contains(pushes) else {
-            throw ValidationError("--pushes takes 10 to \(Self.pushesMax).")
+        let pushesMax = besideDevices == nil ? Self.pushesMax : Self.pushesBesideMax
+        guard (10...pushesMax).contains(pushes) else {
+            throw ValidationError("--pushes takes 10 to \(pushesMax).")
         }
+        guard (1...10).contains(rounds) else { throw ValidationError("--rounds takes 1 to 10.") }
         guard (10_000...10_000_000).contains(besideDevices ?? 10_000) else {
             throw ValidationError("--beside-devices takes 10000 to 10000000.")
         }
@@ -70,7 +77,9 @@ struct LatencyBench: AsyncParsableCommand {
         guard let besideDevices else { return try await options.run { world in try await measure(world) } }
         let data = BenchWorld.data(of: besideDevices)
         try await options.run(standIns: ["--sink", "--open-streams"], data: data) { world in
-            let figures = try await LatencyBeside(world: world, devices: besideDevices, pushes: pushes).measure()
+            let figures = try await LatencyBeside(
+                world: world, devices: besideDevices, pushes: pushes, rounds: rounds
+            ).measure()
             if options.json { sayJSON(figures.json) } else { figures.say() }
         }
     }
@@ -130,6 +139,7 @@ private struct LatencyGarden {
 
     func measure(_ provider: Provider, pushes: Int) async throws -> LatencyFigures {
         var progress = Progress(provider.rawValue)
+        let before = try world.used()
         var sent: [WallInstant] = []
         var accepted: [Duration] = []
         var references: [Duration] = []
@@ -152,6 +162,7 @@ private struct LatencyGarden {
             references.append(reference)
         }
         progress.end()
+        let used = try world.used() - before
         let arrivals = try await arrivals(provider)
         let received = try sent.enumerated().map { index, start throws(CommandFault) in
             guard let arrival = arrivals[Int64(Self.warmUpCount + index)] else {
@@ -160,7 +171,8 @@ private struct LatencyGarden {
             return arrival - start
         }
         return LatencyFigures(
-            accepted: Percentiles(accepted), received: Percentiles(received), reference: Percentiles(references))
+            accepted: Percentiles(accepted), received: Percentiles(received), reference: Percentiles(references),
+            used: used, pushes: Self.warmUpCount + pushes)
     }
 
     /// What a push can't do without on this machine.
@@ -222,6 +234,13 @@ private struct LatencyFigures {
     let received: Percentiles
     /// Three commits and an empty request.
     let reference: Percentiles
+    /// In all, the reference's commits in PostgreSQL's.
+    let used: BenchUsage
+    /// Those to warm up included.
+    let pushes: Int
+
+    /// Seconds for a million.
+    private func perMillion(_ time: Duration) -> Double { time / .seconds(1) * 1_000_000 / Double(pushes) }
 
     private var ratio: Double { received.value(at: 0.5) / reference.value(at: 0.5) }
 
@@ -240,6 +259,10 @@ private struct LatencyFigures {
         Console.say(
             "to the provider a push took \(String(format: "%.2f", ratio)) times as long as three commits and an empty "
                 + "request (p50)")
+        Console.say(
+            "processor seconds for a million of them, with what they are held against: the gateway "
+                + String(format: "%.0f", perMillion(used.gateway)) + ", PostgreSQL "
+                + String(format: "%.0f", perMillion(used.database)))
     }
 
     var json: JSONValue {
@@ -253,6 +276,8 @@ private struct LatencyFigures {
             "pushes": .number(.whole(Int64(received.count))), "accepted": object(accepted),
             "received": object(received), "reference": object(reference),
             "p50_ratio": JSONNumber(ratio).map(JSONValue.number) ?? .null,
+            "gateway_cpu_s_per_million": JSONNumber(perMillion(used.gateway)).map(JSONValue.number) ?? .null,
+            "database_cpu_s_per_million": JSONNumber(perMillion(used.database)).map(JSONValue.number) ?? .null,
         ]
     }
 }

@@ -24,7 +24,10 @@ struct LatencyBeside {
     let world: BenchWorld
     let devices: Int
     let pushes: Int
-    private static let warmUpCount = 30
+    /// In turn, so that what else the machine does meets all three alike.
+    let rounds: Int
+    /// Of each turn, not counted.
+    private static let warmUpCount = 5
     private static let pause: Duration = .milliseconds(25)
     private static let look: Duration = .milliseconds(5)
     private static let patience: Duration = .seconds(600)
@@ -37,20 +40,32 @@ struct LatencyBeside {
         _ = try await garden.broadcast()
         let rate = Double(devices) / (try await garden.broadcast().time / .seconds(1))
         var figures = LatencyBesideFigures(devices: devices, broadcastRate: rate)
-        for company in Company.allCases { figures.add(company, try await singles(beside: company, rate: rate)) }
+        for round in 0..<rounds {
+            let count = pushes * (round + 1) / rounds - pushes * round / rounds
+            for company in Company.allCases {
+                figures.add(company, try await singles(count, beside: company, rate: rate, round: round))
+            }
+        }
         figures.memoryBytesMax = world.memoryBytesMax
         return figures
     }
 
-    private func singles(beside company: Company, rate: Double) async throws -> Percentiles {
-        var progress = Progress(company.rawValue)
+    /// To the end of the broadcasts that it begins.
+    private func singles(
+        _ count: Int, beside company: Company, rate: Double, round: Int
+    ) async throws -> LatencyBesideFigures.Turn {
+        var progress = Progress("\(company.rawValue), round \(round + 1) of \(rounds)")
         var taken: [Duration] = []
         var broadcast: String?
-        var number = 0
-        while taken.count < pushes {
+        var (number, broadcasts) = (0, 0)
+        let before = try world.used()
+        while taken.count < count {
             if company != .nobody {
                 if let running = broadcast, try await account(running).shown("state") == "finished" { broadcast = nil }
-                if broadcast == nil { broadcast = try await start(company == .half ? rate / 2 : nil) }
+                if broadcast == nil {
+                    broadcast = try await start(company == .half ? rate / 2 : nil)
+                    broadcasts += 1
+                }
             }
             let start = Self.now
             let one = try await single(number, from: start)
@@ -59,12 +74,13 @@ struct LatencyBeside {
             var wasAlone = false
             if let broadcast { wasAlone = try await hasEnded(broadcast, before: start) }
             if number > Self.warmUpCount, !wasAlone { taken.append(one) }
-            progress.show(Int64(taken.count), of: Int64(pushes), "one at a time")
+            progress.show(Int64(taken.count), of: Int64(count), "one at a time")
             try await Task.sleep(for: Self.pause)
         }
         progress.end()
         if let broadcast { try await finish(broadcast) }
-        return Percentiles(taken)
+        return LatencyBesideFigures.Turn(
+            taken: taken, used: try world.used() - before, pushes: number + broadcasts * devices)
     }
 
     /// - Parameter rate: pushes a second; nil: as fast as it goes.
@@ -124,32 +140,58 @@ struct LatencyBeside {
 
 /// What was measured, in each company.
 struct LatencyBesideFigures {
+    struct Turn {
+        let taken: [Duration]
+        let used: BenchUsage
+        /// All that were sent meanwhile, those of the broadcasts included.
+        let pushes: Int
+
+        static func + (one: Self, other: Self) -> Self {
+            Self(taken: one.taken + other.taken, used: one.used + other.used, pushes: one.pushes + other.pushes)
+        }
+
+        /// Seconds for a million pushes.
+        func perMillion(_ time: Duration) -> Double { time / .seconds(1) * 1_000_000 / Double(pushes) }
+    }
+
     let devices: Int
     let broadcastRate: Double
     var memoryBytesMax: Int64 = 0
-    private var taken: [(company: LatencyBeside.Company, figures: Percentiles)] = []
+    private var turns: [LatencyBeside.Company: Turn] = [:]
 
     init(devices: Int, broadcastRate: Double) {
         self.devices = devices
         self.broadcastRate = broadcastRate
     }
 
-    mutating func add(_ company: LatencyBeside.Company, _ figures: Percentiles) { taken.append((company, figures)) }
+    mutating func add(_ company: LatencyBeside.Company, _ turn: Turn) {
+        turns[company] = turns[company].map { $0 + turn } ?? turn
+    }
+
+    /// In the order of the companies.
+    private var taken: [(company: LatencyBeside.Company, turn: Turn, figures: Percentiles)] {
+        LatencyBeside.Company.allCases.compactMap { company in
+            turns[company].map { (company, $0, Percentiles($0.taken)) }
+        }
+    }
 
     /// Its p99 beside that of the idle system.
     private func ratio(_ figures: Percentiles) -> Double {
-        taken.isEmpty ? 0 : figures.value(at: 0.99) / taken[0].figures.value(at: 0.99)
+        turns[.nobody].map { figures.value(at: 0.99) / Percentiles($0.taken).value(at: 0.99) } ?? 0
     }
 
     func say() {
         Console.say(
             "one push at a time, from the request to its settled answer, in milliseconds; the broadcast goes to \(devices) "
                 + "devices, alone at \(String(format: "%.0f", broadcastRate)) pushes a second")
-        var table = TextTable("", "P50", "P90", "P99", "MAX", "P99 OF IDLE")
-        for (company, figures) in taken {
+        var table = TextTable(
+            "", "PUSHES", "P50", "P90", "P99", "MAX", "P99 OF IDLE", "CPU S PER MILLION: GATEWAY", "POSTGRESQL")
+        for (company, turn, figures) in taken {
             let shown = figures.all.map { String(format: "%.2f", $0.value) }
             table.add(
-                company.rawValue, shown[0], shown[1], shown[2], shown[3], String(format: "%.2f", ratio(figures)))
+                company.rawValue, String(figures.count), shown[0], shown[1], shown[2], shown[3],
+                String(format: "%.2f", ratio(figures)), String(format: "%.1f", turn.perMillion(turn.used.gateway)),
+                String(format: "%.1f", turn.perMillion(turn.used.database)))
         }
         table.say()
         Console.say("the gateway's memory was at most \(memoryBytesMax >> 20) MiB")
@@ -162,14 +204,13 @@ struct LatencyBesideFigures {
             JSONMember("broadcast_per_second", number(broadcastRate)),
             JSONMember("memory_bytes_max", .number(.whole(memoryBytesMax))),
         ]
-        for (company, figures) in taken {
-            members.append(
-                JSONMember(
-                    company.member,
-                    .object(
-                        JSONObject(
-                            figures.all.map { JSONMember($0.name + "_ms", number($0.value)) }
-                                + [JSONMember("p99_ratio", number(ratio(figures)))]))))
+        for (company, turn, figures) in taken {
+            var own = [JSONMember("pushes", .number(.whole(Int64(figures.count))))]
+            own += figures.all.map { JSONMember($0.name + "_ms", number($0.value)) }
+            own.append(JSONMember("p99_ratio", number(ratio(figures))))
+            own.append(JSONMember("gateway_cpu_s_per_million", number(turn.perMillion(turn.used.gateway))))
+            own.append(JSONMember("database_cpu_s_per_million", number(turn.perMillion(turn.used.database))))
+            members.append(JSONMember(company.member, .object(JSONObject(own))))
         }
         return .object(JSONObject(members))
     }
