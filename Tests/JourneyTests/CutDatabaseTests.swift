@@ -23,7 +23,7 @@ extension Journeys {
                     let provider = cut.takesTheProvider ? network.cable : network.door
                     try await World.within(
                         settings: Self.settings, server: server,
-                        production: .init(streamLimit: 50, address: provider.outside)
+                        production: .init(streamLimit: 50, addresses: [provider.outside])
                     ) { world in try await Self.go(through: cut, network, world) }
                 }
             }

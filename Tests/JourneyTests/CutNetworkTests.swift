@@ -1,3 +1,4 @@
+import Glibc
 import Postgres
 import PushModel
 import Simulator
@@ -26,7 +27,7 @@ extension Journeys {
             try await NetworkNamespace.within { network in
                 try await World.within(
                     settings: Self.settings,
-                    production: .init(streamLimit: UInt32(Self.streamLimit), address: network.cable.outside)
+                    production: .init(streamLimit: UInt32(Self.streamLimit), addresses: [network.cable.outside])
                 ) { world in
                     let near = try await world.gateway()
                     let far = try await world.gateway(in: network)
@@ -64,10 +65,77 @@ extension Journeys {
             }
         }
 
-        private static func bothSend(_ world: World) async throws {
-            try await eventually("both gateways to own parcels") {
+        @Test("is one of three: two are cut off, the second while the first comes back, and the third is killed")
+        func three() async throws {
+            try await NetworkNamespace.within { one in
+                try await NetworkNamespace.within { other in
+                    let addresses = [one.cable.outside, other.cable.outside]
+                    try await World.within(
+                        settings: Self.settings,
+                        production: .init(streamLimit: UInt32(Self.streamLimit), addresses: addresses)
+                    ) { world in try await Self.cutBoth(one, other, world) }
+                }
+            }
+        }
+
+        private static func cutBoth(_ one: NetworkNamespace, _ other: NetworkNamespace, _ world: World) async throws {
+            let near = try await world.gateway()
+            let first = try await world.gateway(in: one)
+            let second = try await world.gateway(in: other, standInAt: other.cable.outside)
+            try await world.furnish(.garden, live + dead, through: near)
+            await world.production.simulator.follow(APNsScript(answerDelay: .seconds(1)))
+            let message = try await first.broadcast(.garden)
+            try await send(3, world)
+            try await world.production.accepted(atLeast: 3_000)
+            try one.cable.cut()
+            try await alone(first)
+            try other.cable.cut(.wayInLost)
+            try one.cable.mend()
+            try await eventually("the first one to be back") { first.program.logged.contains("A lane can send again") }
+            try await alone(second)
+            try other.cable.mend(.wayInLost)
+            let accepted = await world.production.simulator.summary().accepted
+            try await world.production.accepted(atLeast: accepted + 2_000)
+            #expect(try await first.account(message, of: .garden).state == "sending", "there is a middle left")
+            let unsettled = try await unsettled(world)
+            near.program.kill(SIGKILL)
+            #expect(try await near.program.end() == .killed(signal: SIGKILL))
+
+            let account = try await first.finished(message, of: .garden)
+            #expect(account.addsUp)
+            #expect(account.endings == ["accepted": live.count, "unregistered": dead.count])
+            #expect(try await second.account(message, of: .garden) == account)
+            let receipts = try await world.production.receipts(of: live)
+            #expect(receipts.withoutRepeats == .onceEach(live.count))
+            #expect(receipts.repeats <= 2 * unansweredMax + unsettled + streamLimit * connectionsMax)
+            print("two of three cut off, the third killed: \(receipts.repeats) repeated")
+            for gateway in [first, second] { try await gateway.stopGently() }
+        }
+
+        private static func alone(_ gateway: Gateway) async throws {
+            try await eventually("the gateway to see that it is alone") {
+                gateway.program.logged.contains("its provider can't be reached")
+            }
+        }
+
+        /// Pushes that the stand-in accepted and the rows don't know of, all gateways' together.
+        private static func unsettled(_ world: World) async throws -> Int {
+            let settled = try await world.database { pool in
+                try await pool.number(
+                    """
+                    SELECT (SELECT sum(accepted) FROM messages)::bigint
+                        + coalesce((SELECT sum(accepted) FROM parcels), 0)::bigint
+                    """)
+            }
+            return await world.production.simulator.summary().accepted - settled
+        }
+
+        private static func bothSend(_ world: World) async throws { try await send(2, world) }
+
+        private static func send(_ count: Int, _ world: World) async throws {
+            try await eventually("\(count) gateways to own parcels") {
                 try await world.database { pool in
-                    try await pool.number("SELECT count(DISTINCT owner) FROM parcels WHERE state = 2") == 2
+                    try await pool.number("SELECT count(DISTINCT owner) FROM parcels WHERE state = 2") == count
                 }
             }
         }

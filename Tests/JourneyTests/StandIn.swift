@@ -8,6 +8,7 @@ import TLS
 struct StandIn: Sendable {
     let simulator: APNsSimulator
     let url: String
+    private let port: UInt16
 
     /// What is not as usual about one.
     struct Traits: Sendable {
@@ -15,8 +16,8 @@ struct StandIn: Sendable {
         var streamLimit: UInt32 = 1_000
         /// By SHA-256.
         var revokedCertificates: [[UInt8]] = []
-        /// Where it is reached from another network: an address of this machine. nil: at localhost alone.
-        var address: String?
+        /// Where it is reached from other networks: addresses of this machine. Empty: at localhost alone.
+        var addresses: [String] = []
         /// It is found where it was after it has stopped and started again.
         var keepsItsPort = false
     }
@@ -27,17 +28,22 @@ struct StandIn: Sendable {
     ) async throws {
         let identity = try authority.issue(
             CertificateSubject(commonName: "localhost"),
-            names: ["localhost", "127.0.0.1"] + (traits.address.map { [$0] } ?? []),
+            names: ["localhost", "127.0.0.1"] + traits.addresses,
             validity: .days(2, from: Clocks.wallNow()))
         var settings = APNsSimulatorSettings(identity: identity)
-        if traits.address != nil { settings.reach = .everyone }
+        if !traits.addresses.isEmpty { settings.reach = .everyone }
         if traits.keepsItsPort { settings.port = try Self.freePort() }
         settings.environment = environment
         settings.streamLimit = traits.streamLimit
         settings.revokedCertificates = traits.revokedCertificates
         simulator = try APNsSimulator(settings)
-        url = "https://\(traits.address ?? "localhost"):\(try await simulator.start())"
+        let port = try await simulator.start()
+        self.port = port
+        url = "https://\(traits.addresses.first ?? "localhost"):\(port)"
     }
+
+    /// The same one, from a network that reaches it there.
+    func url(at address: String) -> String { "https://\(address):\(port)" }
 
     /// One that nobody listens at, a moment ago.
     static func freePort() throws -> UInt16 {

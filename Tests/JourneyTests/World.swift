@@ -147,11 +147,15 @@ final class World: Sendable {
     ///
     /// - Parameter network: where it lives; nil: in this machine's own. From there it reaches the database over TCP, where
     ///   the server listens, else over its socket, which no cable cuts.
-    func gateway(_ release: Program.Release = .this, in network: NetworkNamespace? = nil) async throws -> Gateway {
+    /// - Parameter address: where that network reaches the provider; nil: where all do.
+    func gateway(
+        _ release: Program.Release = .this, in network: NetworkNamespace? = nil, standInAt address: String? = nil
+    ) async throws -> Gateway {
         let program =
             try network.map { network in
                 var own = ["LISTEN": network.door.inside + ":0"]
                 if case .on(let server, let name) = database { own["DATABASE_URL"] = server.farURL(name) }
+                if let address { own["APNS_PRODUCTION_URL"] = production.url(at: address) }
                 let settings = settings.merging(own) { _, new in new }
                 return try Program(["serve"], of: release, in: network, settings: settings, logs: folder)
             } ?? start(release)
