@@ -75,6 +75,8 @@ extension DeliveryEngine {
             verdictsDone = true
             let reply = try await reply(to: entry.pending)
             steps?.reached(.settleCommitted)
+            // What goes on elsewhere is ready there.
+            if reply == .settled, entry.pending.settlement.remainders.contains(where: \.isDue) { take(.hint) }
             return .settled(entry.name, reply)
         } catch {
             log.warning("Settling waits for the database", metadata: ["fault": "\(error)"])

@@ -12,6 +12,8 @@ package actor DeliveryEngine {
     let settings: DeliverySettings
     let process: ProcessID
     let shelf: MessageShelf
+    /// Told of what is accepted here.
+    nonisolated let fresh = FreshContents()
     let lanes: LaneKeeper
     let steps: (any StepListener)?
     let log: Logger
@@ -47,7 +49,7 @@ package actor DeliveryEngine {
         self.process = process
         self.steps = steps
         self.log = log
-        shelf = MessageShelf(store: stores.messages)
+        shelf = MessageShelf(store: stores.messages, fresh: fresh)
         dispatcher = Dispatcher(settings: settings.dispatcher, now: Clocks.monotonicNow())
     }
 
@@ -57,8 +59,16 @@ package actor DeliveryEngine {
         for await _ in answerInbox.rings { takeAnswers(answerInbox.take()) }
     }
 
-    /// Parcels may be waiting: planned here, or announced by another process.
+    /// Parcels may be waiting, announced by another process.
     package func hint() { take(.hint) }
+
+    /// Slices were cut here.
+    func planned(_ slices: [PlannedSlice]) {
+        let ready = slices.flatMap(\.ready)
+        if !ready.isEmpty { take(.planned(ready)) }
+        // How long the first share of a rate is away, only a look tells.
+        if slices.contains(where: \.waitsForRate) { take(.hint) }
+    }
 
     package func credentialsChanged() { take(.credentialsChanged) }
 

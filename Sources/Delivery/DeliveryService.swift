@@ -27,10 +27,10 @@ package struct DeliveryService: Sendable {
         self.engine = engine
         planner = Planner(
             store: stores.messages, settings: settings, steps: steps, log: log,
-            parcelsWait: { await engine.hint() })
+            parcelsWait: { await engine.planned($0) })
         let bell = planner.bell
         scheduler = Scheduler(store: stores.messages, log: log, fellDue: { bell.ring() })
-        stopper = Stopper(stops: stores.stops, log: log)
+        stopper = Stopper(stops: stores.stops, log: log, parcelsWait: { await engine.hint() })
     }
 
     /// Until the drain is over.
@@ -53,7 +53,15 @@ package struct DeliveryService: Sendable {
         await lanes.drain()
     }
 
-    /// A message was accepted, here or elsewhere.
+    /// Messages were accepted here.
+    package func accepted(_ messages: [NewMessage]) {
+        for message in messages where message.dueAt == nil {
+            engine.fresh.keep(message.id, FreshContents.Content(format: message.format, bytes: message.content))
+        }
+        planner.bell.ring()
+    }
+
+    /// A message was accepted elsewhere.
     package func messageAccepted() { planner.bell.ring() }
 
     /// A message waits for its hour.

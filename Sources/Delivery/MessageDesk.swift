@@ -15,10 +15,12 @@ package struct MessageDesk: Sendable {
     private let backlog: BacklogMemory
     private let store: MessageStore
     private let steps: (any StepListener)?
-    private let accepted: @Sendable () -> Void
+    /// Told what is committed.
+    private let accepted: @Sendable ([NewMessage]) -> Void
 
     package init(
-        store: MessageStore, backlogMax: Int, steps: (any StepListener)?, accepted: @escaping @Sendable () -> Void
+        store: MessageStore, backlogMax: Int, steps: (any StepListener)?,
+        accepted: @escaping @Sendable ([NewMessage]) -> Void
     ) {
         self.store = store
         self.backlogMax = backlogMax
@@ -82,7 +84,12 @@ package struct MessageDesk: Sendable {
             }
             backlog.note(standing.openMessages, adding: messages.count, of: app, now: Clocks.monotonicNow())
         }
-        return reply(to: try await store.accept(messages), ids: ids, state)
+        let outcome = try await store.accept(messages)
+        if outcome == .accepted {
+            steps?.reached(.messageCommitted)
+            accepted(messages)
+        }
+        return reply(to: outcome, ids: ids, state)
     }
 
     /// What a repeated request was answered.
@@ -93,12 +100,9 @@ package struct MessageDesk: Sendable {
 
     private func reply(to outcome: AcceptReply, ids: [MessageID], _ state: MessageState) -> Reply {
         switch outcome {
-        case .accepted:
-            steps?.reached(.messageCommitted)
-            accepted()
-            return .accepted(ids, state)
-        case .replayed(let bytes): return .replayed(bytes)
-        case .mismatch: return .mismatch
+        case .accepted: .accepted(ids, state)
+        case .replayed(let bytes): .replayed(bytes)
+        case .mismatch: .mismatch
         }
     }
 

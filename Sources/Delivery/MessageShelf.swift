@@ -12,17 +12,20 @@ struct ShelvedMessage: Sendable {
     var reading: MessageReading { compiled?.reading ?? .repeatable }
 }
 
-/// Compiled messages, the latest used kept. Content is read from the database once per process and message.
+/// Compiled messages, the latest used kept. Content is read from the database once per process and
+/// message, and not at all where it was accepted here a moment ago.
 actor MessageShelf {
     /// A compiled message is a few kilobytes; this many broadcasts at once on one process are plenty.
     private static let shelvedMax = 256
 
     private let store: MessageStore
+    private let fresh: FreshContents
     /// The latest used last.
     private var shelved: [ShelvedMessage] = []
 
-    init(store: MessageStore) {
+    init(store: MessageStore, fresh: FreshContents) {
         self.store = store
+        self.fresh = fresh
     }
 
     func message(_ id: MessageID) async throws(StoreFault) -> ShelvedMessage {
@@ -31,8 +34,12 @@ actor MessageShelf {
             shelved.append(message)
             return message
         }
-        let stored = try await store.content(id)
-        let message = stored.map(Self.compile) ?? ShelvedMessage(id: id, compiled: nil)
+        let message: ShelvedMessage
+        if let here = accepted(id) {
+            message = here
+        } else {
+            message = try await store.content(id).map(Self.compile) ?? ShelvedMessage(id: id, compiled: nil)
+        }
         if !shelved.contains(where: { $0.id == id }) {
             if shelved.count >= Self.shelvedMax { shelved.removeFirst() }
             shelved.append(message)
@@ -49,6 +56,8 @@ actor MessageShelf {
         var missing: [MessageID] = []
         for id in ids where known[id] == nil && !missing.contains(id) {
             if let message = shelved.first(where: { $0.id == id }) {
+                known[id] = .success(message)
+            } else if let message = accepted(id) {
                 known[id] = .success(message)
             } else {
                 missing.append(id)
@@ -71,9 +80,16 @@ actor MessageShelf {
         return ids.map { known[$0] ?? .success(ShelvedMessage(id: $0, compiled: nil)) }
     }
 
+    private func accepted(_ id: MessageID) -> ShelvedMessage? {
+        fresh.content(of: id).map { Self.compile($0.bytes, format: $0.format, id) }
+    }
+
     private static func compile(_ stored: StoredMessage) -> ShelvedMessage {
-        let content = try? StoredContent.decode(stored.content, format: stored.format)
-        return ShelvedMessage(
-            id: stored.id, compiled: content.map { CompiledMessage.compile(stored: $0, message: stored.id) })
+        compile(stored.content, format: stored.format, stored.id)
+    }
+
+    private static func compile(_ bytes: [UInt8], format: Int16, _ id: MessageID) -> ShelvedMessage {
+        let content = try? StoredContent.decode(bytes, format: format)
+        return ShelvedMessage(id: id, compiled: content.map { CompiledMessage.compile(stored: $0, message: id) })
     }
 }

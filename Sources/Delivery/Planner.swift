@@ -13,12 +13,12 @@ actor Planner {
     nonisolated let bell = Doorbell()
     private let steps: (any StepListener)?
     private let log: Logger
-    /// Told after each slice: parcels are waiting.
-    private let parcelsWait: @Sendable () async -> Void
+    /// Told after each turn: parcels are waiting.
+    private let parcelsWait: @Sendable ([PlannedSlice]) async -> Void
 
     init(
         store: MessageStore, settings: DeliverySettings, steps: (any StepListener)?, log: Logger,
-        parcelsWait: @escaping @Sendable () async -> Void
+        parcelsWait: @escaping @Sendable ([PlannedSlice]) async -> Void
     ) {
         self.store = store
         self.settings = settings
@@ -57,7 +57,7 @@ actor Planner {
             case .nothing: return false
             case .planned(let slices):
                 steps?.reached(.sliceCommitted)
-                if slices.contains(where: { !$0.routes.isEmpty }) { await parcelsWait() }
+                await parcelsWait(slices)
             case .putAside(.contended): log.info("A message is locked by others, and is planned in a second or two")
             case .putAside(let fault):
                 log.error("A message can't be planned, and waits for its mending", metadata: ["fault": "\(fault)"])

@@ -9,16 +9,19 @@ struct Stopper: Sendable {
     /// Rung where something may have been said, and regularly: a pause may end by its message's expiry.
     let bell = Doorbell()
     private let log: Logger
+    /// Told after each round that let parcels go: they are ready.
+    private let parcelsWait: @Sendable () async -> Void
 
-    init(stops: StopStore, log: Logger) {
+    init(stops: StopStore, log: Logger, parcelsWait: @escaping @Sendable () async -> Void) {
         self.stops = stops
         self.log = log
+        self.parcelsWait = parcelsWait
     }
 
     /// Until the bell is removed.
     func run() async {
         for await _ in bell.rings {
-            do { try await stops.carryOut() } catch .damaged(let place) {
+            do { if try await stops.carryOut() > 0 { await parcelsWait() } } catch .damaged(let place) {
                 log.error("A message can't be ended, and waits for its mending", metadata: ["place": "\(place)"])
             } catch {
                 log.warning("Pauses and cancels wait for the database", metadata: ["fault": "\(error)"])

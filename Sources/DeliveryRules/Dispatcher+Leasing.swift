@@ -27,8 +27,10 @@ extension Dispatcher {
                 routes.append(RouteState(ready: route, hasWork: false, hasLapsed: false))
             }
             guard let place = places[route.line] else { continue }
-            routes[place].hasWork = route.hasOrdinary
-            routes[place].hasUrgent = route.hasUrgent
+            // What was planned since it began it may have missed.
+            let isOld = routes[place].workSeenAt.map { $0 >= pollStartedAt } ?? false
+            routes[place].hasWork = route.hasOrdinary || isOld && routes[place].hasWork
+            routes[place].hasUrgent = route.hasUrgent || isOld && routes[place].hasUrgent
             if route.hasOrdinary { routes[place].workSeenAt = now }
             routes[place].hasLapsed = route.hasLapsed
             routes[place].pacedAt = route.pacedAfter.map { now + $0 }
@@ -38,6 +40,22 @@ extension Dispatcher {
         }
         if routes.count > known { routes.sort { Self.isBefore($0.ready, $1.ready) } }
         forgetTheIdle(Set(ready.map(\.line)))  // lookup only
+    }
+
+    /// What a poll would find, and nothing of what else it looks at.
+    mutating func notePlanned(_ ready: [ReadyRoute], _ now: MonotonicInstant, _ actions: inout [DispatchAction]) {
+        for route in ready {
+            if let place = placeOfRoute(route.line) {
+                routes[place].hasWork = true
+                if route.hasUrgent { routes[place].hasUrgent = true }
+                routes[place].workSeenAt = now
+            } else {
+                var state = RouteState(ready: route, hasWork: true, hasUrgent: route.hasUrgent, hasLapsed: false)
+                state.workSeenAt = now
+                routes.insert(state, at: routes.firstIndex { Self.isBefore(route, $0.ready) } ?? routes.count)
+                actions.append(.resolve(route))
+            }
+        }
     }
 
     /// Routes without work, and lanes that no route and no parcel uses, so that both lists are bounded by what is due.

@@ -84,6 +84,7 @@ extension Dispatcher {
         runs.setAlarms()
         if !isDraining, !isPolling, pollAt <= now {
             isPolling = true
+            pollStartedAt = now
             actions.append(.poll)
         }
         changeCompany(now, &actions)

@@ -14,6 +14,8 @@ package struct Dispatcher: Sendable {
     var lastServed: AppID?
     var isPolling = false
     var pollAt: MonotonicInstant
+    /// When the poll began that is under way, or the last one.
+    var pollStartedAt: MonotonicInstant
     /// A hint came while a poll was under way: it may have looked too early.
     var pollAgain = false
     var isDraining = false
@@ -24,6 +26,7 @@ package struct Dispatcher: Sendable {
     package init(settings: DispatcherSettings, now: MonotonicInstant) {
         self.settings = settings
         pollAt = now
+        pollStartedAt = now
     }
 
     package mutating func handle(_ event: DispatchEvent, now: MonotonicInstant) -> [DispatchAction] {
@@ -31,6 +34,8 @@ package struct Dispatcher: Sendable {
         switch event {
         case .hint:
             if isPolling { pollAgain = true } else { pollAt = now }
+        case .planned(let ready):
+            notePlanned(ready, now, &actions)
         case .polled(let ready):
             notePolled(ready, now, &actions)
         case .pollFailed:
@@ -112,7 +117,7 @@ struct RouteState: Sendable {
     var lane: LaneKey?
     /// `lane` is what the shell said, not what is unknown yet.
     var isResolved = false
-    /// The poll or a lease saw due parcels, and none has come back empty since.
+    /// The poll, a plan or a lease saw due parcels, and none has come back empty since.
     var hasWork: Bool
     /// The same of transactional ones.
     var hasUrgent = false
@@ -121,7 +126,7 @@ struct RouteState: Sendable {
     /// One call at a time: of two that run side by side the later one may bring its parcel first, and what has been due for
     /// longer leaves first (decision 0013).
     var isLeasing = false
-    /// When a poll saw due parcels last: what was asked before knows nothing of these.
+    /// When a poll or a plan saw due parcels last: what was asked before knows nothing of these.
     var workSeenAt: MonotonicInstant?
     /// Where the lane can't send: one look a poll for parcels that expired meanwhile.
     var maySweep = false

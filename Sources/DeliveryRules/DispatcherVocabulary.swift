@@ -89,8 +89,10 @@ package struct LeaseName: Hashable, Sendable {
 
 /// What happened.
 package enum DispatchEvent: Equatable, Sendable {
-    /// Work may be ready: a slice was planned here, or another process said so.
+    /// Work may be ready: another process said so, or something that was planned here waits for its rate.
     case hint
+    /// Parcels are ready on these routes: a slice was planned here. Nobody has to look for them.
+    case planned([ReadyRoute])
     case polled([ReadyRoute])
     case pollFailed
     /// Which lane a line leaves from; nil where no credential covers it. `canSend`: what the lane says of itself now;

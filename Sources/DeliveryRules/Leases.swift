@@ -240,6 +240,9 @@ package struct Remainder: Equatable, Sendable {
         self.isCounted = isCounted
         self.members = members
     }
+
+    /// At once.
+    package var isDue: Bool { dueAt == nil && dueAfter <= .zero }
 }
 
 /// The database's answer to a settle or a renewal.

@@ -41,16 +41,21 @@ package struct SimulatedSlice: Equatable, Sendable {
     package let message: MessageID
     package let app: AppID
     package let routes: [RouteID]
+    package let ready: [ReadyRoute]
+    package let waitsForRate: Bool
     package let members: Int
     package let isPlanned: Bool
     package let isFinished: Bool
 
     package init(
-        message: MessageID, app: AppID, routes: [RouteID], members: Int, isPlanned: Bool, isFinished: Bool
+        message: MessageID, app: AppID, routes: [RouteID], ready: [ReadyRoute], waitsForRate: Bool, members: Int,
+        isPlanned: Bool, isFinished: Bool
     ) {
         self.message = message
         self.app = app
         self.routes = routes
+        self.ready = ready
+        self.waitsForRate = waitsForRate
         self.members = members
         self.isPlanned = isPlanned
         self.isFinished = isFinished
@@ -99,7 +104,9 @@ extension SimulatedStore {
             at: message, after: plans[place].plannedThrough,
             message.localSending == nil ? idsMax : idsMax * LocalHour.slicesAtOnce)
         if let sending = message.localSending { sort(&slice, by: sending, of: message, groupsOf: parcelMembersMax) }
+        let before = parcels.count
         let routes = writeParcels(slice.members, message, parcelMembersMax, now)
+        let written = Array(parcels[before...])
         let settle = message.localSending == nil ? plans[place].plannedThrough : plans[place].slices
         end(slice.early, messagePlace, settle: settle, now)
         messages[messagePlace].plannedMembers += Int64(slice.members.count + slice.ended)
@@ -113,7 +120,8 @@ extension SimulatedStore {
         if !messages[messagePlace].isStopped { messages[messagePlace].state = slice.isLast ? .sending : .planning }
         finishIfComplete(messagePlace, now)
         return SimulatedSlice(
-            message: message.id, app: message.app, routes: routes, members: slice.members.count,
+            message: message.id, app: message.app, routes: routes, ready: ready(among: written, of: message, now),
+            waitsForRate: written.contains { !$0.isHeld && $0.isPaced }, members: slice.members.count,
             isPlanned: slice.isLast, isFinished: messages[messagePlace].state == .finished)
     }
 
@@ -173,6 +181,14 @@ extension SimulatedStore {
             }
         }
         return touched
+    }
+
+    private func ready(among written: [ParcelRow], of message: MessageRow, _ now: WallInstant) -> [ReadyRoute] {
+        guard let service = TopicService(ofFormat: message.format) else { return [] }
+        return routes.compactMap { route in
+            guard written.contains(where: { $0.route == route.id && $0.isReady && $0.dueAt <= now }) else { return nil }
+            return route.ready(service, ordinary: true, urgent: message.urgency == .transactional, lapsed: false)
+        }
     }
 
     private mutating func writeParcel(

@@ -145,9 +145,10 @@ extension SimulatedWorld {
         case (.settle(let entry), _): end(.alone(entry), .settleFailed(entry.name, verdictsDone: true), index)
         case (.settleTogether(let entries), let reply): hearSettles(reply, entries, index)
         case (.plan, .planned(let slice)):
-            guard slice != nil else { return }
+            guard let slice else { return }
             self.call(.plan, index)
-            tell(.hint, to: index)
+            if !slice.ready.isEmpty { tell(.planned(slice.ready), to: index) }
+            if slice.waitsForRate { tell(.hint, to: index) }
             notifyOthers(index)
         case (.quota(let project, let ask), .quota(let grant)): hearQuota(grant, ask, project, index)
         case (.quota(let project, let ask), _): hearQuota(nil, ask, project, index)

@@ -100,6 +100,8 @@ struct DrainingDelivery: NamedService {
 struct NewsService: NamedService {
     let description = "news of other processes"
     let listener: PostgresListener
+    /// Whose sessions say this process's own news.
+    let pool: PostgresPool
     let delivery: DeliveryService
     let credentials: CredentialLanes
 
@@ -118,9 +120,11 @@ struct NewsService: NamedService {
         case .listening:
             // Anything may have been said while nobody listened.
             for news in WorkNews.allCases { await take(news) }
-        case .notification(_, let payload):
+        case .notification(let said):
             // A word that we don't know comes from a newer program.
-            if let news = WorkNews(rawValue: payload) { await take(news) }
+            guard let news = WorkNews(rawValue: said.payload) else { return }
+            if news.isKnownWhereItIsSaid, await pool.owns(said.sender) { return }
+            await take(news)
         }
     }
 

@@ -94,7 +94,7 @@ package struct GatewayProgram: Sendable {
         let news = NewsService(
             listener: PostgresListener(
                 ground.database, channels: [WorkChannel.work, WorkChannel.credentials], loop: ground.loop),
-            delivery: delivery, credentials: credentials)
+            pool: ground.pool, delivery: delivery, credentials: credentials)
         let api = APIService(
             server: GatewayServer(
                 host: settings.listen.host, port: Int(settings.listen.port), identity: identity,
@@ -117,7 +117,7 @@ package struct GatewayProgram: Sendable {
     ) -> GatewayServices {
         let desk = MessageDesk(
             store: stores.messages, backlogMax: settings.limits.backlogMessages, steps: steps,
-            accepted: { delivery.messageAccepted() })
+            accepted: { delivery.accepted($0) })
         var limits = GatewayLimits()
         limits.bodyBytesMax = settings.limits.bodyBytes
         // So that one large body leaves room for others.

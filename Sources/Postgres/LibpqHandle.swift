@@ -102,12 +102,13 @@ extension LibpqHandle {
         }
     }
 
-    func nextNotification() -> (channel: String, payload: String)? {
+    func nextNotification() -> PostgresNotification? {
         guard let notification = unsafe PQnotifies(connection) else { return nil }
         defer { unsafe PQfreemem(notification) }
         let channel = unsafe notification.pointee.relname.map { unsafe String(cString: $0) }
         let payload = unsafe notification.pointee.extra.map { unsafe String(cString: $0) }
-        return (channel ?? "", payload ?? "")
+        return PostgresNotification(
+            channel: channel ?? "", payload: payload ?? "", sender: unsafe notification.pointee.be_pid)
     }
 }
 

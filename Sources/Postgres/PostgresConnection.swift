@@ -18,7 +18,7 @@ package actor PostgresConnection {
     private var deadlineTimer: TimerID?
     private var dialing: CheckedContinuation<Result<Void, PostgresError>, Never>?
     private var waitingForEnd: [CheckedContinuation<Void, Never>] = []
-    private var hearsNotification: (@Sendable (_ channel: String, _ payload: String) -> Void)?
+    private var hearsNotification: (@Sendable (PostgresNotification) -> Void)?
     /// Statement names with the parameter types that they were prepared for.
     var prepared: [String: [UInt32]] = [:]
 
@@ -33,6 +33,9 @@ package actor PostgresConnection {
     }
 
     var isOpen: Bool { handle != nil }
+
+    /// The server's process of this session; nil: it is not open.
+    var serverProcess: Int32? { handle?.processID }
 
     /// Open, and between conversations and transactions.
     package var isReusable: Bool { handle?.transactionStatus == .idle && conversation == nil }
@@ -162,7 +165,7 @@ extension PostgresConnection {
     private func idle(_ handle: LibpqHandle) {
         _ = handle.isBusy
         while let notification = handle.nextNotification() {
-            hearsNotification?(notification.channel, notification.payload)
+            hearsNotification?(notification)
         }
         if handle.isBroken { end(.lost) }
     }
@@ -214,7 +217,7 @@ extension PostgresConnection {
         await withCheckedContinuation { waitingForEnd.append($0) }
     }
 
-    func onNotification(_ hear: @escaping @Sendable (_ channel: String, _ payload: String) -> Void) {
+    func onNotification(_ hear: @escaping @Sendable (PostgresNotification) -> Void) {
         hearsNotification = hear
     }
 

@@ -4,7 +4,15 @@ package enum ListenerEvent: Sendable, Equatable {
     /// Connected, again or for the first time, or events were dropped: whatever was announced before may have been
     /// missed, so look for yourself.
     case listening
-    case notification(channel: String, payload: String)
+    case notification(PostgresNotification)
+}
+
+/// What was said with NOTIFY.
+package struct PostgresNotification: Sendable, Equatable {
+    package let channel: String
+    package let payload: String
+    /// The server's process of the session that said it (`PostgresPool.owns`).
+    package let sender: Int32
 }
 
 /// One session that hears NOTIFY, for as long as it lives. Pinned to its loop.
@@ -73,8 +81,8 @@ package actor PostgresListener {
         let connection = PostgresConnection(settings, loop: loop)
         try await connection.open()
         let sink = self.sink
-        await connection.onNotification { channel, payload in
-            PostgresListener.tell(.notification(channel: channel, payload: payload), sink)
+        await connection.onNotification { notification in
+            PostgresListener.tell(.notification(notification), sink)
         }
         let statements = channels.map { Query(Statement(unprepared: "LISTEN \(PostgresListener.quoted($0))")) }
         do throws(PostgresError) {

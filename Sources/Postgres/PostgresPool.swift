@@ -34,6 +34,11 @@ package actor PostgresPool {
 
     package func census() -> PoolCensus { book.census }
 
+    /// Whether one of its sessions is served by this process of the server.
+    package func owns(_ serverProcess: Int32) -> Bool {
+        connections.values.contains { $0.assumeIsolated { $0.serverProcess } == serverProcess }
+    }
+
     /// Callers that wait are turned away; conversations that have begun end first, within their deadline.
     package func close() async {
         perform(book.close())

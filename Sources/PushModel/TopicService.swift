@@ -54,6 +54,9 @@ extension TopicService {
 
     package func format(ofContent format: Int16) -> Int16 { rawValue * Self.formatStep + format }
 
+    /// nil: a newer program's.
+    package init?(ofFormat format: Int16) { self.init(rawValue: format / Self.formatStep) }
+
     package static func contentFormat(of format: Int16) -> Int16 { format % formatStep }
 
     /// The same service, and a content's format that is at least this one.

@@ -88,7 +88,9 @@ extension MessageStore {
                     let answers = try await transaction.conclude(
                         group.writing(cuts, now: now), announcing: .sliceWritten, to: steps)
                     if let last = group.turns.last { turns.pass(app: last.app, priority: last.priority) }
-                    return try group.slices(cuts, counted: answers[0])
+                    var told = ToldRoutes()
+                    if cuts.contains(where: { !$0.routes.isEmpty }) { try told.read(answers[1]) }
+                    return try group.slices(cuts, counted: answers[0], told)
                 }
             }
         }
@@ -245,7 +247,8 @@ private struct PlanGroup: Sendable {
             $0.uuidArray(order.filter { cuts[$0].found.isLast }.map { turns[$0].message })
         }
         let goingOn = order.filter { !cuts[$0].found.isLast }.map { turns[$0].advancing(cuts[$0], now: now) }
-        return [count] + early + parcels(cuts, now: now) + [end] + goingOn
+        let unhurried = cuts.allSatisfy { $0.members > 0 } ? [Query(PlanSQL.soonOnDisk)] : []
+        return [count] + parcels(cuts, now: now) + early + [end] + goingOn + unhurried
     }
 
     private func parcels(_ cuts: [SliceCut], now: WallInstant?) -> [Query] {
@@ -268,7 +271,9 @@ private struct PlanGroup: Sendable {
     }
 
     /// - Parameter counted: in no order.
-    func slices(_ cuts: [SliceCut], counted: ResultSet) throws(PostgresError) -> [PlannedSlice] {
+    func slices(
+        _ cuts: [SliceCut], counted: ResultSet, _ told: ToldRoutes
+    ) throws(PostgresError) -> [PlannedSlice] {
         var rows: [UniversalID: Int] = [:]  // lookup only
         for row in 0..<counted.rowCount { rows[try counted.uuid(row, 1)] = row }
         var slices: [PlannedSlice] = []
@@ -276,7 +281,7 @@ private struct PlanGroup: Sendable {
             guard let row = rows[turn.message] else {
                 throw .unexpectedShape(statement: PlanSQL.countGroup.name, column: 1)
             }
-            slices.append(try turn.slice(cut, counted: counted, row))
+            slices.append(try turn.slice(cut, counted: counted, row, told))
         }
         return slices
     }

@@ -1,3 +1,4 @@
+import DeliveryRules
 import Encodings
 import Postgres
 import PushModel
@@ -17,8 +18,12 @@ package enum PlanReply: Equatable, Sendable {
 package struct PlannedSlice: Equatable, Sendable {
     package let message: MessageID
     package let app: AppID
-    /// Where new parcels are ready. Rising.
+    /// Where new parcels are, ready or not. Rising.
     package let routes: [RouteID]
+    /// Where some may be leased now. By rising route.
+    package let ready: [ReadyRoute]
+    /// Some wait for their message's rate.
+    package let waitsForRate: Bool
     /// Members of the new parcels.
     package let members: Int
     /// The audience is known from here on.
@@ -177,7 +182,9 @@ struct PlanTurn: Sendable {
         let found = try await look(idsMax: idsMax).read(audience, in: transaction)
         let cut = try await cut(found, parcelMembersMax, in: transaction)
         let answers = try await transaction.conclude(writing(cut, now: now), announcing: .sliceWritten, to: steps)
-        return try slice(cut, counted: answers[0], 0)
+        var told = ToldRoutes()
+        if !cut.routes.isEmpty { try told.read(answers[1]) }
+        return try slice(cut, counted: answers[0], 0, told)
     }
 
     func look(idsMax: Int) -> AudienceLook {
@@ -207,12 +214,13 @@ struct PlanTurn: Sendable {
                 $0.int64(cut.found.ended(.suppressed))
             }
         ]
-        queries += early(cut.found, now: now)
         if !cut.routes.isEmpty { queries.append(parcels(of: cut, now: now)) }
+        queries += early(cut.found, now: now)
         queries.append(
             cut.found.isLast
                 ? Query(PlanSQL.end) { $0.uuid(message) }
                 : advancing(cut, now: now))
+        if cut.members > 0 { queries.append(Query(PlanSQL.soonOnDisk)) }
         return queries
     }
 
@@ -276,11 +284,53 @@ struct PlanTurn: Sendable {
         return queries
     }
 
-    func slice(_ cut: SliceCut, counted: ResultSet, _ row: Int) throws(PostgresError) -> PlannedSlice {
+    func slice(
+        _ cut: SliceCut, counted: ResultSet, _ row: Int, _ told: ToldRoutes
+    ) throws(PostgresError) -> PlannedSlice {
         var routes: [RouteID] = []
         for route in cut.routes where routes.last?.value != route { routes.append(RouteID(route)) }
         return PlannedSlice(
-            message: MessageID(message), app: AppID(app), routes: routes, members: cut.members,
-            isPlanned: cut.found.isLast, isFinished: try counted.int16(row, 0) == MessageState.finished.rawValue)
+            message: MessageID(message), app: AppID(app), routes: routes, ready: told.ready(of: self),
+            waitsForRate: told.paced.contains(message), members: cut.members, isPlanned: cut.found.isLast,
+            isFinished: try counted.int16(row, 0) == MessageState.finished.rawValue)
+    }
+}
+
+/// What the database says of the parcels that were just cut.
+struct ToldRoutes: Sendable {
+    private struct Told: Sendable {
+        let route: RouteID
+        let provider: Provider
+        let environment: PushEnvironment
+        let topic: String
+    }
+
+    private var ready: [UniversalID: [Told]] = [:]  // lookup only
+    /// Messages of which some wait for their rate.
+    private(set) var paced: Set<UniversalID> = []  // lookup only
+
+    /// - Parameter rows: as `PlanSQL.cut` tells them, in no order.
+    mutating func read(_ rows: ResultSet) throws(PostgresError) {
+        for row in 0..<rows.rowCount {
+            let message = try rows.uuid(row, 0)
+            if try rows.bool(row, 3) { paced.insert(message) }
+            guard try rows.bool(row, 2), let provider = Provider(rawValue: try rows.int16(row, 4)),
+                let environment = PushEnvironment(rawValue: try rows.int16(row, 5))
+            else { continue }
+            let told = Told(
+                route: RouteID(try rows.int64(row, 1)), provider: provider, environment: environment,
+                topic: try rows.text(row, 6))
+            ready[message, default: []].append(told)
+        }
+    }
+
+    func ready(of turn: PlanTurn) -> [ReadyRoute] {
+        guard let service = TopicService(ofFormat: turn.format) else { return [] }
+        let isUrgent = turn.priority == MessageUrgency.transactional.rawValue
+        return (ready[turn.message] ?? []).sorted { $0.route < $1.route }.map {
+            ReadyRoute(
+                route: $0.route, service: service, app: AppID(turn.app), provider: $0.provider,
+                environment: $0.environment, topic: $0.topic, hasUrgent: isUrgent)
+        }
     }
 }

@@ -93,11 +93,6 @@ extension EndingCount {
     }
 }
 
-extension Remainder {
-    /// At once.
-    fileprivate var isDue: Bool { dueAt == nil && dueAfter <= .zero }
-}
-
 extension HistoryEvent {
     /// The column `state`.
     var state: Int16 {

@@ -24,6 +24,14 @@ package enum WorkNews: String, Sendable, CaseIterable {
         case .credentials: WorkChannel.credentials
         }
     }
+
+    /// The process that says it has seen to it already: it looks for no work a second time when it hears itself.
+    package var isKnownWhereItIsSaid: Bool {
+        switch self {
+        case .plan, .parcels: true
+        case .schedule, .stops, .credentials: false
+        }
+    }
 }
 
 /// Tells the other processes that there is work: a hint, after the commit, with the slow poll as its safety net.

@@ -18,10 +18,12 @@ struct DispatcherBench {
         dispatcher = Dispatcher(settings: settings, now: now)
     }
 
-    static func route(_ id: Int64, app: Int64 = 1, hasUrgent: Bool = false) -> ReadyRoute {
+    static func route(
+        _ id: Int64, app: Int64 = 1, hasOrdinary: Bool = true, hasUrgent: Bool = false, hasLapsed: Bool = false
+    ) -> ReadyRoute {
         ReadyRoute(
             route: RouteID(id), app: AppID(app), provider: .apns, environment: .production, topic: "",
-            hasUrgent: hasUrgent)
+            hasOrdinary: hasOrdinary, hasUrgent: hasUrgent, hasLapsed: hasLapsed)
     }
 
     @discardableResult

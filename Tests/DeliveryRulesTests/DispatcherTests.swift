@@ -51,6 +51,59 @@ struct DispatcherPollingTests {
         #expect(bench.tell(.polled([])) == [])
     }
 
+    @Test(
+        "looks for nothing that was planned here: asks for its lane, then for a parcel, and at once where it knows the lane"
+    )
+    func planned() {
+        var bench = DispatcherBench()
+        bench.find([])
+        #expect(bench.tell(.planned([DispatcherBench.route(3)])) == [.resolve(DispatcherBench.route(3))])
+        let request = bench.request(3)
+        #expect(bench.tell(.resolved(RouteLine(RouteID(3)), DispatcherBench.lane)) == [.lease(request)])
+        #expect(bench.tell(.leasedNothing(request)) == [])
+        #expect(bench.tell(.planned([DispatcherBench.route(3)])) == [.lease(bench.request(3))])
+    }
+
+    @Test("asks again for what was planned after the call that brought nothing")
+    func plannedAfterCall() {
+        var bench = DispatcherBench()
+        let early = bench.find([DispatcherBench.route(7)]).leaseRequests[0]
+        bench.now = bench.now + .milliseconds(1)
+        #expect(bench.tell(.planned([DispatcherBench.route(7)])).leaseRequests.isEmpty)
+        #expect(bench.tell(.leasedNothing(early)).leaseRequests.count == 1)
+    }
+
+    @Test("believes what was planned since a poll began, whatever that one saw of its route", arguments: [true, false])
+    func plannedWhilePolling(sawLapsed: Bool) {
+        var bench = DispatcherBench()
+        bench.find([DispatcherBench.route(3)])
+        bench.tell(.leasedNothing(bench.request(3)))
+        // Its look for what has expired meanwhile is over before the poll.
+        for sweep in bench.tell(.lane(DispatcherBench.lane, canSend: false)).leaseRequests {
+            bench.tell(.leasedNothing(sweep))
+        }
+        bench.tell(.hint)
+        bench.tell(.planned([DispatcherBench.route(3, hasUrgent: true)]))
+        let saw = sawLapsed ? [DispatcherBench.route(3, hasOrdinary: false, hasLapsed: true)] : []
+        for sweep in bench.tell(.polled(saw)).leaseRequests { bench.tell(.leasedNothing(sweep)) }
+        var asked = bench.tell(.lane(DispatcherBench.lane, canSend: true)).leaseRequests
+        if sawLapsed {
+            // It travels alone, and is gone here.
+            #expect(asked.map(\.scope) == [.lapsed])
+            asked = bench.tell(.leasedNothing(asked[0])).leaseRequests
+        }
+        #expect(asked.map(\.scope) == [.ordinary])
+    }
+
+    @Test("asks for transactional parcels of what was planned here although its lane is full")
+    func plannedUrgent() {
+        var bench = DispatcherBench()
+        bench.lease(ParcelRunSamples.parcel(Array(repeating: .present, count: 5), route: RouteID(7)))
+        #expect(bench.tell(.planned([DispatcherBench.route(7)])).leaseRequests.isEmpty)
+        #expect(
+            bench.tell(.planned([DispatcherBench.route(7, hasUrgent: true)])).leaseRequests.map(\.scope) == [.urgent])
+    }
+
     @Test("waits a moment after a poll that failed")
     func pollFails() {
         var bench = DispatcherBench()

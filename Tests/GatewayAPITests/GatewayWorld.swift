@@ -151,7 +151,7 @@ private func serve(
         tokenEndpoint: NoTokenEndpoint(), allowsPrivateTargets: false)
     let services = GatewayServices(
         registry: RegistryKeeper(stores: stores, committer: GroupCommitter(registry: stores.registry)),
-        messages: MessageDesk(store: stores.messages, backlogMax: backlogMax, steps: nil) {},
+        messages: MessageDesk(store: stores.messages, backlogMax: backlogMax, steps: nil) { _ in },
         credentials: keeper, keys: stores.keys, adminKeySHA256: TestHash.sha256(GatewayWorld.key),
         readiness: { readiness.value }, clock: { Clocks.wallNow() }, entropy: { Entropy.bytes($0) }, limits: limits,
         log: log, steps: steps)

@@ -97,7 +97,8 @@ extension ConformanceRun {
 extension SimulatedSlice {
     init(_ slice: PlannedSlice) {
         self.init(
-            message: slice.message, app: slice.app, routes: slice.routes, members: slice.members,
-            isPlanned: slice.isPlanned, isFinished: slice.isFinished)
+            message: slice.message, app: slice.app, routes: slice.routes, ready: slice.ready,
+            waitsForRate: slice.waitsForRate, members: slice.members, isPlanned: slice.isPlanned,
+            isFinished: slice.isFinished)
     }
 }

@@ -42,6 +42,44 @@ struct PlanTests {
         }
     }
 
+    @Test(
+        "says where its parcels are ready, and where they wait for a rate, a pause or an hour",
+        arguments: [true, false])
+    func ready(isAlone: Bool) async throws {
+        try await withStores { world in
+            try await world.register(1...2)
+            try await world.register(3...4, environment: .sandbox)
+            let (production, sandbox) = (try await world.route(), try await world.route(.sandbox))
+            var slices: [PlannedSlice] = []
+            for number in UInt64(1)...3 {
+                var message = world.newMessage(
+                    number, urgency: .transactional, audience: .installations(["i1", "i3"]))
+                if number == 2 { message.ratePerSecond = 5 }
+                _ = try await world.stores.messages.accept(message, now: dawn)
+                if number == 3 {
+                    _ = try await world.stores.messages.wish(.pause, app: world.app, id: message.id, now: dawn)
+                }
+                if isAlone,
+                    case .planned(let slice) = try await world.stores.messages.planSlice(
+                        knownFormats: [1], now: dawn)
+                {
+                    slices.append(slice)
+                }
+            }
+            if !isAlone,
+                case .planned(let group) = try await world.stores.messages.planGroup(
+                    knownFormats: [1], now: dawn)
+            {
+                slices = group
+            }
+            #expect(slices.map(\.routes) == [[production, sandbox], [production, sandbox], [production, sandbox]])
+            let look = try await world.stores.parcels.readyRoutes(knownFormats: [1], now: dawn).routes
+            #expect(look.map(\.route) == [production, sandbox])
+            #expect(slices.map(\.ready) == [look, [], []])
+            #expect(slices.map(\.waitsForRate) == [false, true, false])
+        }
+    }
+
     @Test("reaches nobody who registered after it was accepted")
     func horizon() async throws {
         try await withStores { world in

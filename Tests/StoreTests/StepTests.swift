@@ -78,7 +78,7 @@ private func withListener(
         for await event in listener.events {
             switch event {
             case .listening: await heard.note("listening")
-            case .notification(let channel, let payload): await heard.note(channel + " " + payload)
+            case .notification(let said): await heard.note(said.channel + " " + said.payload)
             }
         }
     }

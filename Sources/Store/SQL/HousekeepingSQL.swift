@@ -2,7 +2,8 @@ import Postgres
 
 /// Notification and retention.
 enum HousekeepingSQL {
-    static let notify = Statement("notify", "SELECT pg_notify($1, $2)")
+    /// $1 channel, $2 payload. Nobody's way to the disk is waited for: a server that falls keeps no news either.
+    static let notify = Statement("notify", "SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, $2)")
 
     /// $1 now, $2 age in microseconds, $3 rows at most. By the clock that stands still, so that the index can be asked: by
     /// the other one each round would walk through all keys that are kept.

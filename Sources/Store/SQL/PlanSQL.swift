@@ -127,6 +127,11 @@ enum PlanSQL {
         LEFT JOIN message_contents c ON c.message_id = turn.message_id
         """
 
+    /// The way to the disk is not waited for: the lease of the first parcel waits, and what is committed before it is there
+    /// then. A server that falls in between has the message and its plan still, whose slices are cut again. Not for slices
+    /// without members, which may be a message's end.
+    static let soonOnDisk = Statement("plan_soon_on_disk", "SELECT set_config('synchronous_commit', 'off', true)")
+
     /// $1 messages. Those that nobody else has locked; they are locked now.
     static let lockGroup = Statement(
         "plan_lock_group", "SELECT id FROM messages WHERE id = ANY ($1) FOR NO KEY UPDATE SKIP LOCKED")
@@ -161,14 +166,31 @@ enum PlanSQL {
     /// counts: one of each a parcel.
     static let cutGroup = Statement(
         "plan_cut_group",
+        telling(
+            """
+            INSERT INTO parcels (message_id, app_id, route_id, format, priority, due_at, expires_at, members, member_count,
+                pending, state)
+            SELECT cut.message_id, cut.app_id, cut.route_id, cut.format, cut.priority, coalesce($6, clock_timestamp()),
+                cut.expires_at, cut.members, cut.count, cut.count, \(LifeSQL.bornState(of: "cut.message_id"))
+            FROM unnest($1, $2, $3, $4, $5, $7, $8, $9)
+                AS cut (message_id, app_id, format, priority, expires_at, route_id, members, count)
+            """))
+
+    /// Each route of what was cut, for each message: whether some of it is ready, and whether some waits for its rate.
+    private static func telling(_ insert: String) -> String {
         """
-        INSERT INTO parcels (message_id, app_id, route_id, format, priority, due_at, expires_at, members, member_count,
-            pending, state)
-        SELECT cut.message_id, cut.app_id, cut.route_id, cut.format, cut.priority, coalesce($6, clock_timestamp()),
-            cut.expires_at, cut.members, cut.count, cut.count, \(LifeSQL.bornState(of: "cut.message_id"))
-        FROM unnest($1, $2, $3, $4, $5, $7, $8, $9)
-            AS cut (message_id, app_id, format, priority, expires_at, route_id, members, count)
-        """)
+        WITH written AS (
+            \(insert)
+            RETURNING message_id, route_id, state = 1 AND due_at <= coalesce($6, clock_timestamp()) AS is_ready,
+                state = 4 AS is_paced
+        ), told AS (
+            SELECT message_id, route_id, bool_or(is_ready) AS is_ready, bool_or(is_paced) AS is_paced
+            FROM written GROUP BY message_id, route_id
+        )
+        SELECT told.message_id, told.route_id, told.is_ready, told.is_paced, r.provider, r.environment, r.topic
+        FROM told JOIN routes r ON r.id = told.route_id
+        """
+    }
 
     /// $1 messages.
     static let endGroup = Statement("plan_end_group", "DELETE FROM plans WHERE message_id = ANY ($1)")
@@ -185,13 +207,14 @@ enum PlanSQL {
     private static func cut(_ name: String, _ lists: String, due: String, expires: String) -> Statement {
         Statement(
             name,
-            """
-            INSERT INTO parcels (message_id, app_id, route_id, format, priority, due_at, expires_at, members, member_count,
-                pending, state)
-            SELECT $1, $2, cut.route_id, $3, $4, \(due), \(expires), cut.members, cut.count, cut.count,
-                \(LifeSQL.bornState(of: "$1"))
-            FROM \(lists)
-            """)
+            telling(
+                """
+                INSERT INTO parcels (message_id, app_id, route_id, format, priority, due_at, expires_at, members,
+                    member_count, pending, state)
+                SELECT $1, $2, cut.route_id, $3, $4, \(due), \(expires), cut.members, cut.count, cut.count,
+                    \(LifeSQL.bornState(of: "$1"))
+                FROM \(lists)
+                """))
     }
 
     /// $5 expires at.
