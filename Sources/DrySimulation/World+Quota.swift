@@ -35,7 +35,9 @@ extension SimulatedWorld {
     mutating func restPace(_ place: Int, _ index: Int) {
         let lane = processes[index].lanes[place]
         guard let quota = lane.quota, let share = quota.share else { return }
-        if lane.waiting.isEmpty || lane.isBlocked || placeForStream(lane) == nil || lane.unusableSince != nil {
+        if lane.throttle.restsUntil != nil || lane.waiting.isEmpty || lane.isBlocked || placeForStream(lane) == nil
+            || lane.unusableSince != nil
+        {
             processes[index].projects[quota.project].pace?.rest(share)
         }
     }

@@ -121,5 +121,7 @@ package enum LaneEvent: Sendable, Equatable {
     case credentialRefused(reason: String)
     /// An open connection broke; what was in flight on it is unknown.
     case connectionLost(TransportFault, detail: String)
+    /// Most of the provider's answers ask for less. Nothing leaves for so long.
+    case slowedDown(rest: Duration)
     case recovered
 }
