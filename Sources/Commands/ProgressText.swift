@@ -16,16 +16,34 @@ package struct ProgressText {
             ?? (message.object?["outcomes"]?.object?.members ?? []).map { $0.value.integer ?? 0 }.sum
     }
 
-    /// Of the audience; nil while it is being found.
+    private var audience: Int64? { message.object?["audience"]?.integer }
+
+    /// While the audience is being found: about how many it will be; nil where nobody can say.
+    private var expected: Int64? {
+        guard audience == nil, let expected = progress?["estimate"]?.object?["audience"]?.integer, expected > 0 else {
+            return nil
+        }
+        return max(ended, Self.rounded(expected))
+    }
+
+    /// To two digits: the others would change with each look.
+    private static func rounded(_ count: Int64) -> Int64 {
+        var step: Int64 = 1
+        while count / step >= 100 { step *= 10 }
+        return count / step * step
+    }
+
+    /// Of the audience, or of about how many it will be, which nobody can have seen the end of; nil where that is unknown.
     private var share: Double? {
-        guard let audience = message.object?["audience"]?.integer else { return nil }
-        return audience == 0 ? 1 : min(1, max(0, Double(ended) / Double(audience)))
+        guard let whole = audience ?? expected else { return nil }
+        return whole == 0 ? 1 : min(audience == nil ? 0.99 : 1, max(0, Double(ended) / Double(whole)))
     }
 
     /// "420 of 1000 ended", or how many have ended so far.
     private var count: String {
-        message.object?["audience"]?.integer.map { "\(ended) of \($0) ended" }
-            ?? (ended > 0 ? "\(ended) ended, the audience is being found" : "the audience is being found")
+        if let audience { return "\(ended) of \(audience) ended" }
+        if let expected { return "\(ended) ended of about \(expected), the audience is being found" }
+        return ended > 0 ? "\(ended) ended, the audience is being found" : "the audience is being found"
     }
 
     package var bar: String {
@@ -37,7 +55,7 @@ package struct ProgressText {
 
     /// How fast, and until when; nil where nothing can be said, and of a message that is over.
     package var estimate: String? {
-        guard message.count("pending") > 0, let estimate = progress?["estimate"] else { return nil }
+        guard message.count("pending") > 0 || audience == nil, let estimate = progress?["estimate"] else { return nil }
         var words: [String] = []
         if let pace = estimate.object?["pushes_per_second"]?.number?.double, pace >= 0.1, pace.isFinite {
             words.append(pace < 10 ? "\((pace * 10).rounded() / 10) a second" : "\(Int64(min(pace, 1e15))) a second")

@@ -10,16 +10,20 @@ package struct MessageProgress: Equatable, Sendable {
     package let waits: [PushWait]
     /// For all of `waits`: when the last of those that are due later is.
     package let lastDue: WallInstant?
+    /// While planners go through the app's ids: how much of them lies behind, from 0 to 1. nil: the audience is known, or
+    /// is not found by ids.
+    package let walked: Double?
 
     package init(
         account: MessageAccount, at: WallInstant, providers: [ProviderProgress], waits: [PushWait],
-        lastDue: WallInstant? = nil
+        lastDue: WallInstant? = nil, walked: Double? = nil
     ) {
         self.account = account
         self.at = at
         self.providers = providers
         self.waits = waits
         self.lastDue = lastDue
+        self.walked = walked
     }
 
     /// Whether a later look shows anything else than that time went by.
@@ -105,6 +109,52 @@ package struct Pace: Equatable, Sendable {
     private static func seconds(_ time: Duration) -> Double { Double(time.wholeNanoseconds) / 1e9 }
 }
 
+/// What the routes of a message's pushes answered of late, as the database counts it: by whole minutes.
+package struct AnsweredMinutes: Equatable, Sendable {
+    /// When the last one began.
+    package let minute: WallInstant
+    /// Since then.
+    package let this: Int64
+    /// In the minute before.
+    package let before: Int64
+    /// In the one before that.
+    package let earlier: Int64
+    /// Since when the first of those is due that are left and were never tried; the epoch where there is none.
+    package let dueSince: WallInstant
+
+    package init(minute: WallInstant, this: Int64, before: Int64, earlier: Int64, dueSince: WallInstant) {
+        self.minute = minute
+        self.this = this
+        self.before = before
+        self.earlier = earlier
+        self.dueSince = dueSince
+    }
+
+    /// From then on a minute speaks for itself: settles come up to a second late, which is a tenth of it.
+    private static let telling: Duration = .seconds(10)
+    private static let length: Duration = .seconds(60)
+
+    /// This minute's, and the one before with it as long as this one says little; of a time in which nothing was sent, as
+    /// little as can be known.
+    ///
+    /// A minute without an answer, in which the message was there, is a standstill: it was paused, say, or its devices were
+    /// asleep. It ended when what is left fell due, since resuming and hours set that anew. While planners are at work, that
+    /// is when the last slice was cut, and says nothing.
+    ///
+    /// - Parameters:
+    ///   - ended: of the message itself. Others send on the routes as well: no more can have been this one's.
+    ///   - begun: when the message was sent first.
+    ///   - isPlanned: nothing is cut any more.
+    package func pace(at now: WallInstant, ended: Int64, begun: WallInstant, isPlanned: Bool) -> Pace? {
+        let speaksForItself = this > 0 && now - minute >= Self.telling
+        let isLong = before > 0 && !speaksForItself
+        let first = isLong ? minute + (.zero - Self.length) : minute
+        let stoodStill = (isLong ? earlier : before) == 0 && begun <= first + (.zero - Self.length)
+        let start = max(first, begun, stoodStill && isPlanned ? dueSince : first)
+        return Pace(answered: min(isLong ? this + before : this, ended), in: now - start)
+    }
+}
+
 /// Pushes of a message that nobody takes up at present, and why.
 package struct PushWait: Equatable, Sendable {
     /// The numbers stand in statements.
@@ -148,8 +198,8 @@ package struct PushWait: Equatable, Sendable {
 }
 
 extension MessageProgress {
-    /// Of a message whose pushes are due later than this, nobody can say when it ends.
-    private static var foresight: Duration { .seconds(3_600) }
+    /// Of less than this share of the ids nobody should conclude what the others hold.
+    private static let walkedMin = 0.02
 
     /// Of all its providers, while any of its pushes is left; nil: nothing can be said.
     package var pushesPerSecond: Double? {
@@ -159,24 +209,46 @@ extension MessageProgress {
         return min(paces.reduce(0) { $0 + $1.perSecond }, account.ratePerSecond.map(Double.init) ?? .infinity)
     }
 
+    /// The audience; while it is being found, how large it will be if the rest of the ids holds as many as those that lie
+    /// behind. nil: nothing can be said.
+    package var estimatedAudience: Int64? {
+        if let audience = account.audience { return audience }
+        let found = account.outcomes.reduce(account.pending, +)
+        guard found > 0, let walked, walked >= Self.walkedMin else { return nil }
+        return account.providers.reduce(found) { $0 + coming(to: $1.provider) }
+    }
+
+    /// Pushes of a provider that planners have still to find.
+    private func coming(to provider: Provider) -> Int64 {
+        guard account.audience == nil, let walked, walked >= Self.walkedMin, walked < 1,
+            let found = account.providers.first(where: { $0.provider == provider })?.members
+        else { return 0 }
+        return Int64(Double(found) / walked + 0.5) - found
+    }
+
     /// When its last push may have ended, where each provider goes on as it answers now; nil where something has to
     /// happen first, or nothing can be said.
     package var estimatedEnd: WallInstant? {
-        guard account.state == .sending, account.audience != nil, waits.allSatisfy({ $0.cause == .later }) else {
-            return nil
-        }
+        guard account.state == .sending || account.state == .planning, estimatedAudience != nil,
+            waits.allSatisfy({ $0.cause == .later })
+        else { return nil }
         var end = at
+        var pushes: Int64 = 0
+        var unpaced: Int64 = 0
         for part in providers {
-            let pushes = part.sending + part.ready + part.waiting
-            guard pushes > part.waiting else { continue }
-            guard let time = part.pace?.lasting(for: pushes) else { return nil }
+            let (open, coming) = (part.sending + part.ready, coming(to: part.provider))
+            pushes += open + coming
+            // Of whom everything was sent that has been found: planners are slower than that provider, and whoever has
+            // something open will tell how slow.
+            guard open > 0 else {
+                unpaced += coming
+                continue
+            }
+            guard let time = part.pace?.lasting(for: open + part.waiting + coming) else { return nil }
             end = max(end, at + time)
         }
-        if let rate = account.ratePerSecond {
-            let pushes = providers.reduce(0) { $0 + $1.sending + $1.ready }
-            end = max(end, at + .milliseconds(pushes * 1_000 / Int64(rate)))
-        }
-        guard let lastDue else { return end }
-        return lastDue - at <= Self.foresight ? max(end, lastDue) : nil
+        guard unpaced == 0 || unpaced < pushes else { return nil }
+        if let rate = account.ratePerSecond { end = max(end, at + .milliseconds(pushes * 1_000 / Int64(rate))) }
+        return max(end, lastDue ?? end)
     }
 }

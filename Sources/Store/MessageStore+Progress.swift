@@ -55,7 +55,6 @@ private struct ProgressReader {
         let groups = try groups()
         let reasons = try reasons()
         let heard = try answered()
-        let begun = max(try rows.instant(0, Self.first + 1), account.sendAt ?? account.acceptedAt)
         let providers = account.providers.map { part in
             let mine = groups.filter { $0.provider == part.provider }
             let why = reasons.filter { $0.provider == part.provider }
@@ -66,16 +65,17 @@ private struct ProgressReader {
             return ProviderProgress(
                 provider: part.provider, sending: sending, ready: ready, waiting: Self.sum(mine) { $0.wait != nil },
                 reasons: told, otherReasons: (why.first?.whole ?? 0) - told.reduce(0) { $0 + $1.count },
-                // Others send on the routes as well: no more than ended can have been this one's, and none where all wait.
+                // None where all wait.
                 pace: sending + ready == 0
                     ? nil
-                    : heard.first { $0.provider == part.provider }.flatMap {
-                        Pace(answered: min($0.answered, ended), in: now - begun)
-                    })
+                    : heard.first { $0.provider == part.provider }?.minutes.pace(
+                        at: now, ended: ended, begun: account.sendAt ?? account.acceptedAt,
+                        isPlanned: account.audience != nil))
         }
         let later = groups.filter { $0.wait?.cause == .later }.map(\.lastDue)
         return MessageProgress(
-            account: account, at: now, providers: providers, waits: groups.compactMap(\.wait), lastDue: later.max())
+            account: account, at: now, providers: providers, waits: groups.compactMap(\.wait), lastDue: later.max(),
+            walked: try walked())
     }
 
     private static func sum(_ groups: [Group], _ counts: (Group) -> Bool) -> Int64 {
@@ -129,10 +129,25 @@ private struct ProgressReader {
         return reasons
     }
 
-    private func answered() throws(PostgresError) -> [(provider: Provider, answered: Int64)] {
-        let (providers, counts) = (try int16s(16), try int64s(17))
-        return zip(providers, counts).compactMap { number, count in
-            Provider(rawValue: number).map { (provider: $0, answered: count) }
+    private func answered() throws(PostgresError) -> [(provider: Provider, minutes: AnsweredMinutes)] {
+        let minute = try rows.instant(0, Self.first + 1)
+        let (providers, dueSince) = (try int16s(16), try instants(20))
+        let (this, before, earlier) = (try int64s(17), try int64s(18), try int64s(19))
+        var heard: [(provider: Provider, minutes: AnsweredMinutes)] = []
+        for place in providers.indices {
+            guard let provider = Provider(rawValue: providers[place]) else { continue }
+            let minutes = AnsweredMinutes(
+                minute: minute, this: this[place], before: before[place], earlier: earlier[place],
+                dueSince: dueSince[place])
+            heard.append((provider, minutes))
         }
+        return heard
+    }
+
+    private func walked() throws(PostgresError) -> Double? {
+        guard let walked = try rows.int64OrNil(0, Self.first + 21),
+            let whole = try rows.int64OrNil(0, Self.first + 22), whole > 0
+        else { return nil }
+        return min(1, max(0, Double(walked) / Double(whole)))
     }
 }

@@ -39,6 +39,31 @@ struct ProgressTextTests {
         #expect(ProgressText(planned).bar == "[------------------------------]  the audience is being found")
     }
 
+    @Test("while its audience is being found is of about as many as are expected, and never whole")
+    func planning() throws {
+        func text(ended: Int, expected: String) throws -> ProgressText {
+            let members =
+                #""id":"m","state":"planning","audience":null,"pending":0,"progress":{"at":"2026-12-01T12:00:00Z","#
+                + #""ended":\#(ended),"providers":{},"waiting":[],"estimate":{"audience":\#(expected),"#
+                + #""finished_at":"2026-12-01T12:10:00Z","pushes_per_second":9000.0}}"#
+            return ProgressText(try JSONReader.read(Array("{\(members)}".utf8)))
+        }
+        let early = try text(ended: 1_200_000, expected: "9973412")
+        #expect(
+            early.bar
+                == "[###---------------------------] 12 %  1200000 ended of about 9900000, the audience is being found")
+        #expect(
+            early.line == "planning  1200000 ended of about 9900000, the audience is being found  "
+                + "9000 a second, done in about 10 min")
+        let late = try text(ended: 9_950_000, expected: "9973412").bar
+        #expect(late.hasSuffix("99 %  9950000 ended of about 9950000, the audience is being found"))
+        for unknown in ["null", "0", "-5", #""many""#] {
+            let bar = try text(ended: 5, expected: unknown).bar
+            #expect(bar == "[------------------------------]  5 ended, the audience is being found")
+        }
+        #expect(try !text(ended: 5, expected: "9223372036854775807").bar.isEmpty)
+    }
+
     @Test(
         "is as coarse as it is uncertain",
         arguments: [

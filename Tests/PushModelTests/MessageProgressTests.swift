@@ -7,13 +7,20 @@ struct MessageProgressTests {
 
     private func progress(
         _ state: MessageState = .sending, audience: Int64? = 1_000, parts: [ProviderProgress], waits: [PushWait] = [],
-        lastDue: WallInstant? = nil, rate: Int32? = nil
+        lastDue: WallInstant? = nil, rate: Int32? = nil, found: [ProviderAccount] = [], nameless: Int64 = 0,
+        walked: Double? = nil
     ) -> MessageProgress {
+        let ended = found.reduce(nameless) { $0 + $1.members - $1.pending }
         let account = MessageAccount(
             id: MessageID(UniversalID(high: 1, low: 1)), state: state, acceptedAt: Self.noon, expiresAt: Self.noon,
-            finishedAt: nil, audience: audience, outcomes: [], pending: 0, reasons: [],
-            ratePerSecond: rate)
-        return MessageProgress(account: account, at: Self.noon, providers: parts, waits: waits, lastDue: lastDue)
+            finishedAt: nil, audience: audience, outcomes: [ended], pending: found.reduce(0) { $0 + $1.pending },
+            reasons: [], providers: found, ratePerSecond: rate)
+        return MessageProgress(
+            account: account, at: Self.noon, providers: parts, waits: waits, lastDue: lastDue, walked: walked)
+    }
+
+    private func found(_ provider: Provider = .apns, ended: Int64, pending: Int64) -> ProviderAccount {
+        ProviderAccount(provider: provider, outcomes: [ended], pending: pending)
     }
 
     private func part(
@@ -34,6 +41,45 @@ struct MessageProgressTests {
         let both = progress(parts: parts)
         #expect(both.estimatedEnd == Self.noon + .seconds(20))
         #expect(both.pushesPerSecond == 105)
+    }
+
+    @Test("counts those whom planners have still to find, each provider's as many as their part so far")
+    func planning() {
+        // A tenth of the way: 3,000 of one provider and 1,000 of the other are found, 27,000 and 9,000 are to come.
+        let parts = [part(ready: 2_500, answered: 1_000), part(.fcm, sending: 500, answered: 250)]
+        let accounts = [found(ended: 500, pending: 2_500), found(.fcm, ended: 500, pending: 500)]
+        let early = progress(.planning, audience: nil, parts: parts, found: accounts, nameless: 7, walked: 0.1)
+        #expect(early.estimatedAudience == 40_007, "whoever is unknown was counted whole at the beginning")
+        #expect(early.estimatedEnd == Self.noon + .seconds(380))
+        let paced = progress(.planning, audience: nil, parts: parts, rate: 10, found: accounts, walked: 0.1)
+        #expect(paced.estimatedEnd == Self.noon + .seconds(3_900))
+        let known = progress(audience: 4_007, parts: parts, found: accounts)
+        #expect(known.estimatedAudience == 4_007 && known.estimatedEnd == Self.noon + .seconds(25))
+    }
+
+    @Test("goes by the slower ones where a provider has everything that was found, and is unknown where all have")
+    func keepingUp() {
+        let accounts = [found(ended: 500, pending: 500), found(.fcm, ended: 100, pending: 0)]
+        let slow = part(ready: 500, answered: 1_000)
+        let one = progress(
+            .planning, audience: nil, parts: [slow, part(.fcm, answered: nil)], found: accounts, walked: 0.5)
+        #expect(one.estimatedEnd == Self.noon + .seconds(15))
+        let all = progress(
+            .planning, audience: nil, parts: [part(answered: nil)], found: [found(ended: 100, pending: 0)], walked: 0.5)
+        #expect(all.estimatedAudience == 200 && all.estimatedEnd == nil)
+    }
+
+    @Test("concludes nothing from a fiftieth of the way, from nobody, or where there is no way")
+    func littleWalked() {
+        func sees(_ walked: Double?, _ accounts: [ProviderAccount]) -> Bool {
+            let parts = accounts.map { part($0.provider, ready: $0.pending, answered: 1_000) }
+            let early = progress(.planning, audience: nil, parts: parts, found: accounts, walked: walked)
+            #expect((early.estimatedEnd != nil) == (early.estimatedAudience != nil))
+            return early.estimatedAudience != nil
+        }
+        let some = [found(ended: 5, pending: 5)]
+        #expect(sees(0.02, some) && sees(1, some))
+        #expect(!sees(0.019, some) && !sees(nil, some) && !sees(0.5, []))
     }
 
     @Test("is unknown while its audience is, while it stands still, and where nothing was answered of late")
@@ -57,13 +103,19 @@ struct MessageProgressTests {
         #expect(slow.pushesPerSecond == 10)
     }
 
-    @Test("comes after what is due later, and is unknown where that is far away")
+    @Test("comes no sooner than what is due later, however far away that hour is")
     func later() {
         let parts = [part(ready: 100, waiting: 1, answered: 1_000)]
-        let soon = progress(parts: parts, waits: [wait(.later)], lastDue: Self.noon + .seconds(60))
-        #expect(soon.estimatedEnd == Self.noon + .seconds(60))
-        let far = progress(parts: parts, waits: [wait(.later)], lastDue: Self.noon + .seconds(7_200))
-        #expect(far.estimatedEnd == nil)
+        for seconds in [60, 7_200, 20 * 3_600] {
+            let due = Self.noon + .seconds(seconds)
+            #expect(progress(parts: parts, waits: [wait(.later)], lastDue: due).estimatedEnd == due)
+            let asleep = [part(waiting: 100, answered: nil)]
+            #expect(progress(parts: asleep, waits: [wait(.later)], lastDue: due).estimatedEnd == due)
+        }
+        let soon = progress(
+            parts: [part(ready: 900, waiting: 100, answered: 1_000)], waits: [wait(.later)],
+            lastDue: Self.noon + .seconds(1))
+        #expect(soon.estimatedEnd == Self.noon + .seconds(10))
     }
 
     @Test("says nothing of half a second, nor of a thousand years")
@@ -79,5 +131,58 @@ struct MessageProgressTests {
         #expect(before.tellsTheSame(as: progress(parts: [part(ready: 100, answered: 900)])))
         #expect(!before.tellsTheSame(as: progress(parts: [part(ready: 99, answered: 1_000)])))
         #expect(!before.tellsTheSame(as: progress(.paused, parts: [part(ready: 100, answered: 1_000)])))
+    }
+}
+
+@Suite("The pace of what was answered, minute by minute")
+struct AnsweredMinuteTests {
+    private static let noon = WallInstant(secondsSince1970: 1_793_448_000)
+
+    /// Seconds from the beginning of the last minute on. 100 a second wherever something was sent at all.
+    private func pace(
+        at now: Int, this: Int64, before: Int64 = 0, earlier: Int64 = 0, due: Int? = nil, begun: Int = -600,
+        ended: Int64 = 1_000_000, isPlanned: Bool = true
+    ) -> Double? {
+        let minutes = AnsweredMinutes(
+            minute: Self.noon, this: this, before: before, earlier: earlier,
+            dueSince: due.map { Self.noon + .seconds($0) } ?? WallInstant(microseconds: 0))
+        return minutes.pace(
+            at: Self.noon + .seconds(now), ended: ended, begun: Self.noon + .seconds(begun), isPlanned: isPlanned
+        )?.perSecond
+    }
+
+    @Test("is that of this minute, and of the one before with it as long as this one is young or silent")
+    func steady() {
+        #expect(pace(at: 5, this: 500, before: 6_000, earlier: 6_000) == 100)
+        #expect(pace(at: 30, this: 3_000, before: 6_000, earlier: 6_000) == 100)
+        #expect(pace(at: 15, this: 0, before: 7_500, earlier: 6_000) == 100)
+        #expect(pace(at: 10, this: 1_000, before: 60, earlier: 60) == 100, "its rate was raised")
+    }
+
+    @Test("after a minute without an answer is counted from this minute on")
+    func silent() {
+        #expect(pace(at: 5, this: 500) == 100, "a provider that couldn't be reached")
+        #expect(pace(at: 5, this: 500, due: -300) == 100)
+    }
+
+    @Test("after a standstill is counted from when what is left fell due, this minute or the one before")
+    func resumed() {
+        #expect(pace(at: 50, this: 3_000, due: 20) == 100)
+        #expect(pace(at: 5, this: 500, before: 1_500, due: -15) == 100)
+        #expect(pace(at: 50, this: 3_000, before: 6_000, due: 20) == 60, "there was no standstill")
+        #expect(pace(at: 5, this: 500, before: 6_000, earlier: 1, due: -15) == 100)
+    }
+
+    @Test("of a message that has just begun, or is still cut, asks not when what is left fell due")
+    func young() {
+        #expect(pace(at: 50, this: 3_000, due: 49, begun: 20) == 100)
+        #expect(pace(at: 5, this: 500, before: 1_500, due: 4, begun: -15) == 100)
+        #expect(pace(at: 50, this: 5_000, due: 49, isPlanned: false) == 100)
+    }
+
+    @Test("is never of more than the message ended, nor of less than a second")
+    func bounds() {
+        #expect(pace(at: 10, this: 5_000, ended: 1_000) == 100)
+        #expect(pace(at: 20, this: 5_000, due: 20) == nil)
     }
 }

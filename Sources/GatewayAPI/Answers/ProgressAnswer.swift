@@ -18,6 +18,8 @@ enum ProgressAnswer {
         writeWaits(progress, to: &writer)
         writer.name("estimate")
         writer.beginObject()
+        writer.name("audience")
+        if let audience = progress.estimatedAudience { writer.integer(audience) } else { writer.null() }
         writer.optionalTime("finished_at", progress.estimatedEnd)
         writer.name("pushes_per_second")
         writer.rate(progress.pushesPerSecond)

@@ -75,31 +75,67 @@ enum ProgressSQL {
         ) AS why
         """
 
-    // This minute's and the one's before, of the routes that have pushes left.
+    private static let minute = "date_trunc('minute', clock.now)"
+
+    // This minute's and the two before, of the routes that have pushes left, and since when what was never tried is due.
     private static let pace = """
         CROSS JOIN LATERAL (
-            SELECT array_agg(provider ORDER BY provider) AS providers, array_agg(answered ORDER BY provider) AS answered
+            SELECT array_agg(provider ORDER BY provider) AS providers, array_agg(this ORDER BY provider) AS this,
+                array_agg(before ORDER BY provider) AS before, array_agg(earlier ORDER BY provider) AS earlier,
+                array_agg(due_since ORDER BY provider) AS due_since
             FROM (
-                SELECT r.provider, sum(k.answered)::bigint AS answered
-                FROM (SELECT DISTINCT route_id FROM parcels WHERE message_id = m.id) AS used
+                SELECT r.provider, coalesce(min(used.due_since), 'epoch') AS due_since,
+                    \(answered("k.minute >= \(minute)")) AS this,
+                    \(answered("k.minute = \(minute) - interval '1 minute'")) AS before,
+                    \(answered("k.minute = \(minute) - interval '2 minutes'")) AS earlier
+                FROM (
+                    SELECT route_id,
+                        min(due_at) FILTER (WHERE attempt = 0 AND state <> 3 AND due_at <= clock.now) AS due_since
+                    FROM parcels WHERE message_id = m.id GROUP BY route_id
+                ) AS used
                 JOIN routes r ON r.id = used.route_id
-                JOIN route_minutes k ON k.route_id = used.route_id
-                    AND k.minute >= date_trunc('minute', clock.now) - interval '1 minute'
+                JOIN route_minutes k ON k.route_id = used.route_id AND k.minute >= \(minute) - interval '2 minutes'
                 GROUP BY r.provider
             ) AS heard
         ) AS pace
         """
 
+    private static func answered(_ which: String) -> String {
+        "coalesce(sum(k.answered) FILTER (WHERE \(which)), 0)::bigint"
+    }
+
+    // How far planners are on their way through the ids of the app, which begins and ends with its own first and last:
+    // the highest of all is another app's. Nothing where they go by names, by tokens, or by hours.
+    private static let walk = """
+        LEFT JOIN LATERAL (
+            SELECT plan.planned_through - first.id + 1 AS walked, last.id - first.id + 1 AS whole
+            FROM plans plan CROSS JOIN LATERAL (\(live("ASC"))) AS first CROSS JOIN LATERAL (\(live("DESC"))) AS last
+            WHERE plan.message_id = m.id AND m.local_hour IS NULL
+                AND NOT (m.asked::jsonb ?| ARRAY['installations', 'tokens'])
+        ) AS walk ON true
+        """
+
+    // As `AudienceSQL.live`: one entry of the same index.
+    private static func live(_ order: String) -> String {
+        """
+        SELECT id FROM registrations
+        WHERE (app_id, kind, id) > (m.app_id, m.kind, 0) AND (app_id, kind, id) <= (m.app_id, m.kind, m.horizon)
+            AND state < 3
+        ORDER BY app_id \(order), kind \(order), id \(order) LIMIT 1
+        """
+    }
+
     /// $1 app, $2 message, $3 now. By the clock that stands still, which everything here is compared with.
     static let ofMessage = Statement(
         "message_progress",
         """
-        SELECT \(MessageSQL.wholeColumns), clock.now, date_trunc('minute', clock.now) - interval '1 minute',
+        SELECT \(MessageSQL.wholeColumns), clock.now, \(minute),
             open.providers, open.environments, open.topics, open.causes, open.reasons, open.pushes, open.since,
             open.first_due, open.last_due, why.providers, why.states, why.reasons, why.counts, why.wholes,
-            pace.providers, pace.answered, \(MessageSQL.formColumns)
+            pace.providers, pace.this, pace.before, pace.earlier, pace.due_since, walk.walked, walk.whole,
+            \(MessageSQL.formColumns)
         FROM messages m CROSS JOIN (SELECT coalesce($3, now()) AS now) AS clock
-            \(MessageSQL.openParcels) \(MessageSQL.byProvider) \(open) \(why) \(pace)
+            \(MessageSQL.openParcels) \(MessageSQL.byProvider) \(open) \(why) \(pace) \(walk)
         WHERE m.app_id = $1 AND m.id = $2
         """)
 
