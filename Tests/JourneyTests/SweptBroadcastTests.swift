@@ -1,5 +1,6 @@
 import Postgres
 import PushModel
+import Reactor
 import Simulator
 import Testing
 
@@ -35,6 +36,9 @@ extension Journeys {
             """
         private static let isDayThere = "SELECT count(to_regclass('push_history_d18262'))"
 
+        /// One that stood still while rounds were at work would have next to nothing; what a busy machine takes is less than half.
+        private static let shareMin = 0.5
+
         private static let left = """
             SELECT (SELECT count(*) FROM message_contents c JOIN messages m ON m.id = c.message_id
                     WHERE m.finished_at = '2020-01-01')
@@ -54,14 +58,21 @@ extension Journeys {
                      "options": {"rate_per_second": \(Self.perSecond)},
                      "notification": {"title": "Carillon", "body": "\(World.text)"}}
                     """)[0]
-                try await world.production.accepted(atLeast: Self.perSecond)
-                try await world.database { pool in
+                try await world.production.accepted(atLeast: 3 * Self.perSecond)
+                let undisturbed = Clocks.wallNow()
+                let swept = try await world.database { pool in
                     try await pool.script(Self.backlog)
                     #expect(try await pool.number(Self.left) == 5 * Self.old)
                     #expect(try await pool.number(Self.isDayThere) == 1)
+                    // A round of upkeep comes every fifteen seconds: before the first one nothing is in the way.
+                    try await eventually("something to be gone") {
+                        try await pool.number(Self.left) < 5 * Self.old
+                    }
+                    let begun = Clocks.wallNow()
                     try await eventually("what is old to be gone") {
                         try await pool.number(Self.left) + pool.number(Self.isDayThere) == 0
                     }
+                    return begun...max(Clocks.wallNow(), begun + .seconds(1))
                 }
                 let meanwhile = try await gateways[1].account(message, of: .garden)
                 #expect(meanwhile.state == "sending" && meanwhile.pending > 0, "all of it went beside the broadcast")
@@ -69,11 +80,31 @@ extension Journeys {
                 let account = try await gateways[1].finished(message, of: .garden)
                 #expect(account.addsUp && account.endings == ["accepted": Self.live.count])
                 #expect(try await world.production.receipts(of: Self.live) == .onceEach(Self.live.count))
+                let arrivals = await world.production.simulator.arrivals(of: Self.live)
+                let share =
+                    try Self.rate(of: arrivals, in: swept) / Self.rate(of: arrivals, until: undisturbed, after: swept)
+                #expect(share > Self.shareMin, "beside the sweep it had \(share) of its rate")
                 for gateway in gateways {
                     #expect(!gateway.program.logged.contains("[error]"))
                     try await gateway.stopGently()
                 }
             }
+        }
+
+        /// Pushes a second between two instants of the clock of the arrivals.
+        private static func rate(of arrivals: [WallInstant], in time: ClosedRange<WallInstant>) -> Double {
+            Double(arrivals.count { time.contains($0) }) / ((time.upperBound - time.lowerBound) / .seconds(1))
+        }
+
+        /// The same of the rest: before old rows were brought, and from the end of the sweep to the last push.
+        private static func rate(
+            of arrivals: [WallInstant], until undisturbed: WallInstant, after swept: ClosedRange<WallInstant>
+        ) throws -> Double {
+            let (first, last) = (try #require(arrivals.first), try #require(arrivals.last))
+            let before = arrivals.count { $0 <= undisturbed }
+            let after = arrivals.count { $0 > swept.upperBound }
+            let behind = max(.zero, last - swept.upperBound)
+            return Double(before + after) / ((undisturbed - first + behind) / .seconds(1))
         }
     }
 }

@@ -39,6 +39,14 @@ struct BenchWorld: Sendable {
         }
     }
 
+    /// Processor time since their starts, a second gateway's with the first one's.
+    func used(beside second: OwnGateway) throws(CommandFault) -> BenchUsage {
+        guard let own = ProcessUsage(of: second.process) else {
+            throw CommandFault(.failed, "the second gateway has ended")
+        }
+        return try used() + BenchUsage(gateway: own.processor, database: .zero, sink: .zero)
+    }
+
     /// Processor time since their starts.
     func used() throws(CommandFault) -> BenchUsage {
         guard let server = gateway.databaseProcess, let database = ProcessUsage(ofServer: server),

@@ -25,19 +25,31 @@ struct BroadcastGarden {
         _ = try await DeviceImport(world: world, devices: devices).run()
     }
 
-    private var message: JSONValue {
+    /// - Parameters:
+    ///   - audience: as the API takes it; everybody where nothing is said.
+    ///   - options: its own.
+    func message(to audience: JSONValue = ["all": true], options: [JSONMember] = []) -> JSONValue {
         let title =
             hasValues ? "{{installation}}, {{attributes.first_name | default: 'dear reader'}}" : "Carillon"
         return [
-            "audience": ["all": true], "badge": "increment", "sound": "default",
+            "audience": audience, "badge": "increment", "sound": "default",
             "notification": [
                 "title": .string(title), "body": "Twelve o'clock in the garden, and the roses are in bloom",
             ],
             "data": ["article": "42", "section": "weather and tides", "number": "4711"],
+            "options": .object(JSONObject(options)),
         ]
     }
 
-    func broadcast() async throws -> Broadcast {
+    /// One push, which opens connections and prepares statements.
+    func warmUp() async throws {
+        _ = try await broadcast(
+            message(to: ["installations": .array([.string(BenchDevice(number: 1).installation)])]), reaching: 1)
+    }
+
+    func broadcast() async throws -> Broadcast { try await broadcast(message(), reaching: devices) }
+
+    private func broadcast(_ message: JSONValue, reaching count: Int) async throws -> Broadcast {
         let before = try world.used()
         let sunk = try await world.standIns.requests()
         let accepted = try await world.client.send("POST", BenchWorld.app + "/messages", message, as: .message)
@@ -52,7 +64,7 @@ struct BroadcastGarden {
             let account = try await world.client.get(path, as: .message)
             if account.shown("state") == "finished" {
                 let took = clock.now - start
-                guard account.object?["outcomes"]?.count("accepted") == Int64(devices) else {
+                guard account.object?["outcomes"]?.count("accepted") == Int64(count) else {
                     throw CommandFault(
                         .failed, "not every push was accepted: \(String(decoding: account.bytes, as: UTF8.self))")
                 }

@@ -4,59 +4,78 @@ import JSON
 /// A broadcast that is limited, paused or cancelled while it runs, with two gateway processes, each push of which is
 /// counted by the sink.
 struct BroadcastLife {
-    enum Wish {
-        /// Pushes a second.
-        case rate(Int)
-        case pause(Duration)
-        case cancel
-    }
-
-    let world: BenchWorld
     let garden: BroadcastGarden
+    /// Pushes a second; nil: as fast as it goes.
+    let rate: Int?
+    let wish: BroadcastWish
     private static let look: Duration = .milliseconds(100)
-    private static let patience: Duration = .seconds(3_600)
+    /// A share of a rate is leased for longer than this.
+    private static let lookForSenders: Duration = .milliseconds(5)
+    /// A pause of an hour included.
+    private static let patience: Duration = .seconds(7_200)
+    private static let gateways = 2
     private static let clock = ContinuousClock()
 
-    /// What the sink had counted when.
-    struct Sample {
-        let at: ContinuousClock.Instant
-        let pushes: Int64
+    private var world: BenchWorld { garden.world }
+
+    func measure(_ reference: ReferenceSender) async throws -> BroadcastLifeReport {
+        let second = try await world.addGateway()
+        // Opens connections and prepares statements.
+        _ = try await garden.broadcast()
+        let before = try world.used(beside: second)
+        let start = Self.clock.now
+        let life = try await RegistryDatabase.within(world) { database in try await perform(database) }
+        let took = BenchRun(time: Self.clock.now - start, used: try world.used(beside: second) - before)
+        let memory = max(world.memoryBytesMax, ProcessUsage(of: second.process)?.memoryBytesMax ?? 0)
+        return BroadcastLifeReport(
+            life: life,
+            cost: BroadcastCost(
+                pushes: life.received, took: took, reference: try reference.run(beside: garden.devices),
+                memoryBytesMax: memory))
     }
 
-    func perform(_ wish: Wish) async throws -> BroadcastLifeFigures {
-        var options: [JSONMember] = []
-        if case .rate(let rate) = wish { options.append(JSONMember("rate_per_second", .number(.whole(Int64(rate))))) }
+    private func perform(_ database: RegistryDatabase) async throws -> BroadcastLifeFigures {
+        let options = rate.map { [JSONMember("rate_per_second", .number(.whole(Int64($0))))] } ?? []
         let before = try await world.standIns.requests()
-        let message: JSONValue = [
-            "audience": ["all": true], "badge": "increment", "notification": ["title": "Carillon", "body": "Noon"],
-            "options": .object(JSONObject(options)),
-        ]
-        let id = try await world.client.send("POST", BenchWorld.app + "/messages", message, as: .message).shown("id")
-        var samples: [Sample] = []
+        let id = try await world.client.send(
+            "POST", BenchWorld.app + "/messages", garden.message(options: options), as: .message
+        ).shown("id")
+        var samples: [BroadcastLifeFigures.Sample] = []
+        var senders: Set<String> = []
         var hasWished = false
-        var stoppedAt: Int64?
+        var whilePaused: Int64?
         let limit = Self.clock.now + Self.patience
         while Self.clock.now < limit {
-            samples.append(Sample(at: Self.clock.now, pushes: try await world.standIns.requests() - before))
-            if !hasWished, let last = samples.last, last.pushes >= garden.devices / 2 {
+            let pushes = try await world.standIns.requests() - before
+            samples.append(BroadcastLifeFigures.Sample(at: Self.clock.now, pushes: pushes))
+            if !hasWished, pushes >= garden.devices / 2 {
                 hasWished = true
-                stoppedAt = try await carryOut(wish, id, before)
+                whilePaused = try await carryOut(id)
             }
             let account = try await world.client.get(BenchWorld.app + "/messages/" + id, as: .message)
             if account.isOver, let outcomes = account.object?["outcomes"] {
-                let received = try await world.standIns.requests() - before
                 return BroadcastLifeFigures(
-                    devices: garden.devices, accepted: outcomes.count("accepted"),
-                    cancelled: outcomes.count("cancelled"), received: received, whilePaused: stoppedAt,
-                    samples: samples)
+                    wish: wish, devices: garden.devices, accepted: outcomes.count("accepted"),
+                    cancelled: outcomes.count("cancelled"), received: try await world.standIns.requests() - before,
+                    whilePaused: whilePaused, gateways: Self.gateways, gatewaysSending: senders.count, samples: samples)
             }
-            try await Task.sleep(for: Self.look)
+            try await rest(lookingFor: &senders, database)
         }
-        throw CommandFault(.failed, "the broadcast has not finished in an hour")
+        throw CommandFault(.failed, "the broadcast has not finished in two hours")
+    }
+
+    /// Until the next look at the sink, and meanwhile at whose pushes are out, as long as one was not seen with any.
+    private func rest(lookingFor senders: inout Set<String>, _ database: RegistryDatabase) async throws {
+        let end = Self.clock.now + Self.look
+        while senders.count < Self.gateways, Self.clock.now < end {
+            senders.formUnion(try await database.senders())
+            try await Task.sleep(for: Self.lookForSenders)
+        }
+        try await Task.sleep(until: end, clock: Self.clock)
     }
 
     /// How many pushes came while it was paused, from a second after that was said; nil: it never was.
-    private func carryOut(_ wish: Wish, _ id: String, _ before: Int64) async throws -> Int64? {
+    private func carryOut(_ id: String) async throws -> Int64? {
         let path = BenchWorld.app + "/messages/" + id
         switch wish {
         case .rate: return nil
@@ -86,77 +105,25 @@ struct BroadcastLife {
     }
 }
 
-/// What became of one.
-struct BroadcastLifeFigures {
-    let devices: Int
-    let accepted: Int64
-    let cancelled: Int64
-    /// By the sink's count.
-    let received: Int64
-    let whilePaused: Int64?
-    let samples: [BroadcastLife.Sample]
-    /// Of the larger one of the two gateways.
-    var memoryBytesMax: Int64 = 0
+/// What is asked of a broadcast that two gateways send.
+package enum BroadcastWish: Equatable, Sendable {
+    /// To hold so many pushes a second.
+    case rate(Int)
+    /// To stand still from its middle on, for so long.
+    case pause(Duration)
+    /// To end in its middle.
+    case cancel
+}
 
-    /// What was sent less what was accepted: more than nought was sent twice, less was lost.
-    private var excess: Int64 { received - accepted }
-    var addsUp: Bool { accepted + cancelled == Int64(devices) && excess == 0 }
+/// What became of one, and what it took.
+struct BroadcastLifeReport {
+    let life: BroadcastLifeFigures
+    let cost: BroadcastCost
 
-    /// Pushes in each whole second from the third, until nine tenths are out; between two samples they are spread evenly.
-    private var seconds: [Double] {
-        let busy = samples.filter { $0.pushes > 0 && $0.pushes < Int64(devices) * 9 / 10 }
-        guard let first = busy.first, let last = busy.last else { return [] }
-        func count(at instant: ContinuousClock.Instant) -> Double {
-            guard let next = busy.firstIndex(where: { $0.at >= instant }), next > 0 else {
-                return Double(first.pushes)
-            }
-            let (one, other) = (busy[next - 1], busy[next])
-            let share = (instant - one.at) / (other.at - one.at)
-            return Double(one.pushes) + share * Double(other.pushes - one.pushes)
-        }
-        var found: [Double] = []
-        var at = first.at + .seconds(2)
-        while at + .seconds(1) <= last.at {
-            found.append(count(at: at + .seconds(1)) - count(at: at))
-            at += .seconds(1)
-        }
-        return found
+    func say() {
+        life.say()
+        cost.say()
     }
 
-    private var mean: Double { seconds.isEmpty ? 0 : seconds.reduce(0, +) / Double(seconds.count) }
-
-    func say(_ wish: BroadcastLife.Wish) {
-        Console.say(
-            "\(devices) devices, two gateways: \(accepted) accepted, \(cancelled) cancelled; the sink received \(received)"
-        )
-        switch wish {
-        case .rate(let rate):
-            func share(_ value: Double) -> String { String(format: "%.3f", value / Double(rate)) }
-            Console.say(
-                "of the rate of \(rate) a second: \(share(mean)) in the mean of \(seconds.count) seconds, "
-                    + "\(share(seconds.min() ?? 0)) in the slowest, \(share(seconds.max() ?? 0)) in the fastest")
-        case .pause:
-            Console.say(
-                whilePaused.map { "while it was paused, from its second second: \($0)" }
-                    ?? "it was over before it could be paused: take more devices")
-        case .cancel:
-            if cancelled == 0 { Console.say("it was over before it could be cancelled: take more devices") }
-        }
-        Console.say(
-            "accounted for: \(accepted + cancelled == Int64(devices) ? "every push" : "NOT every push"); "
-                + "the sink received \(excess) more than were accepted; a gateway's memory was at most "
-                + "\(memoryBytesMax >> 20) MiB")
-    }
-
-    var json: JSONValue {
-        func number(_ value: Double) -> JSONValue { JSONNumber(value).map(JSONValue.number) ?? .null }
-        return [
-            "devices": .number(.whole(Int64(devices))), "accepted": .number(.whole(accepted)),
-            "cancelled": .number(.whole(cancelled)), "received": .number(.whole(received)),
-            "while_paused": whilePaused.map { .number(.whole($0)) } ?? .null,
-            "per_second_mean": number(mean), "per_second_min": number(seconds.min() ?? 0),
-            "per_second_max": number(seconds.max() ?? 0), "adds_up": .bool(addsUp),
-            "memory_bytes_max": .number(.whole(memoryBytesMax)),
-        ]
-    }
+    var json: JSONValue { .object(JSONObject(life.members + cost.members)) }
 }

@@ -30,40 +30,62 @@ struct LatencyBench: AsyncParsableCommand {
             ]))
 
     @OptionGroup var options: BenchOptions
-    @Option(help: ArgumentHelp("How many pushes to each provider, or in each company.", valueName: "count"))
-    var pushes = 300
+    @Option(
+        help: ArgumentHelp("How many pushes to each provider, or in each company (default: 300).", valueName: "count"))
+    var pushes: Int?
 
     @Option(help: ArgumentHelp("Measures beside a broadcast to so many devices instead.", valueName: "count"))
     var besideDevices: Int?
-    @Option(help: ArgumentHelp("Of --beside-devices, how many turns each company has.", valueName: "count"))
-    var rounds = 5
+    @Option(
+        help: ArgumentHelp("Of --beside-devices, how many turns each company has (default: 5).", valueName: "count"))
+    var rounds: Int?
 
     @Option(help: ArgumentHelp("Sends so many single messages at once instead.", valueName: "count"))
     var singles: Int?
-    @Option(help: ArgumentHelp("Of --singles, how many are handed in at once.", valueName: "count"))
-    var connections = 64
+    @Option(help: ArgumentHelp("Of --singles, how many are handed in at once (default: 64).", valueName: "count"))
+    var connections: Int?
 
     /// A stand-in shows at least so many pushes of a token.
     private static let pushesMax = 900
     private static let pushesBesideMax = 100_000
+    private static let pushesDefault = 300
+    private static let roundsDefault = 5
+    private static let connectionsDefault = 64
 
     func validate() throws {
         let pushesMax = besideDevices == nil ? Self.pushesMax : Self.pushesBesideMax
-        guard (10...pushesMax).contains(pushes) else {
+        guard (10...pushesMax).contains(pushes ?? Self.pushesDefault) else {
             throw ValidationError("--pushes takes 10 to \(pushesMax).")
         }
-        guard (1...10).contains(rounds) else { throw ValidationError("--rounds takes 1 to 10.") }
+        guard (1...10).contains(rounds ?? 1) else { throw ValidationError("--rounds takes 1 to 10.") }
         guard (10_000...10_000_000).contains(besideDevices ?? 10_000) else {
             throw ValidationError("--beside-devices takes 10000 to 10000000.")
         }
         guard (100...1_000_000).contains(singles ?? 100) else {
             throw ValidationError("--singles takes 100 to 1000000.")
         }
-        guard (1...1_000).contains(connections) else { throw ValidationError("--connections takes 1 to 1000.") }
+        guard (1...1_000).contains(connections ?? 1) else {
+            throw ValidationError("--connections takes 1 to 1000.")
+        }
+        try validateTogether()
+    }
+
+    /// What is asked for is measured, or refused: nothing is left out silently.
+    private func validateTogether() throws {
+        guard singles == nil || besideDevices == nil else {
+            throw ValidationError("Only one of --singles and --beside-devices.")
+        }
+        guard singles == nil || pushes == nil else {
+            throw ValidationError("--singles says how many: --pushes is for those one at a time.")
+        }
+        guard rounds == nil || besideDevices != nil else { throw ValidationError("--rounds is of --beside-devices.") }
+        guard connections == nil || singles != nil else { throw ValidationError("--connections is of --singles.") }
     }
 
     func run() async throws {
+        let pushes = pushes ?? Self.pushesDefault
         if let singles {
+            let connections = connections ?? Self.connectionsDefault
             // All of them may wait at once.
             let settings = ["CARILLON_BACKLOG_MESSAGES": "1000000"]
             return try await options.run(
@@ -74,17 +96,17 @@ struct LatencyBench: AsyncParsableCommand {
                 if options.json { sayJSON(figures.json) } else { figures.say() }
             }
         }
-        guard let besideDevices else { return try await options.run { world in try await measure(world) } }
+        guard let besideDevices else { return try await options.run { world in try await measure(world, pushes) } }
         let data = BenchWorld.data(of: besideDevices)
         try await options.run(standIns: ["--sink", "--open-streams"], data: data) { world in
             let figures = try await LatencyBeside(
-                world: world, devices: besideDevices, pushes: pushes, rounds: rounds
+                world: world, devices: besideDevices, pushes: pushes, rounds: rounds ?? Self.roundsDefault
             ).measure()
             if options.json { sayJSON(figures.json) } else { figures.say() }
         }
     }
 
-    private func measure(_ world: BenchWorld) async throws {
+    private func measure(_ world: BenchWorld, _ pushes: Int) async throws {
         let report = try await ReferenceCommits.within(world, senders: 1) { commits in
             let garden = LatencyGarden(world: world, commits: commits)
             try await garden.furnish()

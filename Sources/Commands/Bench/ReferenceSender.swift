@@ -17,6 +17,7 @@ struct ReferenceSender {
     private let arguments: [String]
     private let sink: Int32
     private static let triesMax = 5
+    private static let enough = 1_000_000
     private static let streams = 1_000
     private static let connections = 1
     /// h2load keeps the whole header of each address, and begins anew behind the last.
@@ -59,6 +60,9 @@ struct ReferenceSender {
         + #""badge":"#
     static let payloadBehindBadge =
         #","sound":"default"},"article":"42","section":"weather and tides","number":"4711"}"#
+
+    /// As many as a broadcast has devices, or a million: they say as much as ten.
+    func run(beside devices: Int) throws(CommandFault) -> Figures { try run(min(devices, Self.enough)) }
 
     /// (2N - N) / N: what the program needs to start and to read its addresses is in both, and so in neither.
     func run(_ requests: Int) throws(CommandFault) -> Figures {

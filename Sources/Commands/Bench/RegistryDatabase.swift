@@ -50,6 +50,15 @@ struct RegistryDatabase: Sendable {
 
     private static let open = Statement(unprepared: "SELECT EXISTS (SELECT FROM messages WHERE state < 6)")
 
+    /// Gateways that have pushes out at this moment, whatever of.
+    func senders() async throws -> [String] {
+        let rows = try await pool.read(Query(Self.owners))
+        return try (0..<rows.rowCount).map { try rows.text($0, 0) }
+    }
+
+    private static let owners = Statement(
+        "bench_senders", "SELECT DISTINCT owner::text FROM parcels WHERE state = 2")
+
     /// How many rows the tables have that registering writes.
     struct Rows: Equatable, Sendable, CustomStringConvertible {
         let registrations: Int64
