@@ -1,4 +1,5 @@
-/// The numbered steps between a request and its settled outcome: the places where a crash must lose nothing.
+/// The numbered steps between a request and its settled outcome, and of what is said of a message meanwhile: the places
+/// where a crash must lose nothing.
 ///
 /// The service announces each step as it passes; production listens with nothing (`nil`), and only the thread test's own
 /// executable is built with a listener, one that ends the process there.
@@ -31,6 +32,28 @@ package enum Step: Int, Sendable, CaseIterable {
     case settleWritten = 13
     /// The settle is committed.
     case settleCommitted = 14
+    /// Messages whose hour has come have plans, not committed.
+    case scheduleWritten = 15
+    /// They are committed; no planner was told.
+    case scheduleCommitted = 16
+    /// Some of the rows that a pause, resume, cancel or rate moves were held, released, ended or forgotten, not committed.
+    case stopWritten = 17
+    /// These are committed; more may follow.
+    case stopCommitted = 18
+
+    /// Only a message passes it that named its hour, or of which something is said while it runs; else every push does.
+    package var isOfALife: Bool {
+        switch self {
+        case .messageRead, .messageWritten, .messageCommitted, .messageAnswered, .sliceWritten, .sliceCommitted,
+            .leaseWritten, .leaseCommitted, .batchSubmitted, .firstAnswer, .lastAnswer, .verdictsCommitted,
+            .settleWritten, .settleCommitted:
+            false
+        case .scheduleWritten, .scheduleCommitted, .stopWritten, .stopCommitted: true
+        }
+    }
+
+    /// In the order in which a push passes them.
+    package static let ofEveryPush = allCases.filter { !$0.isOfALife }
 }
 
 /// Who is told of the steps. Called on any thread.

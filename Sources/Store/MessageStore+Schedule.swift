@@ -12,15 +12,18 @@ extension MessageStore {
             $0.instant(now)
             $0.int64(Self.fallenMax)
         }
-        let pool = pool
+        let (pool, steps) = (pool, steps)
         var count = 0
         while true {
             let fallen = try await translating { () throws(PostgresError) in
                 try await pool.retryingConflicts { () throws(PostgresError) in
-                    Int(try await pool.run(query).int64(0, 0))
+                    try await pool.count(of: query, announcing: .scheduleWritten, to: steps) {
+                        rows throws(PostgresError) in Int(try rows.int64(0, 0))
+                    }
                 }
             }
             guard fallen > 0 else { break }
+            steps?.reached(.scheduleCommitted)
             count += fallen
             bell.ring(.plan)
         }

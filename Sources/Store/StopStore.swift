@@ -9,17 +9,31 @@ import PushModel
 /// does it, several beside each other, and none has to remember anything.
 package struct StopStore: Sendable {
     /// Parcels that one transaction holds or releases.
-    static let movedMax: Int64 = 1_000
+    package static let movedMax: Int64 = 1_000
     /// Parcels that one transaction ends: their members are read.
-    static let endedMax: Int64 = 20
+    package static let endedMax: Int64 = 20
     private static let messagesMax: Int64 = 256
 
     private let pool: PostgresPool
     private let bell: WorkBell
+    private let steps: (any StepListener)?
+    private let movedMax: Int64
+    private let endedMax: Int64
 
-    init(pool: PostgresPool, bell: WorkBell) {
+    /// - Parameters:
+    ///   - steps: nil in production.
+    ///   - movedMax: parcels that one transaction holds or releases.
+    ///   - endedMax: parcels that one transaction ends.
+    package init(
+        pool: PostgresPool, bell: WorkBell, steps: (any StepListener)? = nil, movedMax: Int64 = Self.movedMax,
+        endedMax: Int64 = Self.endedMax
+    ) {
+        precondition(movedMax > 0 && endedMax > 0)
         self.pool = pool
         self.bell = bell
+        self.steps = steps
+        self.movedMax = movedMax
+        self.endedMax = endedMax
     }
 
     private struct Found: Sendable {
@@ -79,27 +93,29 @@ package struct StopStore: Sendable {
     }
 
     private func hold(_ message: UniversalID) async throws(StoreFault) -> Int {
-        try await whileFull(Self.movedMax) { () throws(StoreFault) in try await affected(.holding(message)) }
+        try await whileFull(movedMax) { () throws(StoreFault) in
+            try await affected(.holding(message, atMost: movedMax))
+        }
     }
 
     private func release(_ message: UniversalID, now: WallInstant?) async throws(StoreFault) -> Int {
-        try await whileFull(Self.movedMax) { () throws(StoreFault) in
-            let count = try await affected(.moving(message, by: StopSQL.release, now: now))
+        try await whileFull(movedMax) { () throws(StoreFault) in
+            let count = try await affected(.moving(message, by: StopSQL.release, atMost: movedMax, now: now))
             if count > 0 { bell.ring(.parcels) }
             return count
         }
     }
 
     private func unpace(_ message: UniversalID, now: WallInstant?) async throws(StoreFault) -> Int {
-        try await whileFull(Self.movedMax) { () throws(StoreFault) in
-            let count = try await affected(.moving(message, by: RateSQL.release, now: now))
+        try await whileFull(movedMax) { () throws(StoreFault) in
+            let count = try await affected(.moving(message, by: RateSQL.release, atMost: movedMax, now: now))
             if count > 0 { bell.ring(.parcels) }
             return count
         }
     }
 
     private func end(_ message: UniversalID, now: WallInstant?) async throws(StoreFault) -> Int {
-        try await whileFull(Self.endedMax) { () throws(StoreFault) in try await endSome(message, now: now) }
+        try await whileFull(endedMax) { () throws(StoreFault) in try await endSome(message, now: now) }
     }
 
     /// One slice after the other, until one is not full. What another process has in hand is its own to finish.
@@ -116,12 +132,14 @@ package struct StopStore: Sendable {
     }
 
     private func affected(_ query: Query) async throws(StoreFault) -> Int {
-        let pool = pool
-        return try await translating { () throws(PostgresError) in
+        let (pool, steps) = (pool, steps)
+        let count = try await translating { () throws(PostgresError) in
             try await pool.retryingConflicts { () throws(PostgresError) in
-                try await pool.run(query).affectedRows
+                try await pool.count(of: query, announcing: .stopWritten, to: steps) { $0.affectedRows }
             }
         }
+        if count > 0 { steps?.reached(.stopCommitted) }
+        return count
     }
 
     /// The one settle, of parcels that are leased in the same transaction: a process that dies here leaves them held.
@@ -129,11 +147,11 @@ package struct StopStore: Sendable {
         let claim = Query(StopSQL.claim) {
             $0.uuid(message)
             $0.instant(now)
-            $0.int64(Self.endedMax)
+            $0.int64(endedMax)
             $0.uuid(message)
         }
-        let pool = pool
-        return try await translating { () throws(PostgresError) in
+        let (pool, steps) = (pool, steps)
+        let count = try await translating { () throws(PostgresError) in
             try await pool.retryingConflicts { () throws(PostgresError) in
                 try await pool.transaction { transaction throws(PostgresError) -> Int in
                     let rows = try await transaction.run(claim)
@@ -144,12 +162,15 @@ package struct StopStore: Sendable {
                         settles.append(ParcelStore.query(for: settlement, now: now))
                     }
                     guard !settles.isEmpty else { return 0 }
+                    let answers = try await transaction.conclude(settles, announcing: .stopWritten, to: steps)
                     var count = 0
-                    for answer in try await transaction.runAndCommit(settles) { count += Int(try answer.int64(0, 0)) }
+                    for answer in answers { count += Int(try answer.int64(0, 0)) }
                     return count
                 }
             }
         }
+        if count > 0 { steps?.reached(.stopCommitted) }
+        return count
     }
 
     private func forget(now: WallInstant?) async throws(StoreFault) {
@@ -159,18 +180,20 @@ package struct StopStore: Sendable {
 }
 
 extension Query {
-    static func holding(_ message: UniversalID) -> Query {
+    static func holding(_ message: UniversalID, atMost limit: Int64 = StopStore.movedMax) -> Query {
         Query(StopSQL.hold) {
             $0.uuid(message)
-            $0.int64(StopStore.movedMax)
+            $0.int64(limit)
         }
     }
 
     /// To the ready ones, or from them to those that wait for a rate.
-    static func moving(_ message: UniversalID, by statement: Statement, now: WallInstant?) -> Query {
+    static func moving(
+        _ message: UniversalID, by statement: Statement, atMost limit: Int64 = StopStore.movedMax, now: WallInstant?
+    ) -> Query {
         Query(statement) {
             $0.uuid(message)
-            $0.int64(StopStore.movedMax)
+            $0.int64(limit)
             $0.instant(now)
         }
     }

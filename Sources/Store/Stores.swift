@@ -23,7 +23,7 @@ package struct Stores: Sendable {
         registry = RegistryStore(pool: pool, bell: bell, appsFreshFor: appsFreshFor)
         messages = MessageStore(pool: pool, bell: bell, steps: steps)
         parcels = ParcelStore(pool: pool, bell: bell, steps: steps)
-        stops = StopStore(pool: pool, bell: bell)
+        stops = StopStore(pool: pool, bell: bell, steps: steps)
         feedback = FeedbackStore(pool: pool)
         credentials = CredentialStore(pool: pool, bell: bell)
         keys = KeyStore(pool: pool)
@@ -41,5 +41,21 @@ extension PostgresTransaction {
         let answers = try await run(queries)
         steps.reached(step)
         return answers
+    }
+}
+
+extension PostgresPool {
+    /// A statement that is a transaction by itself; returns the count that its answer is read as. Where somebody listens,
+    /// the server has answered it, and nothing is committed, when the step is told. To find nothing to do is no step.
+    func count(
+        of query: Query, announcing step: Step, to steps: (any StepListener)?,
+        _ read: @Sendable (ResultSet) throws(PostgresError) -> Int
+    ) async throws(PostgresError) -> Int {
+        guard let steps else { return try read(try await run(query)) }
+        return try await transaction { transaction throws(PostgresError) -> Int in
+            let count = try read(try await transaction.run(query))
+            if count > 0 { steps.reached(step) }
+            return count
+        }
     }
 }

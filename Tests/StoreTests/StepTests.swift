@@ -1,3 +1,4 @@
+import DeliveryRules
 import Postgres
 import PushModel
 import Reactor
@@ -9,6 +10,14 @@ import Testing
 private final class Notes: StepListener {
     let steps = Mutex<[Step]>([])
     func reached(_ step: Step) { steps.withLock { $0.append(step) } }
+
+    /// Those since it was last asked.
+    func take() -> [Step] {
+        steps.withLock { steps in
+            defer { steps = [] }
+            return steps
+        }
+    }
 }
 
 @Suite("The steps of a push, where somebody listens")
@@ -24,6 +33,123 @@ struct StepTests {
             #expect(reply == .settled)
             #expect(notes.steps.withLock { $0 } == [.messageWritten, .sliceWritten, .leaseWritten, .settleWritten])
             #expect(try await world.account().state == .finished)
+        }
+    }
+}
+
+@Suite("The steps of what is said of a message, where somebody listens")
+struct LifeStepTests {
+    private static let slice: [Step] = [.stopWritten, .stopCommitted]
+
+    private func say(_ wish: LifeWish, _ world: StoreWorld) async throws {
+        let reply = try await world.stores.messages.wish(
+            wish, app: world.app, id: StoreWorld.message(1), now: StoreWorld.dawn)
+        #expect(reply == .stands)
+    }
+
+    @Test("are told once as messages fall due, and not where none does")
+    func hour() async throws {
+        let notes = Notes()
+        try await withStores(steps: notes) { world in
+            var message = world.newMessage()
+            message.dueAt = StoreWorld.dawn + .seconds(1)
+            _ = try await world.stores.messages.accept(message, now: StoreWorld.dawn)
+            _ = notes.take()
+            #expect(try await world.stores.messages.fallDue(now: StoreWorld.dawn) == 0)
+            #expect(notes.take() == [])
+            #expect(try await world.stores.messages.fallDue(now: StoreWorld.dawn + .seconds(1)) == 1)
+            #expect(notes.take() == [.scheduleWritten, .scheduleCommitted])
+        }
+    }
+
+    @Test("are told for each slice of what is held, released and ended, and of what is forgotten then")
+    func slices() async throws {
+        let notes = Notes()
+        try await withStores(steps: notes) { world in
+            let stops = StopStore(pool: world.pool, bell: world.stores.bell, steps: notes, movedMax: 2, endedMax: 3)
+            try await world.register(1...7)
+            try await world.send(world.newMessage(), parcelMembersMax: 1)
+            _ = notes.take()
+            try await say(.pause, world)
+            #expect(try await stops.carryOut(now: StoreWorld.dawn) == 7)
+            #expect(notes.take() == Self.slice + Self.slice + Self.slice + Self.slice, "seven, two at a time")
+            #expect(try await stops.carryOut(now: StoreWorld.dawn) == 0)
+            #expect(notes.take() == [], "there was nothing to do")
+            try await say(.resume, world)
+            #expect(try await stops.carryOut(now: StoreWorld.dawn) == 7)
+            #expect(notes.take() == Self.slice + Self.slice + Self.slice + Self.slice)
+            try await say(.cancel, world)
+            #expect(try await stops.carryOut(now: StoreWorld.dawn) == 14)
+            let held = Self.slice + Self.slice + Self.slice + Self.slice
+            let ended = Self.slice + Self.slice + Self.slice
+            #expect(notes.take() == held + ended + Self.slice, "and what was said of it is forgotten")
+            #expect(try await world.account().count(.cancelled) == 7)
+        }
+    }
+
+    @Test("are told as what waited for a rate waits for it no more")
+    func unpaced() async throws {
+        let notes = Notes()
+        try await withStores(steps: notes) { world in
+            let stops = StopStore(pool: world.pool, bell: world.stores.bell, steps: notes, movedMax: 2)
+            try await world.register(1...3)
+            var message = world.newMessage()
+            message.ratePerSecond = 1
+            try await world.send(message, parcelMembersMax: 1)
+            _ = notes.take()
+            try await say(.rate(nil), world)
+            #expect(try await stops.carryOut(now: StoreWorld.dawn) == 3)
+            #expect(notes.take() == Self.slice + Self.slice)
+            #expect(try await world.number("SELECT count(*) FROM parcels WHERE state = 1") == 3)
+        }
+    }
+}
+
+@Suite("A message of which some was held, or ended, by a process that is no more")
+struct HalfStoppedMessageTests {
+    private static let dawn = StoreWorld.dawn
+
+    private func say(_ wish: LifeWish, _ world: StoreWorld) async throws {
+        let id = StoreWorld.message(1)
+        #expect(try await world.stores.messages.wish(wish, app: world.app, id: id, now: Self.dawn) == .stands)
+    }
+
+    /// What a process leaves that died between two slices.
+    private func halfCarriedOut(_ world: StoreWorld, _ from: Int, _ to: Int) async throws {
+        try await world.pool.script(
+            """
+            UPDATE parcels SET state = \(to)
+            WHERE id IN (SELECT id FROM parcels WHERE state = \(from) ORDER BY id LIMIT 3)
+            """)
+    }
+
+    @Test("is held, released and ended by another as if nothing had been done")
+    func anotherGoesOn() async throws {
+        try await withStores { world in
+            let stops = StopStore(pool: world.pool, bell: world.stores.bell, movedMax: 2, endedMax: 2)
+            try await world.register(1...7)
+            try await world.send(world.newMessage(badge: .increment), parcelMembersMax: 1)
+            try await say(.pause, world)
+            try await halfCarriedOut(world, 1, 3)
+            try await stops.carryOut(now: Self.dawn)
+            #expect(try await world.number("SELECT count(*) FROM parcels WHERE state = 3") == 7)
+            #expect(try await world.lease() == nil)
+
+            try await say(.resume, world)
+            try await halfCarriedOut(world, 3, 1)
+            let parcel = try #require(try await world.lease())
+            #expect(try await world.stores.parcels.settle(parcel.settlingAll(), now: Self.dawn) == .settled)
+            try await stops.carryOut(now: Self.dawn)
+            #expect(try await world.number("SELECT count(*) FROM parcels WHERE state = 1") == 6)
+
+            try await say(.cancel, world)
+            try await halfCarriedOut(world, 1, 3)
+            try await stops.carryOut(now: Self.dawn)
+            let account = try await world.account()
+            #expect(account.state == .cancelled && account.audience == 7 && account.pending == 0)
+            #expect(account.count(.accepted) == 1 && account.count(.cancelled) == 6)
+            #expect(try await world.number("SELECT sum(badge) FROM registration_pulse") == 1)
+            #expect(try await world.number("SELECT count(*) FROM stops") == 0)
         }
     }
 }

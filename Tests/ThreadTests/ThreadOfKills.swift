@@ -6,10 +6,12 @@ import Testing
 struct ThreadOfKills {
     let world: World
     let kills: [Fault]
+    /// Asked for once, when the first gateway is ready for it.
+    var body: @Sendable () -> String = { Self.atOnce }
 
     /// Sent with every try, so that tries are one request.
     private static let key = "the-only-message-of-this-test"
-    private static let body = """
+    private static let atOnce = """
         {"audience": {"all": true}, "notification": {"title": "Carillon", "body": "\(World.text)"},
          "badge": "increment", "options": {"ttl_seconds": 3600}}
         """
@@ -21,7 +23,7 @@ struct ThreadOfKills {
     }
 
     func run() async throws -> Outcome {
-        var client = Client(body: Self.body, key: Self.key)
+        var known: Client?
         var fired: [Fault] = []
         for (life, kill) in kills.enumerated() {
             guard let gateway = try await world.gatewayOrItsEnd(kill) else {
@@ -29,9 +31,12 @@ struct ThreadOfKills {
                 continue
             }
             if life == 0 { try await world.furnish(through: gateway) }
+            var client = known ?? Client(body: body(), key: Self.key)
             try await client.send(through: gateway)
+            known = client
             if try await endsByItsFault(gateway, client) { fired.append(kill) }
         }
+        var client = try #require(known, "the first gateway was ready")
         let gateway = try await world.gateway()
         try await client.sendUntilAnswered(through: gateway)
         let account = try await client.finished(through: gateway)
