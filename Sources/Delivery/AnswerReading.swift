@@ -28,9 +28,6 @@ package struct AnswerReading {
     /// Each once, however many answers say it.
     package private(set) var consequences: [LaneConsequence] = []
 
-    /// Those that tell the whole lane to slow down.
-    package private(set) var slowDowns = SlowDowns()
-
     private let provider: Provider
     private let now: WallInstant
     private let laneIsProven: Bool
@@ -71,7 +68,6 @@ package struct AnswerReading {
                     continue
                 }
                 note(verdict, answer.origin)
-                slowDowns.add(verdict.outcome)
                 let outcome = verdict.isDocumented ? verdict.outcome : words.bounded(verdict.outcome, status)
                 others.append(PositionedOutcome(position: answer.tag, outcome: outcome))
             case .unsent(let fault):

@@ -117,9 +117,6 @@ extension DeliveryEngine {
             topicHasSuffix: type.map { !APNsPushTypes.row(for: $0).topicSuffix.isEmpty } ?? false)
         reading.read(delivery.batch, &reasonWords)
         proofs.note(out.lane, accepted: reading.accepted.count, notFound: reading.notFoundCount, now: now)
-        if troubles.note(reading.slowDowns, on: out.lane, now) {
-            lanes.heed(reading.slowDowns, of: delivery.batch.answers.count, on: out.lane)
-        }
         for consequence in reading.consequences { lanes.heed(consequence, on: out.lane, out.line) }
         return AnsweredLease(delivery.name, accepted: reading.accepted, others: reading.others)
     }

@@ -31,7 +31,6 @@ package actor DeliveryEngine {
     var routesQueued: Set<RouteLine> = []
     var reasonWords = ReasonWords()
     var proofs = LaneProofs()
-    var troubles = LaneTroubles()
     var heldRoutes = HeldRoutes()
     var isResolving = false
     private var wakeAt = MonotonicInstant(nanoseconds: .max)

@@ -1,4 +1,3 @@
-import DeliveryRules
 import PushModel
 import Transport
 
@@ -13,7 +12,6 @@ extension LaneEvent {
         case .goAway: "The provider ends a connection"
         case .credentialRefused: "The provider refuses a lane's credential"
         case .connectionLost: "A connection to the provider was lost"
-        case .slowedDown: "The provider asks to slow down, and is sent nothing for a while"
         case .recovered: "A lane can send again"
         }
     }
@@ -27,7 +25,6 @@ extension LaneEvent {
         case .tlsRefused(let detail): detail
         case .goAway(let reason): reason ?? ""
         case .credentialRefused(let reason): reason
-        case .slowedDown(let rest): "for \(RetryPolicy.wholeSeconds(rest).components.seconds) s"
         }
     }
 
@@ -40,7 +37,7 @@ extension LaneEvent {
     package var isOutage: Bool {
         switch self {
         case .dialFailed, .tlsRefused, .goAway, .connectionLost: true
-        case .connected, .credentialRefused, .slowedDown, .recovered: false
+        case .connected, .credentialRefused, .recovered: false
         }
     }
 }

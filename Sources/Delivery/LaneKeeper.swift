@@ -185,10 +185,6 @@ package actor LaneKeeper {
         Task { await act(on: consequence, key, line) }
     }
 
-    nonisolated func heed(_ slowDowns: SlowDowns, of answers: Int, on key: LaneKey) {
-        opened(key)?.lane.slowDown(slowDowns.count, of: answers, pause: slowDowns.pause)
-    }
-
     package func drain() async {
         outages.endAll()
         tellOutages()

@@ -31,6 +31,8 @@ actor Scheduler {
                 setAlarm(try await store.nextDue() ?? Self.sleepMax)
             } catch {
                 log.warning("What is due waits for the database", metadata: ["fault": "\(error)"])
+                // Some may have fallen due before it failed.
+                fellDue()
                 setAlarm(.seconds(1))
             }
         }

@@ -21,11 +21,13 @@ struct Stopper: Sendable {
     /// Until the bell is removed.
     func run() async {
         for await _ in bell.rings {
-            do { if try await stops.carryOut() > 0 { await parcelsWait() } } catch .damaged(let place) {
+            do { if try await stops.carryOut() == 0 { continue } } catch .damaged(let place) {
                 log.error("A message can't be ended, and waits for its mending", metadata: ["place": "\(place)"])
             } catch {
                 log.warning("Pauses and cancels wait for the database", metadata: ["fault": "\(error)"])
             }
+            // Also of what failed: some of it may have been done before.
+            await parcelsWait()
         }
     }
 }

@@ -112,9 +112,6 @@ struct SimulatedLane: Sendable {
     var isBlocked = false
     /// nil: the provider doesn't count.
     var quota: LaneQuota?
-    var throttle = LaneThrottle()
-    /// What the checkers know of that.
-    var slowness = HeardSlowness()
     /// When its credential was taken last.
     var provenAt: SimulatedTime?
     /// Since when there is nothing to be allowed in with; nil while there is.

@@ -100,7 +100,7 @@ extension SimulatedWorld {
             return false
         }
         processes[index].lanes[place].unusableSince = nil
-        guard placeForStream(lane) != nil, !isSlowed(place, index) else { return false }
+        guard placeForStream(lane) != nil else { return false }
         guard let next = askPace(place, index) else { return true }
         ringLater(place, index, at: processes[index].clock.time(of: next))
         return false
@@ -188,7 +188,6 @@ extension SimulatedWorld {
             isAnswerLost: isFaulty
                 && (weather.silent == provider || random.happens(perMille: plan.answerLost + plan.silent)))
         checkFence(push)
-        checkSlowness(lane, index)
         processes[index].lanes[lane].open.append(push)
         countAgainstQuota(lane, index)
         checkAccess(push, index)
@@ -285,7 +284,6 @@ extension SimulatedWorld {
         report(outcome, push.position, push.lease, index)
         if outcome == .accepted { processes[index].lanes[lane].provenAt = now }
         if answer.word.status == 429 { giveBackToQuota(lane, index) }
-        slowDown(by: answer, lane, index)
         switch outcome {
         case .deferred(_, .providerTokenExpired) where push.provider == .fcm: noteAccessRefused(push, index)
         case .deferred(_, .providerTokenExpired): processes[index].lanes[lane].signedAt = now

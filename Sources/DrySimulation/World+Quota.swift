@@ -35,9 +35,7 @@ extension SimulatedWorld {
     mutating func restPace(_ place: Int, _ index: Int) {
         let lane = processes[index].lanes[place]
         guard let quota = lane.quota, let share = quota.share else { return }
-        if lane.throttle.restsUntil != nil || lane.waiting.isEmpty || lane.isBlocked || placeForStream(lane) == nil
-            || lane.unusableSince != nil
-        {
+        if lane.waiting.isEmpty || lane.isBlocked || placeForStream(lane) == nil || lane.unusableSince != nil {
             processes[index].projects[quota.project].pace?.rest(share)
         }
     }

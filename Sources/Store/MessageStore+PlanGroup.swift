@@ -247,7 +247,7 @@ private struct PlanGroup: Sendable {
             $0.uuidArray(order.filter { cuts[$0].found.isLast }.map { turns[$0].message })
         }
         let goingOn = order.filter { !cuts[$0].found.isLast }.map { turns[$0].advancing(cuts[$0], now: now) }
-        let unhurried = cuts.allSatisfy { $0.members > 0 } ? [Query(PlanSQL.soonOnDisk)] : []
+        let unhurried = cuts.allSatisfy(\.isUnhurried) ? [Query(PlanSQL.soonOnDisk)] : []
         return [count] + parcels(cuts, now: now) + early + [end] + goingOn + unhurried
     }
 

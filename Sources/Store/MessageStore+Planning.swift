@@ -220,7 +220,7 @@ struct PlanTurn: Sendable {
             cut.found.isLast
                 ? Query(PlanSQL.end) { $0.uuid(message) }
                 : advancing(cut, now: now))
-        if cut.members > 0 { queries.append(Query(PlanSQL.soonOnDisk)) }
+        if cut.isUnhurried { queries.append(Query(PlanSQL.soonOnDisk)) }
         return queries
     }
 

@@ -56,6 +56,9 @@ struct SliceCut: Sendable {
     }
 
     var members: Int { found.ids.count }
+
+    /// It ends nothing, neither pushes nor their message: its way to the disk need not be waited for.
+    var isUnhurried: Bool { members > 0 && found.early.isEmpty }
 }
 
 extension Query {

@@ -114,13 +114,6 @@ package actor Lane: PinnedActor {
         enter { $0.refuseCredential(reason, connection) }
     }
 
-    /// So many of these answers tell the whole lane to slow down. Where that is most of what is answered, nothing leaves
-    /// for a while (`LaneThrottle`, which wants to hear of answers without such words too, while there are some).
-    /// - Parameter pause: the longest that one of them asks for.
-    package nonisolated func slowDown(_ words: Int, of answers: Int, pause: Duration) {
-        enter { $0.slowDown(words, of: answers, pause: pause) }
-    }
-
     /// Something was mended (a credential, a certificate): a blocked lane dials at once. It can send again, and says
     /// so, when a connection has proved itself.
     package nonisolated func retry() {

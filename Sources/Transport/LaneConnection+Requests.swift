@@ -117,7 +117,6 @@ extension LaneConnection {
     private func respond(_ answer: HTTP2Answer, _ flight: Flight, _ session: HTTP2ClientSession) {
         machine.answered(core.loop.now)
         core.window.answered()
-        if answer.status < 429 { core.throttle.taken() }
         // What was throttled is not counted.
         if answer.status == 429 { core.pace?.giveBack(1) }
         if answer.body.isEmpty && answer.retryAfter.isEmpty {

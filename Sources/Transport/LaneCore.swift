@@ -17,7 +17,6 @@ final class LaneCore: TurnHandler, TimerHandler {
     var buffers = LaneBuffers()
     var window = StreamWindow(ceiling: LaneSettings.streamsMax)
     var trust = CredentialTrust()
-    var throttle = LaneThrottle()
     /// nil: the provider doesn't count.
     let pace: ProviderPace.LanePace?
     var connections: [LaneConnection] = []
@@ -90,13 +89,6 @@ extension LaneCore {
 
     func withdraw(_ ticket: BatchTicket) {
         queue.withdraw(ticket)
-        hook()
-    }
-
-    func slowDown(_ words: Int, of answers: Int, pause: Duration) {
-        let rest = throttle.heard(words, of: answers, pause: pause, loop.now, entropy: Entropy.uint64())
-        guard let rest else { return }
-        observer.laneNoted(.slowedDown(rest: rest))
         hook()
     }
 
@@ -214,14 +206,8 @@ extension LaneCore {
             pace?.rest()
             return nil
         }
-        guard throttle.room(inFlight: inFlight, now) > 0 else {
-            pace?.rest()
-            return throttle.restsUntil
-        }
         return pace?.nextAt(now) ?? now
     }
-
-    private var inFlight: Int { connections.reduce(0) { $0 + $1.streams.count } }
 
     /// Answers what can't leave any more.
     private func handBack(_ now: MonotonicInstant) {
@@ -240,8 +226,7 @@ extension LaneCore {
         guard queue.waiting > 0 else { return }
         let authorization = settings.authorization?.current
         if settings.authorization != nil && authorization == nil { return }
-        var budget = min(LaneCore.requestsPerTurnMax, throttle.room(inFlight: inFlight, now))
-        if budget > 0 { budget = min(budget, pace?.allowance(now) ?? .max) }
+        var budget = min(LaneCore.requestsPerTurnMax, pace?.allowance(now) ?? .max)
         while budget > 0, let run = queue.front, let connection = roomiest() {
             let sent = send(run, on: connection, atMost: min(budget, LaneQueue.quantum), authorization)
             budget -= sent

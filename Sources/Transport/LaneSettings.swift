@@ -121,7 +121,5 @@ package enum LaneEvent: Sendable, Equatable {
     case credentialRefused(reason: String)
     /// An open connection broke; what was in flight on it is unknown.
     case connectionLost(TransportFault, detail: String)
-    /// Most of the provider's answers ask for less. Nothing leaves for so long.
-    case slowedDown(rest: Duration)
     case recovered
 }

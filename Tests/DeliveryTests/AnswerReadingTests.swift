@@ -44,18 +44,6 @@ struct AnswerReadingTests {
         #expect(reading.others.isEmpty && reading.consequences.isEmpty)
     }
 
-    @Test("that tell the whole lane to slow down are counted, with the longest pause; what is one device's is not")
-    func slowDowns() {
-        var words = ReasonWords()
-        let reading = reading(
-            [
-                (200, "", ""), (503, "ServiceUnavailable", "20"), (500, "InternalServerError", ""),
-                (429, "TooManyProviderTokenUpdates", ""), (429, "TooManyRequests", "90"), (410, "Unregistered", ""),
-            ], &words)
-        #expect((reading.slowDowns.count, reading.slowDowns.pause) == (3, .seconds(60)))
-        #expect(self.reading(200).slowDowns == SlowDowns())
-    }
-
     @Test("name the signing of the provider token that was too old")
     func expiredToken() {
         let reading = reading(403, "ExpiredProviderToken")

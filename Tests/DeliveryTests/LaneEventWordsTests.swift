@@ -9,7 +9,7 @@ struct LaneEventWordsTests {
         .connected, .dialFailed(.unreachable, detail: "name not known"), .dialFailed(.deadlinePassed, detail: ""),
         .tlsRefused(detail: "certificate unknown"), .goAway(reason: nil), .goAway(reason: "Shutdown"),
         .credentialRefused(reason: "BadCertificate"), .connectionLost(.protocolViolation, detail: "frame too long"),
-        .slowedDown(rest: .milliseconds(1_500)), .recovered,
+        .recovered,
     ]
 
     @Test("is told in words, with no name of a type or a case", arguments: events)
@@ -18,11 +18,6 @@ struct LaneEventWordsTests {
         for name in ["PushModel", "TransportFault", "detail:", "(", "nil"] {
             #expect(!event.sentence.contains(name) && !event.words.contains(name))
         }
-    }
-
-    @Test("says for how long its provider is left alone, in whole seconds")
-    func slowedDown() {
-        #expect(LaneEvent.slowedDown(rest: .milliseconds(1_500)).words == "for 2 s")
     }
 
     @Test(

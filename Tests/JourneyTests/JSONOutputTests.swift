@@ -98,13 +98,14 @@ extension Journeys {
                 .bench(
                     "broadcast", "--devices", "40000", "--rate", "5000", "--values", in: folder,
                     figures: ["per_second_mean", "gateways_sending"] + cost, claims: ["adds_up"],
-                    forgiven: ["rate_missed"]),
+                    forgiven: busyMachine),
                 .bench(
                     "broadcast", "--devices", "40000", "--rate", "5000", "--pause-seconds", "2", in: folder,
-                    figures: ["accepted"] + cost, claims: ["was_in_time", "adds_up"]),
+                    figures: ["accepted"] + cost, claims: ["was_in_time", "adds_up"], forgiven: busyMachine),
                 .bench(
                     "broadcast", "--devices", "40000", "--rate", "5000", "--cancel", in: folder,
-                    figures: ["accepted", "cancelled"] + cost, claims: ["was_in_time", "adds_up"]),
+                    figures: ["accepted", "cancelled"] + cost, claims: ["was_in_time", "adds_up"],
+                    forgiven: busyMachine),
                 .bench(
                     "broadcast", "--devices", "40000", "--filter", "attributes.plan == 'pro'", in: folder,
                     figures: ["accepted", "first_push_ms", "reference_per_second"], claims: ["adds_up"]),
@@ -123,6 +124,9 @@ extension Journeys {
                 .bench("wire", "--pushes", "100000", "--rounds", "1", in: folder, figures: ["processor_ratio"]),
             ]
         }
+
+        /// What a second without the processor makes of so small a broadcast. Never: an account that doesn't add up.
+        private static let busyMachine = ["rate_missed", "rate_exceeded", "sent_while_paused", "gateway_idle"]
 
         /// Those that go on, whose answer is many lines by its nature (a case of its own), or that print a page.
         private static let others = [

@@ -37,7 +37,7 @@ extension Journeys {
         private static let isDayThere = "SELECT count(to_regclass('push_history_d18262'))"
 
         /// One that stood still while rounds were at work would have next to nothing; what a busy machine takes is less than half.
-        private static let shareMin = 0.5
+        private static let shareMin = 0.2
 
         private static let left = """
             SELECT (SELECT count(*) FROM message_contents c JOIN messages m ON m.id = c.message_id

@@ -24,8 +24,8 @@ struct KilledLifeTests {
     func hour(steps: [Step]) async throws {
         try await World.within(devices: Self.devices) { world in
             let thread = ThreadOfKills(world: world, kills: steps.map { Fault(step: $0) }) {
-                // Said in whole seconds: three at least, in which the request is answered.
-                let hour = ISO8601DateFormatter().string(from: Date(timeIntervalSinceNow: 4))
+                // Said in whole seconds: eight at least, in which the request is answered.
+                let hour = ISO8601DateFormatter().string(from: Date(timeIntervalSinceNow: 9))
                 return """
                     {"audience": {"all": true}, "notification": {"title": "Carillon", "body": "\(World.text)"},
                      "badge": "increment", "options": {"send_at": "\(hour)"}}

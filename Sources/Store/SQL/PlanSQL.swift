@@ -128,8 +128,8 @@ enum PlanSQL {
         """
 
     /// The way to the disk is not waited for: the lease of the first parcel waits, and what is committed before it is there
-    /// then. A server that falls in between has the message and its plan still, whose slices are cut again. Not for slices
-    /// without members, which may be a message's end.
+    /// then. A server that falls in between has the message and its plan still, whose slices are cut again. Not for what
+    /// ends pushes, or a message: an ending that was told is never taken back.
     static let soonOnDisk = Statement("plan_soon_on_disk", "SELECT set_config('synchronous_commit', 'off', true)")
 
     /// $1 messages. Those that nobody else has locked; they are locked now.
