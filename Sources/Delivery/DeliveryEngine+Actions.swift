@@ -25,6 +25,7 @@ extension DeliveryEngine {
                 parcelsOut[name]?.isWithdrawn = true
                 lanes.withdraw(name, on: lane)
             case .forget(let name, _): parcelsOut[name] = nil
+            case .tellRest(let lane, let rest): Task { await lanes.sayRest(lane, rest) }
             case .alarm(let message, let alarm): raise(alarm, of: message)
             case .drained: noteDrained()
             }

@@ -262,6 +262,12 @@ package actor LaneKeeper {
                 ["route": "\(line.route.value)", "service": "\(line.service)", "reason": "\(reason)"]))
     }
 
+    func sayRest(_ key: LaneKey, _ rest: Duration) {
+        log.warning(
+            "A lane rests: its provider answers most pushes that it wants less",
+            metadata: told(of: key, ["seconds": "\(RetryPolicy.wholeSeconds(rest).components.seconds)"]))
+    }
+
     /// One refusal shuts the lane for everybody; after the pause the route resolves again, and one dial tries.
     private func shut(_ key: LaneKey, _ reason: String) async {
         guard let lane = opened(key), lane.watch.shut() else { return }

@@ -65,6 +65,8 @@ extension Dispatcher {
         }
         var used = Set(routes.compactMap(\.lane))  // lookup only
         for run in runs.states { if let lane = run.lane { used.insert(lane) } }
+        // What its provider said is remembered while it counts.
+        for lane in lanes where !lane.throttle.isCalm { used.insert(lane.key) }
         lanes.removeAll { $0.members == 0 && $0.urgentMembers == 0 && !used.contains($0.key) }
     }
 
@@ -122,6 +124,7 @@ extension Dispatcher {
         let positions = run.takeMembersToSend()
         for alarm in run.takeAlarms() { actions.append(.alarm(parcel.message, alarm)) }
         let leaseEnd = request.startedAt + settings.leaseLength
+        let admitted = request.lane.map { admit(positions.count, of: run, on: $0, now) } ?? 0
         if let lane = request.lane { lanes[placeOfLane(lane)].begin(parcel, request.scope) }
         let state = RunState(
             run: run, lane: request.lane, scope: request.scope, leaseEnd: leaseEnd,
@@ -129,17 +132,19 @@ extension Dispatcher {
             settleAt: now + settings.settleEvery, ratePerSecond: parcel.ratePerSecond)
         runs.append(state)
         guard !positions.isEmpty else { return }
-        if let lane = request.lane, reading != .unread, maySend(request.scope) {
+        let count = reading != .unread && maySend(request.scope) ? admitted : 0
+        if let lane = request.lane, count > 0 {
+            lanes[placeOfLane(lane)].throttle.admitted(count, now)
+            let sent = count == positions.count ? positions : Array(positions.prefix(count))
             actions.append(
-                .submit(name, lane, positions: positions, until: state.noStreamAfter(settings.requestDeadline)))
-        } else {
-            handBack(positions, of: name, isUnread: reading == .unread, now)
+                .submit(name, lane, positions: sent, until: state.noStreamAfter(settings.requestDeadline)))
         }
+        handBack(positions.dropFirst(count), of: name, isUnread: reading == .unread, now)
     }
 
     /// Leased, but not to be sent from here: back through the one settle.
     private mutating func handBack(
-        _ positions: [Int32], of name: LeaseName, isUnread: Bool, _ now: MonotonicInstant
+        _ positions: ArraySlice<Int32>, of name: LeaseName, isUnread: Bool, _ now: MonotonicInstant
     ) {
         guard let place = placeOfRun(name) else { return }
         for position in positions {
@@ -217,11 +222,13 @@ extension Dispatcher {
 
     private func laneCanSend(_ key: LaneKey?) -> Bool {
         guard let key, let lane = lanes.first(where: { $0.key == key }) else { return false }
-        return lane.canSend
+        return lane.canSend && !lane.throttle.isResting
     }
 
     func laneHasRoom(_ key: LaneKey?) -> Bool {
-        guard let key, let lane = lanes.first(where: { $0.key == key }), lane.canSend else { return false }
+        guard let key, let lane = lanes.first(where: { $0.key == key }), lane.canSend,
+            room(of: lane, isUrgent: false) > 0
+        else { return false }
         // A lane may hold as much as is left for all the others: however many are slow, something is always left.
         let left = settings.membersMax - lanes.reduce(0) { $0 + $1.members }
         if lane.members == 0 { return left > -settings.membersReserve }
@@ -234,7 +241,9 @@ extension Dispatcher {
     /// waits for one push. What is leased so counts by itself, and takes nothing from the other bounds, its own
     /// lane's included. As its members are few, so are its parcels.
     private func laneHasUrgentRoom(_ key: LaneKey?) -> Bool {
-        guard let key, let lane = lanes.first(where: { $0.key == key }), lane.canSend else { return false }
+        guard let key, let lane = lanes.first(where: { $0.key == key }), lane.canSend,
+            room(of: lane, isUrgent: true) > 0
+        else { return false }
         let left = settings.urgentMax - lanes.reduce(0) { $0 + $1.urgentMembers }
         return lane.urgentMembers < min(settings.laneUrgentMax, left)
     }

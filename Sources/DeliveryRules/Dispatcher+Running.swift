@@ -1,13 +1,12 @@
 import PushModel
 
 extension Dispatcher {
-    mutating func noteAnswers(
-        _ name: LeaseName, _ accepted: [Int32], _ others: [PositionedOutcome], _ now: MonotonicInstant
-    ) {
+    mutating func noteAnswers(_ lease: AnsweredLease, _ now: MonotonicInstant, _ actions: inout [DispatchAction]) {
         // A late answer to a lease that ended is nobody's: its parcel is accounted for elsewhere.
-        guard let place = placeOfRun(name) else { return }
-        for position in accepted { runs[place].run.recordAccepted(Int(position)) }
-        for other in others { runs[place].run.record(other.outcome, for: Int(other.position), now: now) }
+        guard let place = placeOfRun(lease.name) else { return }
+        for position in lease.accepted { runs[place].run.recordAccepted(Int(position)) }
+        for other in lease.others { runs[place].run.record(other.outcome, for: Int(other.position), now: now) }
+        if let lane = runs[place].lane { heed(lease, on: lane, runs[place].run, now, &actions) }
     }
 
     mutating func noteSettled(
@@ -74,6 +73,7 @@ extension Dispatcher {
 
     /// What time and state ask for, after every event.
     mutating func advance(_ now: MonotonicInstant, _ actions: inout [DispatchAction]) {
+        for place in lanes.indices { lanes[place].throttle.pass(now) }
         let due = runs.takeDue(now)
         for name in due { endIfOverdue(name, now, &actions) }
         for name in due {

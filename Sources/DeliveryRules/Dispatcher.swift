@@ -67,9 +67,9 @@ package struct Dispatcher: Sendable {
             notePacedFailed(request, now)
             pollAt = min(pollAt, now + settings.storePause)
         case .answers(let name, let accepted, let others):
-            noteAnswers(name, accepted, others, now)
+            noteAnswers(AnsweredLease(name, accepted: accepted, others: others), now, &actions)
         case .answeredTogether(let leases):
-            for lease in leases { noteAnswers(lease.name, lease.accepted, lease.others, now) }
+            for lease in leases { noteAnswers(lease, now, &actions) }
         case .settled(let name, let reply):
             noteSettled(name, reply, now, &actions)
         case .settledTogether(let leases, let failed):
@@ -94,6 +94,7 @@ package struct Dispatcher: Sendable {
         var wake = isPolling || isDraining ? MonotonicInstant(nanoseconds: .max) : pollAt
         if !isDraining, let turn = nextTurn { wake = min(wake, turn) }
         if let share = nextShare { wake = min(wake, share) }
+        for lane in lanes { if let at = lane.throttle.wakeAt { wake = min(wake, at) } }
         if let alarm = runs.nextAlarm { wake = min(wake, alarm) }
         return wake
     }
@@ -141,6 +142,7 @@ struct RouteState: Sendable {
 struct LaneState: Sendable {
     let key: LaneKey
     var canSend = true
+    var throttle = LaneThrottle()
     /// Leased within the lane's bound.
     var members = 0
     /// Leased on top of it.

@@ -228,6 +228,8 @@ package enum DispatchAction: Equatable, Sendable {
     case renew(LeaseName)
     /// Take back what has no stream yet.
     case withdraw(LeaseName, LaneKey)
+    /// For who reads the log: the lane's provider asks for less, and nothing is sent there for so long.
+    case tellRest(LaneKey, Duration)
     /// The lease ended here; drop what is kept for it.
     case forget(LeaseName, MessageID)
     case alarm(MessageID, ParcelAlarm)

@@ -86,7 +86,7 @@ extension ParcelRun {
     ) {
         let backoff = policy.wait(afterAttempt: Int(parcel.attempt) + 1, asked: after ?? .zero, entropy: entropy)
         switch reason {
-        case .deviceThrottled, .providerBusy, .laneThrottled:
+        case .deviceThrottled, .providerBusy, .providerUnavailable, .laneThrottled:
             wait(position, for: backoff, WaitCause(reason), costsBudget: true, countsAsAttempt: true, now)
         case .providerTokenExpired:
             // Ours to mend, and not the push's fault: but a mending that does not help must not be tried every second.
@@ -231,7 +231,7 @@ extension WaitCause {
         self =
             switch reason {
             case .deviceThrottled: .deviceThrottled
-            case .providerBusy: .providerBusy
+            case .providerBusy, .providerUnavailable: .providerBusy
             case .laneThrottled: .providerThrottled
             case .credentialRefused: .credentialRefused
             case .providerTokenExpired: .providerTokenExpired

@@ -88,6 +88,7 @@ struct HeldLease: Sendable {
     let parcel: LeasedParcel
     let number: Int
     let lane: LaneKey?
+    let askedAt: MonotonicInstant
     var until: MonotonicInstant?
     /// The process was told that its message is stopped.
     var isSilenced = false
@@ -110,6 +111,8 @@ struct SimulatedLane: Sendable {
     /// When the provider token was signed that its requests carry.
     var signedAt = SimulatedTime.zero
     var isBlocked = false
+    /// The checkers' count.
+    var slowness = HeardSlowness()
     /// nil: the provider doesn't count.
     var quota: LaneQuota?
     /// When its credential was taken last.

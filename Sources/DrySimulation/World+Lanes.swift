@@ -70,6 +70,7 @@ extension SimulatedWorld {
         let life = processes[index].life
         for batch in batches {
             guard processes[index].isAlive, processes[index].life == life else { return }
+            noteSlowness(batch, index)
             tell(.answers(batch.lease, accepted: batch.accepted, others: batch.others), to: index)
         }
     }
@@ -188,6 +189,7 @@ extension SimulatedWorld {
             isAnswerLost: isFaulty
                 && (weather.silent == provider || random.happens(perMille: plan.answerLost + plan.silent)))
         checkFence(push)
+        checkSlowness(lane, lease.parcel, index)
         processes[index].lanes[lane].open.append(push)
         countAgainstQuota(lane, index)
         checkAccess(push, index)

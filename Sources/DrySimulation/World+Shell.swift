@@ -104,6 +104,7 @@ extension SimulatedWorld {
             for lane in processes[index].lanes.indices {
                 processes[index].lanes[lane].waiting.removeAll { $0.lease == name }
             }
+        case .tellRest(let key, let rest): noteRest(key, rest, index)
         case .alarm:
             break
         case .drained:
@@ -177,7 +178,7 @@ extension SimulatedWorld {
         processes[index].leases.append(
             HeldLease(
                 name: LeaseName(parcel: parcel.id, epoch: parcel.epoch), parcel: parcel, number: number,
-                lane: request.lane))
+                lane: request.lane, askedAt: request.startedAt))
     }
 
     private mutating func reading(of message: MessageID) -> MessageReading {

@@ -14,7 +14,7 @@ package enum WorldChecker: Int, CaseIterable, Sendable {
     case retired, suspected, confirmed, deadRetired, triedElsewhere, moved, stayed, remembered
     // P7.
     case latency
-    case pauseAsked, minuteQuota, rampUp, givenBack, accessToken, rateLeased, rateOnTheWire
+    case pauseAsked, slowedDown, minuteQuota, rampUp, givenBack, accessToken, rateLeased, rateOnTheWire
     // P8.
     case inFlight, nothingHeld
     // Rule 9.
@@ -62,6 +62,7 @@ package enum WorldChecker: Int, CaseIterable, Sendable {
         case .remembered: "P5: what was found elsewhere is remembered"
         case .latency: "P7: a transactional push leaves in time where its own route has no trouble"
         case .pauseAsked: "P7: a provider that asked for a pause has it"
+        case .slowedDown: "P7: a provider that tells a lane to slow down is sent nothing meanwhile"
         case .minuteQuota: "P7: a minute's quota"
         case .rampUp: "P7: a lane to FCM begins slowly"
         case .givenBack: "P7: what was answered 429 costs nothing of the quota"

@@ -18,6 +18,7 @@ enum WorldFault: String, CaseIterable, Sendable {
     case outOfOrder = "answers before those of older streams"
     case saidAgain = "answers said twice"
     case retryAfter = "pauses asked for in a header"
+    case laneSlowed = "lanes that rest since most answers ask for less"
     case tokenExpired = "provider tokens that expired on the way"
     case accessExpired = "access tokens that expired or were revoked on the way"
     case tooSlow = "statements that took too long"

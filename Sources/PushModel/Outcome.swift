@@ -51,8 +51,10 @@ package enum RejectionFault: Equatable, Sendable {
 package enum DeferralReason: Equatable, Sendable {
     /// This device gets too many: only its push waits.
     case deviceThrottled
-    /// The provider is overloaded or failing (5xx).
+    /// The provider failed at this push (5xx): it says nothing of the others.
     case providerBusy
+    /// The provider is overloaded or down (503): whatever else it is sent now is sent in vain.
+    case providerUnavailable
     /// The whole lane was told to slow down.
     case laneThrottled
     /// The credential is refused or missing: waits until it is mended.

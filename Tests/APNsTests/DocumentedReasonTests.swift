@@ -67,8 +67,8 @@ private struct ReasonCase: CustomTestStringConvertible {
         ReasonCase(429, "TooManyProviderTokenUpdates", .deferred(.laneThrottled, seconds: 60), alarm: .keyShared),
         ReasonCase(429, "TooManyRequests", .deferred(.deviceThrottled, seconds: 60)),
         ReasonCase(500, "InternalServerError", .deferred(.providerBusy, seconds: 10)),
-        ReasonCase(503, "ServiceUnavailable", .deferred(.providerBusy, seconds: 10)),
-        ReasonCase(503, "Service Unavailable", .deferred(.providerBusy, seconds: 10)),
+        ReasonCase(503, "ServiceUnavailable", .deferred(.providerUnavailable, seconds: 10)),
+        ReasonCase(503, "Service Unavailable", .deferred(.providerUnavailable, seconds: 10)),
         ReasonCase(503, "Shutdown", .deferred(.providerBusy, seconds: nil), .replace),
     ]
 }

@@ -115,7 +115,7 @@ struct ResponseTests {
             (400, "message"), (401, "credentialRefused"), (403, "credentialRefused"), (404, "ours"), (405, "ours"),
             (410, "tokenUnregistered"), (413, "message"), (418, "message"), (429, "laneThrottled"),
             (500, "providerBusy"),
-            (502, "providerBusy"), (599, "providerBusy"), (302, "providerBusy"),
+            (502, "providerBusy"), (503, "providerUnavailable"), (599, "providerBusy"), (302, "providerBusy"),
         ])
     func unknownReason(status: Int, meaning: String) {
         switch verdict(status, #"{"reason":"InventedTomorrow"}"#).outcome {
@@ -163,9 +163,12 @@ struct ResponseTests {
     @Test("is waited on for the longer of our floor and Retry-After")
     func retryAfter() {
         let busy = #"{"reason":"ServiceUnavailable"}"#
-        #expect(verdict(503, busy).outcome == .deferred(after: .seconds(10), .providerBusy))
-        #expect(verdict(503, busy, retryAfter: .seconds(1)).outcome == .deferred(after: .seconds(10), .providerBusy))
-        #expect(verdict(503, busy, retryAfter: .seconds(90)).outcome == .deferred(after: .seconds(90), .providerBusy))
+        #expect(verdict(503, busy).outcome == .deferred(after: .seconds(10), .providerUnavailable))
+        for (asked, seconds) in [(Int64(1), Int64(10)), (90, 90)] {
+            #expect(
+                verdict(503, busy, retryAfter: .seconds(asked)).outcome
+                    == .deferred(after: .seconds(seconds), .providerUnavailable))
+        }
         #expect(verdict(503, #"{"reason":"Shutdown"}"#).outcome == .deferred(after: nil, .providerBusy))
         #expect(
             verdict(503, #"{"reason":"Shutdown"}"#, retryAfter: .seconds(5)).outcome

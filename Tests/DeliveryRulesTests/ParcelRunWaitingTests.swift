@@ -32,7 +32,7 @@ struct ParcelRunWaitingTests {
 
     @Test(
         "backs off from what the provider asks for, twice as far with each attempt",
-        arguments: [DeferralReason.providerBusy, .deviceThrottled, .laneThrottled])
+        arguments: [DeferralReason.providerBusy, .providerUnavailable, .deviceThrottled, .laneThrottled])
     func backsOff(reason: DeferralReason) {
         for (attempt, seconds) in [(Int16(0), Int64(10)), (1, 20), (3, 80), (9, 900)] {
             let parcel = ParcelRunSamples.parcel([.present], attempt: attempt)

@@ -47,6 +47,7 @@ struct PushHistoryTests {
         let outcomes: [(Outcome, WaitCause)] = [
             (.deferred(after: nil, .deviceThrottled), .deviceThrottled),
             (.deferred(after: nil, .providerBusy), .providerBusy),
+            (.deferred(after: nil, .providerUnavailable), .providerBusy),
             (.deferred(after: nil, .laneThrottled), .providerThrottled),
             (.deferred(after: nil, .providerTokenExpired), .providerTokenExpired),
             (.unsent(.goAway), .notSent), (.unknown(.connectionLost), .answerLost),

@@ -107,7 +107,7 @@ struct AnswerReadingTests {
         arguments: [("120", Int64(120)), ("soon", 10), ("-5", 10), ("99999999", 10)])
     func retryAfter(text: String, seconds: Int64) {
         let outcome = reading(503, "ServiceUnavailable", retryAfter: text).others.first?.outcome
-        #expect(outcome == .deferred(after: .seconds(seconds), .providerBusy))
+        #expect(outcome == .deferred(after: .seconds(seconds), .providerUnavailable))
     }
 
     @Test("say each consequence once, however many they are")

@@ -89,11 +89,11 @@ struct FCMAnswerReadingTests {
         let busy = Self.error("UNAVAILABLE", code: "UNAVAILABLE")
         #expect(
             reading(503, busy, retryAfter: "77").others.map(\.outcome) == [
-                .deferred(after: .seconds(77), .providerBusy)
+                .deferred(after: .seconds(77), .providerUnavailable)
             ])
         // Fifteen seconds after the test's now.
         let date = reading(503, busy, retryAfter: "Fri, 15 Jan 2027 08:00:15 GMT")
-        #expect(date.others.map(\.outcome) == [.deferred(after: .seconds(15), .providerBusy)])
+        #expect(date.others.map(\.outcome) == [.deferred(after: .seconds(15), .providerUnavailable)])
     }
 }
 

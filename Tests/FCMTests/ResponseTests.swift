@@ -100,7 +100,7 @@ struct ResponseTests {
         .waits(
             429, "RESOURCE_EXHAUSTED", "QUOTA_EXCEEDED", .deviceThrottled, seconds: 60,
             details: [quota(description: "Device message rate")]),
-        .waits(503, "UNAVAILABLE", "UNAVAILABLE", .providerBusy, seconds: 10),
+        .waits(503, "UNAVAILABLE", "UNAVAILABLE", .providerUnavailable, seconds: 10),
         .waits(500, "INTERNAL", "INTERNAL", .providerBusy, seconds: 10),
         .refused(401, "UNAUTHENTICATED", "THIRD_PARTY_AUTH_ERROR", .message, alarm: .credential),
         .refused(401, "UNAUTHENTICATED", "APNS_AUTH_ERROR", .message, alarm: .credential),
@@ -115,7 +115,7 @@ struct ResponseTests {
         .waits(429, "RESOURCE_EXHAUSTED", nil, .laneThrottled, seconds: 60),
         .waits(
             429, "RESOURCE_EXHAUSTED", nil, .deviceThrottled, seconds: 60, details: [quota(subject: "device:a")]),
-        .waits(503, "UNAVAILABLE", nil, .providerBusy, seconds: 10),
+        .waits(503, "UNAVAILABLE", nil, .providerUnavailable, seconds: 10),
         .waits(500, "INTERNAL", nil, .providerBusy, seconds: 10),
         .waits(500, "UNKNOWN", nil, .providerBusy, seconds: 10),
         .waits(500, "DATA_LOSS", nil, .providerBusy, seconds: 10),
@@ -214,7 +214,7 @@ struct ResponseTests {
             (408, "providerBusy", 10, nil), (411, "ours", nil, .ourRequest), (413, "message", nil, nil),
             (414, "ours", nil, .ourRequest), (418, "message", nil, nil), (425, "providerBusy", 10, nil),
             (429, "laneThrottled", 60, nil), (431, "ours", nil, .ourRequest), (499, "providerBusy", 10, nil),
-            (500, "providerBusy", 10, nil), (502, "providerBusy", 10, nil), (503, "providerBusy", 10, nil),
+            (500, "providerBusy", 10, nil), (502, "providerBusy", 10, nil), (503, "providerUnavailable", 10, nil),
             (599, "providerBusy", 10, nil), (302, "providerBusy", 10, nil), (103, "providerBusy", 10, nil),
         ] as [(Int, String, Int64?, ProviderAlarm?)])
     func noWords(status: Int, meaning: String, seconds: Int64?, alarm: ProviderAlarm?) {
@@ -240,7 +240,7 @@ struct ResponseTests {
         "in a word of FCM's that we don't know is about the push: never about its token, and never about the lane",
         arguments: [
             (400, "message"), (401, "message"), (403, "message"), (404, "message"), (409, "message"),
-            (429, "laneThrottled"), (500, "providerBusy"), (503, "providerBusy"),
+            (429, "laneThrottled"), (500, "providerBusy"), (503, "providerUnavailable"),
         ])
     func unknownCode(status: Int, meaning: String) {
         let verdict = verdict(status, answer(status, "PERMISSION_DENIED", code: "INVENTED_TOMORROW"))
@@ -287,7 +287,8 @@ struct ResponseTests {
     func retryAfter(header: String, seconds: Int64) {
         let body = answer(503, "UNAVAILABLE", code: "UNAVAILABLE")
         #expect(
-            verdict(503, body, retryAfter: header).outcome == .deferred(after: .seconds(seconds), .providerBusy))
+            verdict(503, body, retryAfter: header).outcome
+                == .deferred(after: .seconds(seconds), .providerUnavailable))
         #expect(
             verdict(429, "", retryAfter: header).outcome
                 == .deferred(after: .seconds(seconds == 10 ? 60 : seconds), .laneThrottled))

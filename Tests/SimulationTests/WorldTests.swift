@@ -55,6 +55,6 @@ struct WorldTests {
     /// What takes several rare things at once.
     private static let rare: [WorldChecker: Int] = [
         .rateOnTheWire: 30, .latency: 15, .silenced: 30, .poison: 30, .seenTwice: 10, .confirmed: 30, .stayed: 40,
-        .tooLate: 35,
+        .tooLate: 35, .slowedDown: 7,
     ]
 }

@@ -88,8 +88,8 @@ enum APNsRejections {
 
         // Apple's trouble.
         waits(500, "InternalServerError", .providerBusy, after: busyFloor),
-        waits(503, "ServiceUnavailable", .providerBusy, after: busyFloor),
-        waits(503, "Service Unavailable", .providerBusy, after: busyFloor),
+        waits(503, "ServiceUnavailable", .providerUnavailable, after: busyFloor),
+        waits(503, "Service Unavailable", .providerUnavailable, after: busyFloor),
     ]
 
     /// For a reason that is not in the table, or none at all: the status speaks.
@@ -103,6 +103,7 @@ enum APNsRejections {
         case 408, 425: waits(status, "", .providerBusy)
         case 429: waits(status, "", .laneThrottled, after: busyFloor)
         case 400..<500: refused(status, "", .message)
+        case 503: waits(status, "", .providerUnavailable, after: busyFloor)
         case 500..<600: waits(status, "", .providerBusy, after: busyFloor)
         // No answer of APNs: a redirect, say, of somebody in between.
         default: waits(status, "", .providerBusy, after: busyFloor)

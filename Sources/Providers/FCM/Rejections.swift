@@ -71,7 +71,7 @@ enum FCMRejections {
         waits("QUOTA_EXCEEDED", .laneThrottled, after: quotaFloor),
 
         // Google's trouble.
-        waits("UNAVAILABLE", .providerBusy, after: busyFloor),
+        waits("UNAVAILABLE", .providerUnavailable, after: busyFloor),
         waits("INTERNAL", .providerBusy, after: busyFloor),
         // UNSPECIFIED_ERROR says nothing, and so has no row: the status speaks.
     ]
@@ -93,7 +93,7 @@ enum FCMRejections {
         waits("RESOURCE_EXHAUSTED", .deviceThrottled, if: .deviceQuota, after: quotaFloor),
         waits("RESOURCE_EXHAUSTED", .laneThrottled, after: quotaFloor),
 
-        waits("UNAVAILABLE", .providerBusy, after: busyFloor),
+        waits("UNAVAILABLE", .providerUnavailable, after: busyFloor),
         waits("INTERNAL", .providerBusy, after: busyFloor),
         waits("DEADLINE_EXCEEDED", .providerBusy, after: busyFloor),
         waits("UNKNOWN", .providerBusy, after: busyFloor),
@@ -112,6 +112,7 @@ enum FCMRejections {
     static func row(forHTTPStatus status: Int, isFromFCM: Bool) -> FCMErrorRow {
         switch status {
         case 429: waits("", .laneThrottled, after: quotaFloor)
+        case 503: waits("", .providerUnavailable, after: busyFloor)
         case 500..<600: waits("", .providerBusy, after: busyFloor)
         case 400..<500 where isFromFCM: refused("", .message)
         case 401: waits("", .providerTokenExpired)

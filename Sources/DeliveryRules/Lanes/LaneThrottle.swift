@@ -1,0 +1,214 @@
+import PushModel
+
+/// Whether a provider takes as much as it is sent, by what its answers say of the whole lane: "too many", "not now".
+///
+/// One such word is its push's own affair. Where most of the latest answers are such words, whatever is sent besides is
+/// sent in vain and costs each push an attempt. So nothing leaves then for as long as the provider asks, and for some
+/// second, two, four and so on at least; then one push, and seven more for each that is taken. Somebody waits for a
+/// transactional push: one of them a second is tried all the same, and ends the rest where it is taken.
+///
+/// flowing → (most answers) → resting → (over, or a try was taken) → probing → (enough taken) → flowing
+///                               ↖ (most answers since) ↙
+package struct LaneThrottle: Equatable, Sendable {
+    package enum Phase: Equatable, Sendable {
+        /// As much as there is room for.
+        case flowing
+        /// `triesFrom`: no transactional push before; nil: one may be tried.
+        case resting(until: MonotonicInstant, triesFrom: MonotonicInstant?)
+        /// So many in flight at once.
+        case probing(limit: Int, since: MonotonicInstant)
+    }
+
+    /// Fewer words say nothing of the other pushes.
+    package static let wordsMin = 16
+    /// Of so many answers the older half is forgotten: what was well before says nothing of now.
+    package static let answersMax = 64
+    /// After so long without a word all of them are; and so long a probing lasts at most, which most answers don't end.
+    package static let memory: Duration = .seconds(10)
+    /// So many in flight, all taken: the provider is well again.
+    package static let probingMax = 512
+    package static let tryEvery: Duration = .seconds(1)
+    /// Whatever is asked for.
+    package static let restMax: Duration = .seconds(600)
+    private static let growth = 8
+    /// Where less is asked for. Source: APNs and FCM ask for an exponential pause, and name no numbers for a lane.
+    private static let backoff = Backoff(floor: .seconds(1), ceiling: .seconds(60))
+
+    package private(set) var phase = Phase.flowing
+    /// What is leased before says nothing of how the provider is now.
+    package private(set) var since = MonotonicInstant(nanoseconds: .min)
+    /// The latest answers, and how many of them are such words.
+    private var answered = 0
+    private var words = 0
+    private var wordAt: MonotonicInstant?
+    /// The message whose pushes got them; nil: several.
+    private var wordsOf: MessageID?
+    /// Of which message pushes were taken last, and of which other one before.
+    private var taken: Taken?
+    private var takenBefore: Taken?
+    /// In a row: the provider did not get well in between.
+    private var rests = 0
+
+    private struct Taken: Equatable, Sendable {
+        let message: MessageID
+        let at: MonotonicInstant
+    }
+
+    package init() {}
+
+    package var isResting: Bool { if case .resting = phase { true } else { false } }
+
+    /// Nothing was said of late: whoever forgets it forgets nothing.
+    package var isCalm: Bool { phase == .flowing && words == 0 }
+
+    /// How many pushes may be handed to the lane now.
+    ///
+    /// - Parameters:
+    ///   - tries: how many of those leased since `since` are unanswered.
+    ///   - isUrgent: they are transactional.
+    package func room(tries: Int, isUrgent: Bool) -> Int {
+        switch phase {
+        case .flowing: .max
+        case .resting(_, let triesFrom): isUrgent && triesFrom == nil && tries == 0 ? 1 : 0
+        case .probing(let limit, _): max(0, limit - tries)
+        }
+    }
+
+    /// So many were handed to the lane.
+    package mutating func admitted(_ count: Int, _ now: MonotonicInstant) {
+        if case .resting(let until, nil) = phase, count > 0 {
+            phase = .resting(until: until, triesFrom: now + Self.tryEvery)
+        }
+    }
+
+    /// What time alone changes.
+    package mutating func pass(_ now: MonotonicInstant) {
+        switch phase {
+        case .flowing: if let wordAt, now - wordAt > Self.memory { forget() }
+        case .resting(let until, _) where until <= now: probe(1, now)
+        case .resting(let until, let triesFrom?) where triesFrom <= now: phase = .resting(until: until, triesFrom: nil)
+        case .resting: break
+        case .probing(_, let began): if now - began >= Self.memory { flow() }
+        }
+    }
+
+    /// When `pass` changes something next.
+    package var wakeAt: MonotonicInstant? {
+        switch phase {
+        case .flowing: nil
+        case .resting(let until, let triesFrom): triesFrom.map { min($0, until) } ?? until
+        case .probing(_, let began): began + Self.memory
+        }
+    }
+
+    /// What answers say that were read together, all of one lease.
+    ///
+    /// - Parameters:
+    ///   - answers: how many were taken or refused for what they are, how many say that the lane is to slow down, and the
+    ///     longest pause that one of these asks for.
+    ///   - entropy: chance, for the spread of a rest that nobody asked for.
+    /// - Returns: the rest that begins with it; nil: none does.
+    package mutating func heard(
+        _ answers: LaneAnswers, of message: MessageID, leasedAt: MonotonicInstant, _ now: MonotonicInstant,
+        entropy: UInt64
+    ) -> Duration? {
+        if answers.taken > 0 { noteTaken(message, now) }
+        switch phase {
+        case .resting(let until, let triesFrom):
+            if answers.taken > 0, leasedAt >= since {
+                probe(1 + (Self.growth - 1) * answers.taken, now)
+            } else if answers.words > 0 {
+                let later = max(until, now + min(answers.pause, Self.restMax))
+                phase = .resting(until: later, triesFrom: triesFrom)
+            }
+            return nil
+        case .probing(let limit, let began):
+            guard leasedAt >= since else { return nil }
+            let more = min(limit + (Self.growth - 1) * answers.taken, Self.probingMax + 1)
+            phase = .probing(limit: more, since: began)
+            count(answers, of: message, now)
+            if isToRest, answers.words > 0 { return rest(answers.pause, now, entropy) }
+            if more > Self.probingMax { flow() }
+            return nil
+        case .flowing:
+            guard answers.words > 0 || words > 0 else { return nil }
+            count(answers, of: message, now)
+            if words == 0 { answered = 0 }
+            guard isToRest, answers.words > 0, words >= Self.wordsMin else { return nil }
+            return rest(answers.pause, now, entropy)
+        }
+    }
+
+    private mutating func noteTaken(_ message: MessageID, _ now: MonotonicInstant) {
+        if let taken, taken.message != message { takenBefore = taken }
+        taken = Taken(message: message, at: now)
+    }
+
+    private mutating func count(_ answers: LaneAnswers, of message: MessageID, _ now: MonotonicInstant) {
+        if let wordAt, now - wordAt > Self.memory { forget() }
+        if answers.words > 0 {
+            if words == 0 { wordsOf = message } else if wordsOf != message { wordsOf = nil }
+            wordAt = now
+        }
+        answered += answers.taken + answers.words
+        words += answers.words
+        // Not to nothing, by which their message would be forgotten.
+        while answered >= Self.answersMax { (answered, words) = (answered / 2, words == 1 ? 1 : words / 2) }
+    }
+
+    /// Where one message gets all the words while another one's pushes are taken, it is not the lane that they mean.
+    private var isToRest: Bool {
+        guard words * 2 > answered, let wordAt else { return false }
+        guard let wordsOf else { return true }
+        return ![taken, takenBefore].contains { other in
+            other.map { $0.message != wordsOf && wordAt - $0.at <= Self.memory } ?? false
+        }
+    }
+
+    private mutating func rest(_ pause: Duration, _ now: MonotonicInstant, _ entropy: UInt64) -> Duration {
+        rests = min(rests + 1, 1_000)
+        let rest = min(max(pause, Self.backoff.rest(afterFailures: rests, entropy: entropy)), Self.restMax)
+        phase = .resting(until: now + rest, triesFrom: nil)
+        since = now
+        forget()
+        return rest
+    }
+
+    private mutating func probe(_ limit: Int, _ now: MonotonicInstant) {
+        phase = .probing(limit: limit, since: now)
+        since = now
+        forget()
+    }
+
+    private mutating func flow() {
+        (phase, rests) = (.flowing, 0)
+        forget()
+    }
+
+    private mutating func forget() {
+        (answered, words, wordsOf, wordAt) = (0, 0, nil, nil)
+    }
+}
+
+/// What answers to pushes of one lease say of their lane.
+package struct LaneAnswers: Equatable, Sendable {
+    /// Taken, or refused for what they are: the provider had time for them.
+    package private(set) var taken: Int
+    /// Those that tell the whole lane to slow down.
+    package private(set) var words = 0
+    /// The longest that one of these asks for.
+    package private(set) var pause = Duration.zero
+
+    package init(accepted: Int, others: [PositionedOutcome]) {
+        taken = accepted
+        for other in others {
+            switch other.outcome {
+            case .accepted, .rejected, .deferred(_, .deviceThrottled): taken += 1
+            case .deferred(let after, .laneThrottled), .deferred(let after, .providerUnavailable):
+                words += 1
+                pause = max(pause, after ?? .zero)
+            case .deferred, .unsent, .unknown, .withheld: break
+            }
+        }
+    }
+}

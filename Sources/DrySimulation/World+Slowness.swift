@@ -1,0 +1,110 @@
+import DeliveryRules
+import PushModel
+
+// Providers that tell a whole lane to slow down.
+extension SimulatedWorld {
+    /// The lane's process says that it is left alone.
+    mutating func noteRest(_ key: LaneKey, _ rest: Duration, _ index: Int) {
+        incidents.note(.laneSlowed)
+        let place = placeOfLane(key, index)
+        let end = processes[index].clock.read(at: now) + rest
+        processes[index].lanes[place].slowness.begin(restUntil: end)
+        // Then a few at a time, whose answers may be lost.
+        let deadline = plan.settings.requestDeadline
+        noteTrouble(
+            processes[index].lanes[place].provider,
+            until: processes[index].clock.time(of: end) + SimulatedTime(deadline + deadline))
+    }
+
+    /// What the Dispatcher is about to hear.
+    mutating func noteSlowness(_ batch: AnswerBatch, _ index: Int) {
+        guard let lease = processes[index].lease(batch.lease), let key = lease.lane else { return }
+        let place = placeOfLane(key, index)
+        let mono = processes[index].clock.read(at: now)
+        var (taken, words, pause) = (batch.accepted.count, 0, Duration.zero)
+        for other in batch.others {
+            switch other.outcome {
+            case .deferred(let after, .laneThrottled), .deferred(let after, .providerUnavailable):
+                words += 1
+                pause = max(pause, after ?? .zero)
+            case .accepted, .rejected, .deferred(_, .deviceThrottled): taken += 1
+            default: break
+            }
+        }
+        processes[index].lanes[place].slowness.hear(
+            taken: taken, words: words, pause, of: lease.parcel.message, askedAt: lease.askedAt, at: mono)
+    }
+
+    /// Where most answers say so, the provider is left alone for as long as it asks. A transactional push may be tried.
+    mutating func checkSlowness(_ place: Int, _ parcel: LeasedParcel, _ index: Int) {
+        guard parcel.urgency == .bulk, let until = processes[index].lanes[place].slowness.until else { return }
+        judge(.slowedDown)
+        if processes[index].clock.read(at: now) < until {
+            fail("P7", "a push leaves although most of its lane's answers tell it to slow down")
+        }
+        processes[index].lanes[place].slowness.restart()
+    }
+}
+
+/// What the answers to a lane's pushes say of the lane, one after the other: the checkers' count.
+struct HeardSlowness: Sendable {
+    /// Nothing that was asked for before counts again.
+    private var restEnds = MonotonicInstant(nanoseconds: .min)
+    private var answers = 0
+    private var words = 0
+    private var wordsOf: Set<MessageID> = []  // lookup only
+    private var taken: [MessageID: MonotonicInstant] = [:]  // lookup only
+    private var wordAt: MonotonicInstant?
+    /// nil: as much may be sent as there are streams for.
+    private(set) var until: MonotonicInstant?
+
+    private static let wordsMin = 16
+    /// Of more answers the older ones count less, and how much less is not said here.
+    private static let answersMax = 63
+    private static let memory: Duration = .seconds(10)
+    private static let longestPause: Duration = .seconds(600)
+
+    mutating func begin(restUntil end: MonotonicInstant) {
+        restEnds = end
+        forget()
+    }
+
+    mutating func restart() {
+        until = nil
+        forget()
+    }
+
+    private mutating func forget() {
+        (answers, words, wordsOf) = (0, 0, [])
+    }
+
+    /// What answers say that were read together.
+    ///
+    /// - Parameters:
+    ///   - taken: the provider had time for them.
+    ///   - words: so many say that the lane is to slow down.
+    ///   - pause: the longest that these ask for.
+    mutating func hear(
+        taken: Int, words: Int, _ pause: Duration, of message: MessageID, askedAt: MonotonicInstant,
+        at mono: MonotonicInstant
+    ) {
+        if taken > 0 {
+            self.taken[message] = mono
+            // Who is taken may end a rest.
+            until = nil
+        }
+        guard until == nil, askedAt >= restEnds else { return }
+        if words > 0 {
+            if let wordAt, mono - wordAt > Self.memory { restart() }
+            wordAt = mono
+            wordsOf.insert(message)
+        }
+        answers += taken + words
+        self.words += words
+        let isTakenBeside = self.taken.contains { !wordsOf.contains($0.key) && mono - $0.value <= Self.memory }
+        guard words > 0, self.words >= Self.wordsMin, self.words * 2 > answers, answers <= Self.answersMax,
+            wordsOf.count > 1 || !isTakenBeside
+        else { return }
+        until = mono + min(pause, Self.longestPause)
+    }
+}

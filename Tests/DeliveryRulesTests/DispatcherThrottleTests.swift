@@ -1,0 +1,143 @@
+import DeliveryRules
+import PushModel
+import Testing
+
+@Suite("A dispatcher whose lane is told to slow down")
+struct DispatcherThrottleTests {
+    private static let two = LeaseName(parcel: ParcelID(2), epoch: 1)
+    private static let word = Outcome.deferred(after: .seconds(30), .providerUnavailable)
+
+    private static func parcel(_ id: Int64, members: Int, _ urgency: MessageUrgency = .bulk) -> LeasedParcel {
+        ParcelRunSamples.parcel([MemberStanding](repeating: .present, count: members), id: id, urgency: urgency)
+    }
+
+    private static func bench() -> DispatcherBench {
+        var settings = DispatcherBench.settings
+        (settings.laneMembersMax, settings.membersMax) = (100, 120)
+        return DispatcherBench(settings: settings)
+    }
+
+    private static func words(_ count: Int, of name: LeaseName = DispatcherBench.name) -> DispatchEvent {
+        .answers(name, accepted: [], others: (0..<count).map { PositionedOutcome(position: Int32($0), outcome: word) })
+    }
+
+    /// Two parcels are out; sixteen pushes of the first are told to come later.
+    private static func resting() -> (bench: DispatcherBench, actions: [DispatchAction]) {
+        var bench = bench()
+        bench.lease(parcel(1, members: 40))
+        bench.tell(.leased(parcel(2, members: 40), asked: bench.request(7), .repeatable))
+        bench.tell(.leasedNothing(bench.request(7)))
+        bench.now = bench.now + .milliseconds(100)
+        let actions = bench.tell(words(16))
+        sweep(&bench, actions)
+        return (bench, actions)
+    }
+
+    /// What has expired meanwhile is looked for, in vain.
+    private static func sweep(_ bench: inout DispatcherBench, _ actions: [DispatchAction]) {
+        for request in actions.leaseRequests where request.scope == .expired { bench.tell(.leasedNothing(request)) }
+    }
+
+    /// Everything comes back, and is settled.
+    private static func handBack(_ bench: inout DispatcherBench) {
+        for (name, first) in [(DispatcherBench.name, 16), (two, 0)] {
+            let others = (first..<40).map { PositionedOutcome(position: Int32($0), outcome: .unsent(.withdrawn)) }
+            bench.tell(.answers(name, accepted: [], others: others))
+            bench.tell(.settled(name, .settled))
+        }
+    }
+
+    @Test("takes back what has no stream yet, and says so once")
+    func withdraws() {
+        let (bench, actions) = Self.resting()
+        #expect(Set(actions.withdrawn) == [DispatcherBench.name, Self.two])
+        #expect(actions.contains(.tellRest(DispatcherBench.lane, .seconds(30))))
+        var later = bench
+        let more = later.tell(Self.words(40))
+        #expect(more.withdrawn.isEmpty)
+    }
+
+    @Test("leaves other lanes all bounds, and leases nothing for this one until the rest is over: then one push")
+    func rests() throws {
+        var (bench, _) = Self.resting()
+        Self.handBack(&bench)
+        #expect(bench.dispatcher.membersInFlight == 0)
+        bench.now = bench.now + .seconds(5)
+        let found = bench.find([DispatcherBench.route(7)])
+        #expect(found.leaseRequests.map(\.scope) == [.expired])
+        Self.sweep(&bench, found)
+        #expect(bench.pass(.seconds(24)).leaseRequests.allSatisfy { $0.scope == .expired })
+        #expect(bench.dispatcher.nextWake() <= bench.now + .seconds(1))
+        let asked = try #require(bench.pass(.seconds(1)).leaseRequests.first)
+        #expect(asked.scope == .ordinary)
+        let actions = bench.tell(.leased(Self.parcel(3, members: 40), asked: asked, .repeatable))
+        #expect(actions.submitted == [0])
+        #expect(actions.leaseRequests.isEmpty, "not before that one is answered")
+        let three = LeaseName(parcel: ParcelID(3), epoch: 1)
+        let accepted = bench.accept([0], of: three)
+        let settle = try #require(accepted.settles.first)
+        #expect(settle.pending.settlement.remainders.map { ($0.members.count) } == [39])
+        #expect(settle.pending.settlement.remainders.map(\.attempt) == [0])
+        bench.tell(.settled(three, .settled))
+        let next = try #require(accepted.leaseRequests.first)
+        let eight = bench.tell(.leased(Self.parcel(4, members: 40), asked: next, .repeatable))
+        #expect(eight.submitted == Array(0..<8))
+    }
+
+    @Test("sends nothing of a lease that it asked for before")
+    func askedBefore() {
+        var bench = Self.bench()
+        bench.lease(Self.parcel(1, members: 40))
+        let asked = bench.request(7)
+        bench.now = bench.now + .milliseconds(100)
+        bench.tell(Self.words(16))
+        let actions = bench.tell(.leased(Self.parcel(2, members: 40, .transactional), asked: asked, .repeatable))
+        #expect(actions.submitted.isEmpty)
+        #expect(actions.settles.map(\.name) == [Self.two])
+    }
+
+    @Test("tries one transactional push a second, and goes on a few at a time where it is taken")
+    func urgent() throws {
+        var (bench, _) = Self.resting()
+        Self.handBack(&bench)
+        bench.now = bench.now + .seconds(5)
+        let asked = try #require(bench.find([DispatcherBench.route(7, hasUrgent: true)]).leaseRequests.first)
+        #expect(asked.scope == .urgent)
+        let three = LeaseName(parcel: ParcelID(3), epoch: 1)
+        let tried = bench.tell(.leased(Self.parcel(3, members: 3, .transactional), asked: asked, .repeatable))
+        #expect(tried.submitted == [0])
+        #expect(tried.leaseRequests.filter { $0.scope == .urgent }.isEmpty)
+        Self.sweep(&bench, tried)
+        bench.tell(Self.words(1, of: three))
+        #expect(bench.tell(.settled(three, .settled)).leaseRequests.filter { $0.scope == .urgent }.isEmpty)
+        let again = try #require(bench.pass(.seconds(1)).leaseRequests.first { $0.scope == .urgent })
+        let four = LeaseName(parcel: ParcelID(4), epoch: 1)
+        bench.tell(.leased(Self.parcel(4, members: 1, .transactional), asked: again, .repeatable))
+        let ordinary = try #require(bench.accept([0], of: four).leaseRequests.first)
+        bench.tell(.settled(four, .settled))
+        #expect(ordinary.scope == .ordinary)
+        let actions = bench.tell(.leased(Self.parcel(5, members: 40), asked: ordinary, .repeatable))
+        #expect(actions.submitted == Array(0..<8))
+    }
+
+    @Test("remembers the rest where nothing of the lane is due meanwhile, and forgets the lane afterwards")
+    func remembers() throws {
+        var (bench, _) = Self.resting()
+        Self.handBack(&bench)
+        for _ in 0..<2 {
+            bench.now = bench.now + .seconds(5)
+            bench.find([])
+        }
+        #expect(bench.dispatcher.knownLanes == 1)
+        let found = bench.find([DispatcherBench.route(7)])
+        #expect(found.leaseRequests.map(\.scope) == [.expired])
+        Self.sweep(&bench, found)
+        bench.now = bench.now + .seconds(60)
+        bench.tell(.timer)
+        for _ in 0..<3 {
+            bench.now = bench.now + .seconds(5)
+            bench.find([])
+        }
+        #expect(bench.dispatcher.knownLanes == 0)
+    }
+}

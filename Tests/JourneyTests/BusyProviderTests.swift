@@ -1,0 +1,53 @@
+import PushModel
+import Simulator
+import Testing
+
+extension Journeys {
+    @Suite("A provider that answers every push 'not now'")
+    struct BusyProviderTests {
+        private static let live = [Device](.live, 20_000)
+        private static let pause = 20
+        /// Of all; a gateway that heeds nothing has each of them refused once.
+        private static let refusedMax = 2_000
+        private static let busy = APNsScript(
+            answerDelay: .milliseconds(20),
+            faults: [
+                ScriptedFault(
+                    .answer(
+                        ScriptedAnswer(
+                            status: 503, reason: "ServiceUnavailable",
+                            headers: [HeaderLine(name: "retry-after", value: "\(pause)")])),
+                    at: 1, every: 1)
+            ])
+
+        @Test("is left alone with the rest of a broadcast, until a push that somebody waits for finds it well")
+        func rests() async throws {
+            try await World.within(production: StandIn.Traits(streamLimit: 50)) { world in
+                let gateway = try await world.gateway()
+                try await world.furnish(.garden, Self.live, through: gateway)
+                await world.production.simulator.follow(Self.busy)
+                let broadcast = try await gateway.broadcast(.garden)
+                try await eventually("the lane to rest") { gateway.program.logged.contains("A lane rests") }
+                try await eventually("nothing to be in hand") {
+                    try await world.database { pool in
+                        try await pool.number("SELECT count(*) FROM parcels WHERE state = 2") == 0
+                    }
+                }
+                let heard = await world.production.simulator.summary()
+                #expect(heard.requests > 0 && heard.requests < Self.refusedMax && heard.accepted == 0)
+
+                await world.production.simulator.follow(APNsScript())
+                let phone = Self.live[0]
+                let single = try await gateway.send(
+                    .garden, audience: #"{"installations": ["\#(phone.installation)"]}"#)
+                #expect(try await gateway.finished(single, of: .garden).endings == ["accepted": 1])
+                let account = try await gateway.finished(broadcast, of: .garden)
+                #expect(account.addsUp && account.endings == ["accepted": Self.live.count])
+                let after = await world.production.simulator.summary()
+                #expect(after.accepted == Self.live.count + 1)
+                #expect(after.requests - after.accepted < Self.refusedMax)
+                try await gateway.stopGently()
+            }
+        }
+    }
+}
