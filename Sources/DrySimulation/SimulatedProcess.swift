@@ -25,6 +25,10 @@ struct SimulatedProcess: Sendable {
     /// Of apps whose settles are on their way. Looked up, never walked.
     var settles: [AppID: SettleQueue] = [:]
     var renewals = Turns<LeaseName>(turnsMax: RenewalTurns.turnsMax, entriesMax: RenewalTurns.leasesMax)
+    /// Looked up, never walked.
+    var roundsUnderWay: Set<Upkeep> = []
+    /// They are to be followed by another. Looked up, never walked.
+    var rung: Set<Upkeep> = []
     /// The alarm clock, if it is set.
     var wakesAt: SimulatedTime?
     var leaseCalls = 0

@@ -19,15 +19,16 @@ extension SimulatedStore {
 
     /// Leases whose owner gave no word until their end: their parcels are ready again, and remember the lapse.
     @discardableResult
-    package mutating func rescue(now: WallInstant) -> Int {
-        var count = 0
-        for place in parcels.indices {
-            guard let lease = parcels[place].lease, lease.until < now else { continue }
+    package mutating func rescue(now: WallInstant, atMost limit: Int = UpkeepLimits().rescuedMax) -> Int {
+        let ended = parcels.indices.compactMap { place in
+            parcels[place].lease.flatMap { $0.until < now ? (place: place, until: $0.until) : nil }
+        }
+        let first = ended.sorted { $0.until == $1.until ? $0.place < $1.place : $0.until < $1.until }.prefix(limit)
+        for (place, _) in first {
             parcels[place].lease = nil
             parcels[place].lapses = min(parcels[place].lapses, Int16.max - 1) + 1
-            count += 1
         }
-        return count
+        return first.count
     }
 
     /// The next parcel of the route and service whose time has come. The first lease raises the badges, under the mark (P3).

@@ -42,14 +42,14 @@ extension SimulatedStore {
         message.ratePerSecond == nil || hasExpired(message, \.isPaced, now)
     }
 
-    mutating func unpace(_ message: MessageRow, _ now: WallInstant) -> Int {
-        var count = 0
-        for place in parcels.indices where parcels[place].message == message.id && parcels[place].isPaced {
-            guard message.ratePerSecond == nil || parcels[place].expiresAt <= now else { continue }
-            parcels[place].isPaced = false
-            count += 1
+    mutating func unpace(_ id: MessageID, atMost limit: Int, _ now: WallInstant) -> Int {
+        guard let message = message(id), !message.isStopped else { return 0 }
+        let places = parcels.indices.filter { place in
+            parcels[place].message == id && parcels[place].isPaced
+                && (message.ratePerSecond == nil || parcels[place].expiresAt <= now)
         }
-        return count
+        for place in places.prefix(limit) { parcels[place].isPaced = false }
+        return min(places.count, limit)
     }
 
     /// Leased without having waited: it counts all the same, but for whom is held back, and what is only cut in two.

@@ -1,14 +1,6 @@
 import DeliveryRules
 import PushModel
 
-/// What carrying out pauses and cancels did.
-package struct SimulatedStopWork: Sendable {
-    /// Parcels that were held, released or ended.
-    package var parcels = 0
-    /// With their parcels as they were before.
-    package var settled: [(settlement: Settlement, before: ParcelRow)] = []
-}
-
 extension SimulatedStore {
     package mutating func wish(_ wish: LifeWish, _ id: MessageID, now: WallInstant) -> LifeReply {
         guard let place = placeOfMessage(id) else { return .noSuchMessage }
@@ -57,10 +49,13 @@ extension SimulatedStore {
     }
 
     /// What waits for its hour becomes a plan, and reaches whoever exists by now.
-    package mutating func fallDue(now: WallInstant) -> Int {
-        let due = schedules.filter { $0.dueAt <= now }
-        schedules.removeAll { $0.dueAt <= now }
+    mutating func fallDue(now: WallInstant, atMost limit: Int) -> Int {
+        let waiting = schedules.filter { $0.dueAt <= now }.sorted { left, right in
+            left.dueAt == right.dueAt ? left.message < right.message : left.dueAt < right.dueAt
+        }
+        let due = waiting.prefix(limit)
         for row in due {
+            schedules.removeAll { $0.message == row.message }
             plans.append(row.plan)
             guard let place = placeOfMessage(row.message) else { continue }
             messages[place].horizon = registrations.last?.id ?? RegistrationID(0)
@@ -83,36 +78,59 @@ extension SimulatedStore {
     package func isStopped(_ id: MessageID) -> Bool { message(id)?.isStopped ?? false }
 
     /// Out of the way of leases.
-    mutating func hold(_ id: MessageID) -> Int {
-        var count = 0
-        for place in parcels.indices where parcels[place].message == id && parcels[place].waits {
+    mutating func hold(_ id: MessageID, atMost limit: Int = .max) -> Int {
+        guard isStopped(id) else { return 0 }
+        let places = parcels.indices.filter { parcels[$0].message == id && parcels[$0].waits }.prefix(limit)
+        for place in places {
             parcels[place].isHeld = true
             parcels[place].isPaced = false
-            count += 1
         }
-        return count
+        return places.count
     }
 
-    package mutating func carryOut(now: WallInstant) -> SimulatedStopWork {
+    /// Who waited meanwhile has waited longer.
+    mutating func release(_ id: MessageID, atMost limit: Int, _ now: WallInstant) -> Int {
+        guard !isStopped(id) else { return 0 }
+        let places = parcels.indices.filter { parcels[$0].message == id && parcels[$0].isHeld }.prefix(limit)
+        for place in places {
+            parcels[place].isHeld = false
+            parcels[place].dueAt = max(parcels[place].dueAt, now)
+        }
+        return places.count
+    }
+
+    /// The steps of a page of messages, of which some is held, or waits for a rate in vain, or which are stopped; and what
+    /// comes behind them.
+    func look(after last: MessageID?, atMost limit: Int, _ now: WallInstant) -> [UpkeepStep] {
         let held = Set(parcels.filter(\.isHeld).map(\.message))  // lookup only
         let paced = Set(parcels.filter(\.isPaced).map(\.message))  // lookup only
-        let found = messages.filter {
-            held.contains($0.id) || stops.contains($0.id) || paced.contains($0.id) && isUnpaced($0, now)
+        let all = messages.filter { message in
+            held.contains(message.id) || stops.contains(message.id)
+                || paced.contains(message.id) && isUnpaced(message, now)
         }
-        var work = SimulatedStopWork()
-        for message in found where message.isStopped { work.parcels += hold(message.id) }
-        for message in found where isOver(message, now) { endHeld(message, now, &work) }
+        let behind = all.filter { message in last.map { $0 < message.id } ?? true }
+        let found = behind.sorted { $0.id < $1.id }.prefix(limit)
+        // Held first of all: what is still among the ready ones stands in others' way.
+        var steps = found.filter(\.isStopped).map { UpkeepStep.hold($0.id) }
+        steps += found.filter { isOver($0, now) }.map { .end($0.id) }
         for message in found where !message.isStopped {
-            for place in parcels.indices where parcels[place].message == message.id && parcels[place].isHeld {
-                parcels[place].isHeld = false
-                parcels[place].dueAt = max(parcels[place].dueAt, now)
-                work.parcels += 1
-            }
-            if isUnpaced(message, now) { work.parcels += unpace(message, now) }
+            steps.append(.release(message.id))
+            if isUnpaced(message, now) { steps.append(.unpace(message.id)) }
         }
+        if let next = found.last, found.count == limit { return steps + [.look(after: next.id)] }
+        return steps + (last == nil && found.isEmpty ? [.forgetRates] : [.forgetStops, .forgetRates])
+    }
+
+    mutating func forgetStops() -> Int {
+        let before = stops.count
         stops = stops.filter { message($0)?.isAtItsEnd == false }
+        return before - stops.count
+    }
+
+    mutating func forgetRates() -> Int {
+        let before = rates.count
         rates = rates.filter { message($0.message)?.isAtItsEnd == false }
-        return work
+        return before - rates.count
     }
 
     /// Nobody will send any more what is held of it, or some of that.
@@ -126,20 +144,22 @@ extension SimulatedStore {
             || parcels.contains { $0.message == message.id && $0[keyPath: waits] && $0.expiresAt <= now }
     }
 
-    private mutating func endHeld(_ message: MessageRow, _ now: WallInstant, _ work: inout SimulatedStopWork) {
-        let over = parcels.filter {
-            $0.message == message.id && $0.isHeld && (message.state == .cancelled || $0.expiresAt <= now)
-        }
-        for id in over.map(\.id) {
-            guard let place = placeOfParcel(id) else { continue }
+    /// Leased and settled at once: nobody sees it leased.
+    mutating func end(
+        _ id: MessageID, atMost limit: Int, _ now: WallInstant
+    ) -> [(settlement: Settlement, before: ParcelRow)] {
+        guard let message = message(id), message.isStopped else { return [] }
+        let isCancelled = message.state == .cancelled
+        let over = parcels.filter { $0.message == id && $0.isHeld && (isCancelled || $0.expiresAt <= now) }
+        return over.prefix(limit).map(\.id).compactMap { id in
+            guard let place = placeOfParcel(id) else { return nil }
             parcels[place].isHeld = false
             parcels[place].epoch += 1
             parcels[place].lease = LeaseRow(owner: ProcessID(message.id.value), until: now)
             let before = parcels[place]
-            let settlement = before.unsent.settlement(isCancelled: message.state == .cancelled)
+            let settlement = before.unsent.settlement(isCancelled: isCancelled)
             _ = settle(settlement, now: now)
-            work.settled.append((settlement, before))
-            work.parcels += 1
+            return (settlement, before)
         }
     }
 }

@@ -130,8 +130,13 @@ extension SimulatedStore {
 
     /// Doubts whose turn it is, judged by what their route answered since the minute in which they arose (P5).
     @discardableResult
-    package mutating func confirmSuspicions(_ rule: SuspicionRule, now: WallInstant) -> SimulatedSuspicionReport {
-        let due = suspicions.filter { $0.lookAt <= now }
+    package mutating func confirmSuspicions(
+        _ rule: SuspicionRule, now: WallInstant, atMost limit: Int = UpkeepLimits().judgedMax
+    ) -> SimulatedSuspicionReport {
+        let inTurn = suspicions.filter { $0.lookAt <= now }.sorted { left, right in
+            left.lookAt == right.lookAt ? left.registration < right.registration : left.lookAt < right.lookAt
+        }
+        let due = inTurn.prefix(limit).sorted { $0.registration < $1.registration }
         var retired = 0
         for (suspicion, judgement) in due.map({ ($0, rule.judge(standing($0, rule, now))) }) {
             switch judgement {

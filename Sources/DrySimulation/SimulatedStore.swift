@@ -3,7 +3,7 @@ import PushModel
 
 /// The registry and the queue as a value: the same operations with the same meaning as room Store over PostgreSQL.
 ///
-/// Each call is one committed transaction. `ConformanceTests` hold the two together.
+/// Each call is one committed transaction, but for whole rounds of upkeep. `ConformanceTests` hold the two together.
 package struct SimulatedStore: Equatable, Sendable {
     /// Rising by id, as all the rows here.
     package var routes: [RouteRow] = []

@@ -35,6 +35,10 @@ package struct SimulatedWorld {
     var stoppedAt: [MessageID: SimulatedTime] = [:]
     /// Of messages that have a rate. Looked up, never walked.
     var rateMeters: [MessageID: RateMeter] = [:]
+    /// Until when no process ends for the sake of such a step. Looked up, never walked.
+    var sparedUntil: [StoreStep: SimulatedTime] = [:]
+    /// Steps in whose middle a process ended, and which. Looked up, never walked.
+    var leftHalfDone: [UpkeepStep: Addressee] = [:]
     /// What left, as Google counts: one for each project.
     var meters: [QuotaMeter] = []
     package var trail: Trail
@@ -151,6 +155,10 @@ package struct SimulatedWorld {
         case .housekeeping: keepHouse(process)
         case .flush: flush(process)
         case .notified: tell(.hint, to: process)
+        case .stopsNotified:
+            ring(.stops, process)
+            tell(.hint, to: process)
+        case .ends: kill(process)
         case .resolved(_, let line, let lane):
             // What the lane says of itself at this moment, whatever words of it are still on their way.
             let canSend = lane.map { key in !processes[process].lanes.contains { $0.key == key && $0.isBlocked } }

@@ -57,15 +57,7 @@ extension SimulatedWorld {
         }
         for process in processes where process.isAlive {
             guard !(isFaulty && random.happens(perMille: plan.notificationLost)) else { continue }
-            queue.put(.notified(process.addressee), at: after(.zero ... .milliseconds(50)))
-        }
-    }
-
-    mutating func applyStops() {
-        let lastParcel = store.lastParcel
-        for (settlement, before) in store.carryOut(now: wall).settled {
-            incidents.endedUnsent += 1
-            noteSettled(settlement, before, newParcelsAfter: lastParcel)
+            queue.put(.stopsNotified(process.addressee), at: after(.zero ... .milliseconds(50)))
         }
     }
 

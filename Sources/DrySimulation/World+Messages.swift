@@ -77,6 +77,13 @@ extension SimulatedWorld {
         InlineTarget(provider: provider, environment: environment, topic: "", token: token)
     }
 
+    /// In some worlds everybody wants the same ones.
+    private mutating func drawHour() -> WallInstant {
+        let hour = wall + .seconds(Int64(random.below(30)))
+        guard let apart = plan.hoursApart else { return hour }
+        return WallInstant(secondsSince1970: (hour.secondsSince1970 / apart + 1) * apart)
+    }
+
     /// Read by the wall clock of the gateway that is asked.
     private mutating func due(at hour: WallInstant, _ message: MessageID) -> WallInstant? {
         guard plan.wallClockOffMax + plan.wallDriftMax > 0 else { return hour }
@@ -93,7 +100,7 @@ extension SimulatedWorld {
     mutating func send(_ message: SimulatedMessage) {
         var message = message
         if random.happens(perMille: plan.scheduled), message.localSending == nil {
-            message.dueAt = due(at: wall + .seconds(Int64(random.below(30))), message.id)
+            message.dueAt = due(at: drawHour(), message.id)
         }
         store.accept(message, now: wall)
         noteRate(of: message.id)

@@ -38,9 +38,7 @@ extension SimulatedWorld {
     /// What reached nobody, since its process had ended.
     mutating func noteMissed(_ event: WorldEvent) {
         switch event {
-        case .callAnswered(let call, let reply):
-            if case .failed = reply { return }
-            incidents.noteKilled(call.request, isWritten: true)
+        case .callAnswered(let call, let reply): noteKilled(behind: call, reply)
         case .streamEnds: incidents.note(.killedOnTheWire)
         case .flush: incidents.note(.killedUnread)
         default: break
@@ -153,7 +151,8 @@ extension SimulatedWorld {
             notifyOthers(index)
         case (.quota(let project, let ask), .quota(let grant)): hearQuota(grant, ask, project, index)
         case (.quota(let project, let ask), _): hearQuota(nil, ask, project, index)
-        case (.plan, _), (.rescue, _), (.confirm, _), (.stops, _): break
+        case (.keepUp(let round), let reply): hear(reply, of: round, index)
+        case (.plan, _): break
         }
     }
 
@@ -186,19 +185,10 @@ extension SimulatedWorld {
         return forms[message]?.mayRepeat == false ? .unrepeatable : .repeatable
     }
 
-    private mutating func notifyOthers(_ index: Int) {
+    mutating func notifyOthers(_ index: Int) {
         for other in processes where other.index != index && other.isAlive {
             guard !(isFaulty && random.happens(perMille: plan.notificationLost)) else { continue }
             queue.put(.notified(other.addressee), at: after(.zero ... .milliseconds(50)))
         }
-    }
-
-    mutating func keepHouse(_ index: Int) {
-        queue.put(.housekeeping(processes[index].addressee), at: after(.seconds(1) ... .seconds(3)))
-        guard !processes[index].isDraining else { return }
-        call(.plan, index)
-        call(.rescue, index)
-        call(.confirm, index)
-        call(.stops, index)
     }
 }

@@ -5,6 +5,7 @@ import PushModel
 extension SimulatedWorld {
     mutating func call(_ request: StoreRequest, _ index: Int) {
         let call = StoreCall(from: processes[index].addressee, owner: processes[index].id, request: request)
+        endAmid(call)
         let arrival = after(.milliseconds(1) ... .milliseconds(isFaulty ? 60 : 5))
         let givesUp = after(.milliseconds(200) ... .seconds(3))
         guard isFaulty else {
@@ -18,7 +19,7 @@ extension SimulatedWorld {
         let lot = random.below(1_000)
         if lot < plan.storeCallLost + plan.storeReplyLost + plan.storeCallLate { troublePoll(call) }
         if lot < plan.storeCallLost {
-            incidents.note(.neverWas)
+            noteNeverWas(call)
             queue.put(.callAnswered(call, .failed), at: givesUp)
         } else if lot < plan.storeCallLost + plan.storeReplyLost {
             queue.put(.callArrives(call, willBeAnswered: false), at: arrival)
@@ -40,13 +41,18 @@ extension SimulatedWorld {
         guard arrival >= givesUp else { return queue.put(.callArrives(call, willBeAnswered: true), at: arrival) }
         incidents.note(.tooSlow)
         queue.put(.callAnswered(call, .failed), at: givesUp)
-        if random.happens(perMille: 500) { return incidents.note(.neverWas) }
+        if random.happens(perMille: 500) { return noteNeverWas(call) }
         queue.put(.callArrives(call, willBeAnswered: false), at: arrival)
+    }
+
+    private mutating func noteNeverWas(_ call: StoreCall) {
+        incidents.note(.neverWas)
+        if let step = StoreStep(call.request), wouldWrite(call) { incidents.note(.neverWas, step) }
     }
 
     mutating func arrive(_ call: StoreCall, _ willBeAnswered: Bool) {
         let isCallerGone = processes[call.from.process].life != call.from.life
-        if isCallerGone { incidents.noteKilled(call.request, isWritten: false) }
+        if isCallerGone { noteKilled(before: call) }
         if isCallerGone, random.happens(perMille: 300) { return }
         guard now >= weather.storeDownUntil else {
             incidents.note(.gone)
@@ -55,7 +61,11 @@ extension SimulatedWorld {
             return
         }
         let reply = apply(call)
-        guard willBeAnswered else { return incidents.note(.unheard) }
+        guard willBeAnswered else {
+            incidents.note(.unheard)
+            if reply.hasWritten, let step = StoreStep(call.request) { incidents.note(.unheard, step) }
+            return
+        }
         queue.put(.callAnswered(call, reply), at: after(.milliseconds(1) ... .milliseconds(isFaulty ? 60 : 5)))
     }
 
@@ -74,7 +84,7 @@ extension SimulatedWorld {
     private static let planFormats: [Int16] = [1, 2, 5]
 
     /// One transaction, and what the bookkeeper makes of it.
-    private mutating func apply(_ call: StoreCall) -> StoreReply {
+    mutating func apply(_ call: StoreCall) -> StoreReply {
         switch call.request {
         case .poll(let running):
             let ready = store.readyRoutes(knownFormats: Self.formats, now: wall)
@@ -89,15 +99,7 @@ extension SimulatedWorld {
         case .settle(let entry): return .settled(applySettle(entry.pending))
         case .settleTogether(let entries): return .settledTogether(applySettles(entries))
         case .plan: return .planned(applyPlan())
-        case .rescue:
-            applyRescue()
-            return .done
-        case .confirm:
-            applyConfirm()
-            return .done
-        case .stops:
-            applyStops()
-            return .done
+        case .keepUp(let round): return .keptUp(apply(round, call.from))
         case .quota(let project, let ask): return applyQuota(ask, project, call.owner)
         }
     }
@@ -183,24 +185,10 @@ extension SimulatedWorld {
 
     private mutating func applyPlan() -> SimulatedSlice? {
         let lastParcel = store.lastParcel
-        _ = store.fallDue(now: wall)
         let slice = store.planSlice(
             idsMax: plan.idsMax, parcelMembersMax: plan.parcelMembersMax, knownFormats: Self.planFormats, now: wall)
         for parcel in store.parcels where parcel.id.value > lastParcel { bookNew(parcel) }
         return slice
-    }
-
-    private mutating func applyRescue() {
-        let leased = store.parcels.filter { $0.lease != nil }
-        store.rescue(now: wall)
-        for before in leased where store.parcel(before.id)?.lease == nil {
-            let pairs = before.members.indices.filter { !before.settled[$0] }
-                .map { PushPair(message: before.message, registration: before.members[$0]) }
-            ledger.noteLapse(LeaseName(parcel: before.id, epoch: before.epoch), pairs)
-            let owner = processes.first { $0.id == before.lease?.owner && $0.isAlive }
-            if let owner { incidents.note(owner.isFrozen ? .lapsedFrozen : .lapsedAlive) }
-            if !plan.mayLapse { fail("P4", "a lease ran out although nothing went wrong") }
-        }
     }
 
     private mutating func applyVerdicts(_ pending: PendingSettle) {
@@ -211,16 +199,6 @@ extension SimulatedWorld {
         for row in before {
             checkRetired(row)
             checkSuspected(row)
-        }
-    }
-
-    private mutating func applyConfirm() {
-        let doubts = store.suspicions
-        let before = doubts.compactMap { store.registration($0.registration) }
-        store.confirmSuspicions(plan.suspicion, now: wall)
-        for (doubt, row) in zip(doubts, before) where store.registration(row.id)?.isLive == false {
-            ledger.disturb(row.id)
-            checkConfirmed(doubt, row)
         }
     }
 }

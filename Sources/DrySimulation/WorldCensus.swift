@@ -16,7 +16,7 @@ package struct WorldCensus: Equatable, Sendable {
     /// Everything that these worlds are there for.
     private static let names: [String] =
         Trouble.allCases.map(\.rawValue) + WorldFault.allCases.map(\.rawValue)
-        + WorldFault.storms.map { "storm of \($0)" } + WorldFault.kills + AnswerWord.allCases.map { "answer \($0)" }
+        + WorldFault.storms.map { "storm of \($0)" } + StepTrouble.names + AnswerWord.allCases.map { "answer \($0)" }
         + SimulatedContent.allCases.map { "delivered \($0)" }
 
     package init() {}

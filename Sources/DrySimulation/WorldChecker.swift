@@ -16,7 +16,7 @@ package enum WorldChecker: Int, CaseIterable, Sendable {
     case latency
     case pauseAsked, slowedDown, minuteQuota, rampUp, givenBack, accessToken, rateLeased, rateOnTheWire
     // P8.
-    case inFlight, nothingHeld
+    case inFlight, nothingHeld, carriedOut
     // Rule 9.
     case sendHour
     case localHour, tooLate
@@ -71,6 +71,7 @@ package enum WorldChecker: Int, CaseIterable, Sendable {
         case .rateOnTheWire: "P7: pushes leave as the rate allows"
         case .inFlight: "P8: what is counted as in flight is what the shell holds"
         case .nothingHeld: "P8: nothing is held when all is quiet"
+        case .carriedOut: "P8: what takes several transactions comes to its end"
         case .sendHour: "rule 9: nothing leaves before its message's hour"
         case .localHour: "rule 9: an hour of each device's clock"
         case .tooLate: "rule 9: only whose hour had passed is suppressed for it"

@@ -6,9 +6,11 @@ extension WorldEvent: CustomStringConvertible {
     var description: String {
         switch self {
         case .wake(let to): "\(to): its alarm rings"
-        case .housekeeping(let to): "\(to) plans, rescues and confirms"
+        case .housekeeping(let to): "\(to) keeps house"
         case .flush(let to): "\(to) hands answers to its dispatcher"
         case .notified(let to): "\(to) is told of work"
+        case .stopsNotified(let to): "\(to) is told that something was said of a message"
+        case .ends(let to): "\(to) ends"
         case .resolved(let to, let line, let lane):
             "\(to): route \(line.route.value) \(lane.map { "leaves by \($0.words)" } ?? "has no credential")"
         case .credentialsChanged(let to): "\(to) hears that credentials changed"
@@ -66,11 +68,26 @@ extension StoreCall {
         case .settle(let entry): "\(from)'s settle \(entry.words)"
         case .settleTogether(let entries): "\(from)'s settles \(entries.map(\.words).joined(separator: "; "))"
         case .plan: "\(from)'s plan"
-        case .rescue: "\(from)'s rescue"
-        case .stops: "\(from) carries out pauses and cancels"
-        case .confirm: "\(from)'s look at doubts"
+        case .keepUp(let round): "\(from)'s \(round.step?.words ?? "nothing")"
         case .quota(let project, let ask):
             "\(from) wants \(ask.wants.millionths) millionths of project \(project), holds \(ask.holds.millionths)"
+        }
+    }
+}
+
+extension UpkeepStep {
+    fileprivate var words: String {
+        switch self {
+        case .rescue: "rescue"
+        case .confirm: "look at doubts"
+        case .fallDue: "look for hours that have come"
+        case .look: "look for pauses, cancels and rates"
+        case .hold(let message): "holding of message \(message.value.high)"
+        case .end(let message): "ending of message \(message.value.high)"
+        case .release(let message): "release of message \(message.value.high)"
+        case .unpace(let message): "release of message \(message.value.high) from its rate"
+        case .forgetStops: "forgetting of stops"
+        case .forgetRates: "forgetting of rates"
         }
     }
 }
@@ -91,7 +108,7 @@ extension StoreReply {
         case .settledTogether(let replies): replies.map { $0?.words ?? "refused" }.joined(separator: "; ")
         case .planned(let slice): slice.map { "\($0.members) members" } ?? "nothing to plan"
         case .quota(let grant): grant.map { "\($0.part.millionths) millionths" } ?? "overtaken"
-        case .done: "done"
+        case .keptUp(let kept): "\(kept.count) rows\(kept.isFull ? ", there may be more" : "")"
         }
     }
 }

@@ -14,6 +14,8 @@ enum WorldEvent: Sendable {
     case housekeeping(Addressee)
     case flush(Addressee)
     case notified(Addressee)
+    /// Something was said of a message: pause, resume, cancel, another rate.
+    case stopsNotified(Addressee)
     case resolved(Addressee, RouteLine, LaneKey?)
     case credentialsChanged(Addressee)
     case laneCloses(Addressee, LaneKey)
@@ -26,6 +28,8 @@ enum WorldEvent: Sendable {
     case lastStreamSaid(Addressee, LaneKey, Int)
     /// Google's answer to the question for an access token; nil: none came, or it failed.
     case accessArrives(Addressee, CredentialID, FCMAccessToken?)
+    /// It is killed.
+    case ends(Addressee)
     // On the way to the database and back.
     case callArrives(StoreCall, willBeAnswered: Bool)
     case callAnswered(StoreCall, StoreReply)
@@ -48,10 +52,10 @@ enum WorldEvent: Sendable {
     /// Whom it reaches only while running.
     var addressee: Addressee? {
         switch self {
-        case .wake(let to), .housekeeping(let to), .flush(let to), .notified(let to), .resolved(let to, _, _),
-            .credentialsChanged(let to), .laneCloses(let to, _), .laneOpens(let to, _), .laneTimer(let to, _),
-            .connectionDies(let to, _, _), .lastStreamSaid(let to, _, _), .accessArrives(let to, _, _),
-            .streamEnds(let to, _, _, _), .saidAgain(let to, _, _, _):
+        case .wake(let to), .housekeeping(let to), .flush(let to), .notified(let to), .stopsNotified(let to),
+            .resolved(let to, _, _), .credentialsChanged(let to), .laneCloses(let to, _), .laneOpens(let to, _),
+            .laneTimer(let to, _), .connectionDies(let to, _, _), .lastStreamSaid(let to, _, _),
+            .accessArrives(let to, _, _), .streamEnds(let to, _, _, _), .saidAgain(let to, _, _, _), .ends(let to):
             to
         case .callAnswered(let call, _): call.from
         case .callArrives, .pushArrives, .restart, .thaw, .mischief, .deviceEvent, .send, .wish, .askArrives,
@@ -82,9 +86,8 @@ enum StoreRequest: Sendable {
     /// In one transaction.
     case settleTogether([SettleEntry])
     case plan
-    case rescue
-    case confirm
-    case stops
+    /// The step that comes next.
+    case keepUp(UpkeepRound)
     case quota(project: Int64, QuotaAsk)
 }
 
@@ -104,7 +107,7 @@ enum StoreReply: Sendable {
     case settledTogether([SettleReply?])
     case planned(SimulatedSlice?)
     case quota(QuotaGrant?)
-    case done
+    case keptUp(UpkeepReply)
 }
 
 /// One request on the wire.

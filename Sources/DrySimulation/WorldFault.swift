@@ -44,17 +44,23 @@ enum WorldFault: String, CaseIterable, Sendable {
     case twin = "messages that were sent twice for want of a key"
     case settledTogether = "settles that shared a transaction"
     case settleRefused = "settles that were refused alone, of several"
+    case takenOver = "steps left half done that others went on with"
     case quiet = "pushes that waited for the end of quiet hours"
     case capped = "pushes above a day's cap"
 
     static let storms: [AnswerWord] = [.tooManyRequests, .serviceUnavailable, .projectQuota, .unavailable]
-    /// Before and after each commit.
-    static let kills = StoreStep.allCases.flatMap { ["processes ended before \($0)", "processes ended after \($0)"] }
 }
 
 /// The commits between which a process may end.
-enum StoreStep: CaseIterable, Sendable {
-    case plan, lease, renewal, verdicts, settle
+enum StoreStep: String, CaseIterable, Sendable {
+    case plan, lease, renewal, verdicts, settle, quota, rescue
+    case confirm = "confirming doubts"
+    case fallDue = "falling due"
+    case hold = "holding"
+    case end = "ending unsent"
+    case release = "releasing"
+    case unpace = "releasing from a rate"
+    case forget = "forgetting stops and rates"
 
     init?(_ request: StoreRequest) {
         switch request {
@@ -63,7 +69,50 @@ enum StoreStep: CaseIterable, Sendable {
         case .renew: self = .renewal
         case .verdicts: self = .verdicts
         case .settle, .settleTogether: self = .settle
-        case .poll, .rescue, .confirm, .stops, .quota: return nil
+        case .quota: self = .quota
+        case .poll: return nil
+        case .keepUp(let round):
+            guard let step = round.step else { return nil }
+            self.init(step)
         }
+    }
+
+    init?(_ step: UpkeepStep) {
+        switch step {
+        case .rescue: self = .rescue
+        case .confirm: self = .confirm
+        case .fallDue: self = .fallDue
+        case .hold: self = .hold
+        case .end: self = .end
+        case .release: self = .release
+        case .unpace: self = .unpace
+        case .forgetStops, .forgetRates: self = .forget
+        case .look: return nil
+        }
+    }
+
+    /// Repeated while it is full.
+    fileprivate var comesInSlices: Bool {
+        switch self {
+        case .confirm, .fallDue, .hold, .end, .release, .unpace: true
+        case .plan, .lease, .renewal, .verdicts, .settle, .quota, .rescue, .forget: false
+        }
+    }
+}
+
+/// What becomes of a commit that changes something, or of who waits for it.
+enum StepTrouble: String, CaseIterable, Sendable {
+    case endedBefore = "processes ended before"
+    case endedAfter = "processes ended after"
+    /// Between two slices of the same.
+    case endedAmid = "processes ended in the middle of"
+    case unheard = "nobody heard of"
+    case neverWas = "never took effect:"
+
+    func name(_ step: StoreStep) -> String { "\(rawValue) \(step.rawValue)" }
+
+    /// Of each step all that can come about.
+    static let names = allCases.flatMap { trouble in
+        StoreStep.allCases.filter { trouble != .endedAmid || $0.comesInSlices }.map(trouble.name)
     }
 }

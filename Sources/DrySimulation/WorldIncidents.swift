@@ -41,11 +41,7 @@ package struct WorldIncidents: Sendable {
     mutating func note(_ fault: WorldFault) { note(fault.rawValue) }
     mutating func note(storm word: AnswerWord) { note("storm of \(word)") }
 
-    /// A process ended, and its call was under way, or its reply was.
-    mutating func noteKilled(_ request: StoreRequest, isWritten: Bool) {
-        guard let step = StoreStep(request) else { return }
-        note("processes ended \(isWritten ? "after" : "before") \(step)")
-    }
+    mutating func note(_ trouble: StepTrouble, _ step: StoreStep) { note(trouble.name(step)) }
 
     private mutating func note(_ name: String) {
         if let place = noted.firstIndex(where: { $0.name == name }) {

@@ -83,6 +83,9 @@ package struct WorldPlan: Sendable {
     /// A gateway's wall clock is set.
     package var wallStepEvery: SimulatedTime?
     package var deviceEventEvery: SimulatedTime?
+    package var upkeepLimits = UpkeepLimits()
+    /// In a thousand steps of the upkeep that write something: its process is killed about then.
+    package var stepKills = 0
     /// In a thousand requests: lost, carried out unheard, and late, each.
     package var asksLost = 0
     /// Who asks again names the same idempotency key.
@@ -101,6 +104,8 @@ package struct WorldPlan: Sendable {
     /// They have a rate.
     package var rated = 0
     package var scheduled = 0
+    /// Seconds between the hours that messages are to leave at; nil: at any.
+    package var hoursApart: Int64?
     /// At an hour of each device's own clock.
     package var local = 0
 
@@ -134,6 +139,7 @@ package struct WorldPlan: Sendable {
         drawUndisturbed()
         drawWallClocks()
         drawLinks()
+        drawUpkeep()
     }
 
     /// Nothing goes wrong.
@@ -269,6 +275,16 @@ package struct WorldPlan: Sendable {
         goAwayPairs = apart.pick([0, 0, 500, 1_000])
         asksLost = apart.pick([0, 0, 0, 50, 150])
         asksKeyed = apart.happens(perMille: 500)
+    }
+
+    /// So few rows a transaction that most of what small worlds do takes several. Drawn apart.
+    private mutating func drawUpkeep() {
+        var apart = SeededRandom(seed: seed ^ 0x57e9)
+        upkeepLimits = UpkeepLimits(
+            messagesMax: apart.pick([1, 2, 4]), movedMax: apart.pick([1, 2, 8]), endedMax: apart.pick([1, 2, 4]),
+            fallenMax: apart.pick([1, 1, 2]), rescuedMax: apart.pick([2, 8, 40]), judgedMax: apart.pick([2, 5, 20]))
+        stepKills = apart.pick([0, 200, 500])
+        hoursApart = apart.pick([nil, 60, 120])
     }
 
     /// Drawn apart, so that a world without is the same as ever.
