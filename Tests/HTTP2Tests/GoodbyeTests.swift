@@ -156,6 +156,21 @@ struct ResetTests {
         #expect(wire.answers.map(\.ending) == [.refused, .reset(.internalError)])
     }
 
+    @Test("with REFUSED_STREAM behind the head of its answer was processed all the same")
+    func refusedTooLate() throws {
+        let wire = try Wire()
+        try wire.exchange()
+        wire.answer = { wire, request in
+            try wire.respond(request.stream, 503, body: String(repeating: "x", count: 200_000))
+        }
+        let stream = try wire.push(tag: 1)
+        try wire.clientToServer()
+        try wire.serverToClient()
+        try wire.server.reset(stream, .refusedStream)
+        try wire.exchange()
+        #expect(wire.answers.map(\.ending) == [.reset(.refusedStream)])
+    }
+
     @Test("by us ends as cancelled, and a late answer to it harms nobody")
     func cancelled() throws {
         let wire = try Wire()

@@ -99,6 +99,19 @@ struct LaneDeliveryTests {
         peer.stop()
     }
 
+    @Test("counts nothing of the pace for what its provider throttles")
+    func throttledPace() async throws {
+        var script = PeerScript()
+        script.onRequest = { _ in [.respond(status: 429)] }
+        let peer = try await Peer(script)
+        let bench = try Bench(peer) { $0.pace = ProviderPace(perMinute: 6_000) }
+        // Counted, fifteen hundred of them would leave in that time at most.
+        bench.submit(0..<2_000, noStreamAfter: .seconds(15))
+        #expect(await bench.sink.answers(2_000).allSatisfy { $0.status == 429 })
+        await bench.finish()
+        peer.stop()
+    }
+
     @Test("shares the pace with the other lanes of its project")
     func sharedPace() async throws {
         let peer = try await Peer()
