@@ -16,6 +16,8 @@ struct BroadcastGarden {
     /// Whether each push says something of its device.
     var hasValues = false
     private static let look: Duration = .milliseconds(10)
+    /// Each look is work of the gateway and of PostgreSQL that no push is to blame for.
+    private static let lookAtAccount: Duration = .milliseconds(100)
     private static let patience: Duration = .seconds(600)
 
     /// Those of an earlier run are used again.
@@ -73,7 +75,7 @@ struct BroadcastGarden {
             guard clock.now - start < Self.patience else {
                 throw CommandFault(.failed, "the broadcast has not finished in ten minutes")
             }
-            try await Task.sleep(for: Self.look)
+            try await Task.sleep(for: Self.lookAtAccount)
         }
     }
 }
