@@ -91,6 +91,7 @@ let package = Package(
                 .embedInCode("0032_project_quotas.sql"),
                 .embedInCode("0033_plans_by_app.sql"),
                 .embedInCode("0034_routes_asked_once.sql"),
+                .embedInCode("0035_broadcasts_read_less.sql"),
             ], swiftSettings: house),
         room(
             "Store",

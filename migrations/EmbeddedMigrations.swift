@@ -27,5 +27,6 @@ package enum EmbeddedMigrations {
         ("0032_project_quotas", PackageResources._032_project_quotas_sql),
         ("0033_plans_by_app", PackageResources._033_plans_by_app_sql),
         ("0034_routes_asked_once", PackageResources._034_routes_asked_once_sql),
+        ("0035_broadcasts_read_less", PackageResources._035_broadcasts_read_less_sql),
     ]
 }

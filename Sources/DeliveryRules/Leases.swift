@@ -93,7 +93,8 @@ package struct LeasedMember: Equatable, Sendable {
     package let tokenCount: Int32
     /// A 200 for it lifts a suspicion.
     package let isSuspected: Bool
-    /// A registration whose environments were not compared for this generation of its token.
+    /// A registration whose environments were not compared for this generation of its token, where there is another one to
+    /// look in.
     package let mayBeElsewhere: Bool
     /// Of `LeasedParcel.locales`. 0 bytes: none is known, or nobody asks.
     package let localeStart: Int32

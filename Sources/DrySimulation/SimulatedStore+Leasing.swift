@@ -108,6 +108,7 @@ extension SimulatedStore {
 
     private func handOut(_ parcel: ParcelRow, _ service: TopicService, _ now: WallInstant) -> LeasedParcel {
         let hasBadge = message(parcel.message)?.badge ?? .none != .none
+        let other = parcel.home == nil ? otherEnvironment(of: parcel.route, service, now) : nil
         var members: [LeasedMember] = []
         var tokens: [UInt8] = []
         for (index, id) in parcel.members.enumerated() where !parcel.settled[index] {
@@ -127,14 +128,15 @@ extension SimulatedStore {
                     index: Int32(index), registration: id, standing: standing(of: row, in: parcel),
                     generation: row?.stored.generation ?? TokenGeneration(0), badge: hasBadge ? row?.badge ?? 0 : 0,
                     tokenStart: row == nil ? 0 : Int32(tokens.count), tokenCount: Int32(token.count),
-                    isSuspected: row?.stored.state == .suspected, mayBeElsewhere: row?.mayBeElsewhere ?? false))
+                    isSuspected: row?.stored.state == .suspected,
+                    mayBeElsewhere: row.map { other == nil || $0.mayBeElsewhere } ?? false))
             tokens += token
         }
         return LeasedParcel(
             id: parcel.id, message: parcel.message, app: parcel.app, route: parcel.route, epoch: parcel.epoch,
             settles: parcel.settles, attempt: parcel.attempt, lapses: parcel.lapses, retrySpent: parcel.retrySpent,
             answerLost: parcel.answerLost, home: parcel.home,
-            otherEnvironment: parcel.home == nil ? otherEnvironment(of: parcel.route, service, now) : nil,
+            otherEnvironment: other,
             ratePerSecond: message(parcel.message)?.ratePerSecond, urgency: parcel.urgency,
             expiresAt: parcel.expiresAt, leasedAt: now, memberCount: parcel.members.count, members: members,
             tokens: tokens, settledBits: parcel.bitmap)

@@ -121,6 +121,8 @@ struct ClaimedParcel: Sendable {
         get throws(PostgresError) { MessageUrgency(rawValue: try row.int16(rowPlace, 29)) ?? .bulk }
     }
     var asksLocale: Bool { get throws(PostgresError) { try row.bool(rowPlace, 17) } }
+    /// A token that is unknown where it lives could be looked for elsewhere.
+    var asksCompared: Bool { get throws(PostgresError) { !row.isNull(rowPlace, 19) } }
     /// Some of its members are no registrations.
     var hasInline: Bool { get throws(PostgresError) { try row.bool(rowPlace, 18) } }
 
@@ -137,18 +139,14 @@ struct ClaimedParcel: Sendable {
         }
     }
 
-    /// What reads the members: their badges where the message has any, their rows, then those that are no registrations.
+    /// What reads the members: their badges where the message has any, and the rest.
     var readings: [Query] {
         get throws(PostgresError) {
-            let keys = MemberKeys(ids)
             var queries: [Query] = []
-            if try badgeChange != BadgeChange.none.column { queries.append(try badges(keys)) }
-            var parameters = Parameters()
-            parameters.int64(expectedRoute.value)
-            parameters.bool(try asksLocale)
-            queries.append(MemberSQL.rows.query(keys, parameters))
-            if try hasInline { queries.append(Query(MemberSQL.inline) { $0.int64Array(ids) }) }
-            return queries
+            if try badgeChange != BadgeChange.none.column { queries.append(try badges(MemberKeys(ids))) }
+            let asked = MemberReadings.Asked(
+                locales: try asksLocale, compared: try asksCompared, inline: try hasInline ? ids : [])
+            return queries + MemberReadings.queries(of: ids, on: expectedRoute, asked)
         }
     }
 
@@ -171,15 +169,15 @@ struct ClaimedParcel: Sendable {
     /// - Parameter answers: to `readings`. By rising id; deleted devices are missing.
     func leased(with answers: [ResultSet]) throws(PostgresError) -> LeasedParcel {
         let hasBadges = try badgeChange != BadgeChange.none.column
-        let rows = answers[hasBadges ? 1 : 0]
-        let inline = answers.count > (hasBadges ? 2 : 1) ? answers[answers.count - 1] : nil
-        return try leased(rows, inline, MemberBadges(hasBadges ? answers[0] : nil))
+        let asked = MemberReadings.Asked(
+            locales: try asksLocale, compared: try asksCompared, inline: try hasInline ? ids : [])
+        let readings = try MemberReadings(answers: answers[(hasBadges ? 1 : 0)...], to: asked)
+        return try leased(readings, MemberBadges(hasBadges ? answers[0] : nil))
     }
 
-    /// - Parameters:
-    ///   - rows: by rising id, maybe with those of others between them; deleted devices are missing.
-    ///   - inline: likewise, of those that are no registrations; nil: there are none.
-    func leased(_ rows: ResultSet, _ inline: ResultSet?, _ badges: MemberBadges) throws(PostgresError) -> LeasedParcel {
+    /// - Parameter readings: maybe with those of others between them; deleted devices are missing.
+    func leased(_ readings: MemberReadings, _ badges: MemberBadges) throws(PostgresError) -> LeasedParcel {
+        let (rows, inline, compared) = (readings.rows, readings.inline, readings.compared)
         var badges = badges
         var members: [LeasedMember] = []
         members.reserveCapacity(ids.count)
@@ -200,8 +198,8 @@ struct ClaimedParcel: Sendable {
             }
             members.append(
                 try member(
-                    index: indices[place], id: id, badge: badges.badge(of: id), in: rows, at: next, tokens: &tokens,
-                    locales: &locales))
+                    index: indices[place], id: id, badge: badges.badge(of: id), in: rows, at: next,
+                    isCompared: compared.contains(id), tokens: &tokens, locales: &locales))
             next += 1
         }
         var parcel = LeasedParcel(
@@ -246,8 +244,8 @@ struct ClaimedParcel: Sendable {
     }
 
     private func member(
-        index: Int32, id: Int64, badge: Int32, in rows: ResultSet, at place: Int, tokens: inout [UInt8],
-        locales: inout [UInt8]
+        index: Int32, id: Int64, badge: Int32, in rows: ResultSet, at place: Int, isCompared: Bool,
+        tokens: inout [UInt8], locales: inout [UInt8]
     ) throws(PostgresError) -> LeasedMember {
         let state = try rows.int16OrNil(place, 2)
         let lives = try rows.int64OrNil(place, 1).map(RouteID.init)
@@ -263,12 +261,11 @@ struct ClaimedParcel: Sendable {
         let count = try rows.append(place, 4, to: &tokens)
         let localeStart = locales.count
         // Read with others together there may be one although it is not asked for.
-        let localeCount =
-            rows.isNull(place, 5) ? 0 : try asksLocale ? rows.append(place, 5, to: &locales) : 0
+        let localeCount = try asksLocale && !rows.isNull(place, 5) ? rows.append(place, 5, to: &locales) : 0
         return LeasedMember(
             index: index, registration: RegistrationID(id), standing: standing, generation: generation, badge: badge,
             tokenStart: Int32(start), tokenCount: Int32(count),
-            isSuspected: state == RegistrationState.suspected.rawValue, mayBeElsewhere: !rows.isNull(place, 6),
+            isSuspected: state == RegistrationState.suspected.rawValue, mayBeElsewhere: !isCompared,
             localeStart: Int32(localeStart), localeCount: Int32(localeCount))
     }
 

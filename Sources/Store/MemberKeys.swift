@@ -3,7 +3,9 @@ import Postgres
 
 /// How the server finds the rows of some registrations, with locks in the order of their ids.
 enum MemberKeys: Equatable, Sendable {
-    /// In one walk along the key from the first to the last, with a bit for each id that is meant.
+    /// In one walk along the key from the first to the last, all of which are meant.
+    case range(first: Int64, last: Int64)
+    /// Likewise, with a bit for each id that is meant.
     case walk(first: Int64, last: Int64, wanted: [UInt8])
     /// Each by itself.
     case each([Int64])
@@ -17,14 +19,19 @@ enum MemberKeys: Equatable, Sendable {
             self = .each(ids)
             return
         }
+        guard last - first >= Int64(ids.count) else {
+            self = .range(first: first, last: last)
+            return
+        }
         var wanted = MemberBitmap(count: Int(last - first) + 1)
         for id in ids { wanted[Int(id - first)] = true }
         self = .walk(first: first, last: last, wanted: wanted.bytes)
     }
 }
 
-/// A statement about members in both of its forms.
+/// A statement about members in all of its forms.
 struct MemberStatement: Sendable {
+    private let ranging: Statement
     private let walking: Statement
     private let each: Statement
 
@@ -34,15 +41,19 @@ struct MemberStatement: Sendable {
     ///   - sql: around the condition.
     init(_ name: String, key: String, after used: Int, _ sql: (_ isMember: String) -> String) {
         let (first, last, wanted) = ("$\(used + 1)", "$\(used + 2)", "$\(used + 3)")
-        walking = Statement(
-            name + "_walking",
-            sql("\(key) BETWEEN \(first) AND \(last) AND get_bit(\(wanted), \(key) - \(first)) = 1"))
+        let isBetween = "\(key) BETWEEN \(first) AND \(last)"
+        ranging = Statement(name + "_ranging", sql(isBetween))
+        walking = Statement(name + "_walking", sql("\(isBetween) AND get_bit(\(wanted), \(key) - \(first)) = 1"))
         each = Statement(name, sql("\(key) = ANY (\(first))"))
     }
 
     func query(_ keys: MemberKeys, _ parameters: Parameters = Parameters()) -> Query {
         var parameters = parameters
         switch keys {
+        case .range(let first, let last):
+            parameters.int64(first)
+            parameters.int64(last)
+            return Query(ranging, parameters)
         case .walk(let first, let last, let wanted):
             parameters.int64(first)
             parameters.int64(last)

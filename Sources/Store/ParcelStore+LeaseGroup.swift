@@ -70,7 +70,7 @@ extension ParcelStore {
                     let others = try group.charges(order.scope, now: now) + group.keepings
                     let rows = try await transaction.conclude(
                         writes + readings + others, announcing: .leaseWritten, to: steps)
-                    return group.leased(with: Array(rows[writes.count...].prefix(readings.count)))
+                    return try group.leased(with: Array(rows[writes.count...].prefix(readings.count)))
                 }
             }
         }
@@ -191,19 +191,23 @@ private struct ClaimedGroup: Sendable {
                         $0.int32Array(ids.map { raised[$0] ?? 0 })
                     })
             }
-            let ids = Self.rising(parcels.flatMap(\.ids))
-            var asksLocale = false
-            var inline: [Int64] = []
-            for parcel in parcels {
-                if try parcel.asksLocale { asksLocale = true }
-                if try parcel.hasInline { inline += parcel.ids }
-            }
-            var parameters = Parameters()
-            parameters.int64(parcels[0].route.value)
-            parameters.bool(asksLocale)
-            queries.append(MemberSQL.rows.query(MemberKeys(ids), parameters))
-            if !inline.isEmpty { queries.append(Query(MemberSQL.inline) { $0.int64Array(Self.rising(inline)) }) }
             return queries
+                + MemberReadings.queries(
+                    of: Self.rising(parcels.flatMap(\.ids)), on: parcels[0].route, try asked)
+        }
+    }
+
+    /// What any of the parcels asks for.
+    private var asked: MemberReadings.Asked {
+        get throws(PostgresError) {
+            var asked = MemberReadings.Asked()
+            for parcel in parcels {
+                if try parcel.asksLocale { asked.locales = true }
+                if try parcel.asksCompared { asked.compared = true }
+                if try parcel.hasInline { asked.inline += parcel.ids }
+            }
+            asked.inline = Self.rising(asked.inline)
+            return asked
         }
     }
 
@@ -216,23 +220,25 @@ private struct ClaimedGroup: Sendable {
     /// It is committed by now: what one of them can't be made of is no reason to leave the others behind.
     ///
     /// - Parameter answers: to `readings`.
-    func leased(with answers: [ResultSet]) -> LeasedGroup {
+    func leased(with answers: [ResultSet]) throws(PostgresError) -> LeasedGroup {
+        let readings = try isAlone ? nil : MemberReadings(answers: answers[(raised.isEmpty ? 0 : 1)...], to: asked)
         var leased = LeasedGroup()
         for (place, parcel) in parcels.enumerated() {
-            do {
-                leased.parcels.append(
-                    try isAlone ? parcel.leased(with: answers) : self.leased(parcel, badges[place], answers))
+            do throws(PostgresError) {
+                if let readings {
+                    leased.parcels.append(try self.leased(parcel, badges[place], readings))
+                } else {
+                    leased.parcels.append(try parcel.leased(with: answers))
+                }
             } catch { leased.unreadable.append(StoreFault(error).about("parcel \(parcel.id.value)")) }
         }
         return leased
     }
 
     private func leased(
-        _ parcel: ClaimedParcel, _ badges: [Int64: Int32], _ answers: [ResultSet]
+        _ parcel: ClaimedParcel, _ badges: [Int64: Int32], _ readings: MemberReadings
     ) throws(PostgresError) -> LeasedParcel {
-        let first = raised.isEmpty ? 0 : 1
-        let inline = answers.count > first + 1 ? answers[first + 1] : nil
         let hasBadges = try parcel.badgeChange != BadgeChange.none.column
-        return try parcel.leased(answers[first], inline, hasBadges ? MemberBadges(badges) : MemberBadges(nil))
+        return try parcel.leased(readings, hasBadges ? MemberBadges(badges) : MemberBadges(nil))
     }
 }

@@ -47,7 +47,7 @@ struct FaultyGroupTests {
             #expect(replies == [.success(.settled), .success(.settled)])
             // Its lease lapses, and alone it is a fault that is thrown.
             #expect(try await world.stores.parcels.rescue(now: dawn + .seconds(62)) == 1)
-            #expect(await fault(of: world) == .damaged("parcel \(bad): member_badges_walking, column 0"))
+            #expect(await fault(of: world) == .damaged("parcel \(bad): member_badges_ranging, column 0"))
         }
     }
 

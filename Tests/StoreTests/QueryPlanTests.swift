@@ -181,7 +181,14 @@ struct QueryPlanTests {
         let claim = IdempotencyClaim(
             operation: "POST messages", key: "k1", bodySHA256: [UInt8](repeating: 1, count: 32))
         let answer = IdempotentAnswer(claim: claim, answer: [])
-        try await world.send(world.newMessage(1, urgency: .transactional, badge: .increment, idempotency: answer))
+        // Tokens that are unknown at home are looked for there.
+        let elsewhere = NewCredential(
+            id: try await world.stores.credentials.nextIDs(1)[0], app: world.app, provider: .apns,
+            environment: .sandbox, kind: .token, topics: [], facts: Array("{}".utf8), sealed: [1])
+        _ = try await world.stores.credentials.insert(elsewhere, activate: true)
+        try await world.send(
+            world.newMessage(
+                1, urgency: .transactional, badge: .increment, readsLocale: true, idempotency: answer))
         try await world.send(world.newMessage(2, urgency: .transactional, audience: .installations(["i1", "x"])))
         try await reach(world)
         _ = try await world.stores.parcels.readyRoutes(knownFormats: [1], now: dawn)
@@ -300,6 +307,8 @@ struct QueryPlanTests {
         ("parcel_rescue", "using parcels_leases on parcels"),
         ("member_badges_raise", "Index Scan using registration_pulse_pkey on registration_pulse"),
         ("member_rows", "Index Scan using registrations_pkey on registrations"),
+        ("member_rows_locales", "Index Scan using registrations_pkey on registrations"),
+        ("member_compared", "Index Only Scan using registrations_compared on registrations"),
         ("plan_local_instants", "Index Scan using registrations_pkey on registrations"),
         ("member_limits", "Index Scan using registrations_pkey on registrations"),
         ("member_days_counted", "using user_days_pkey on user_days"),

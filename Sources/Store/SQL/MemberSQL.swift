@@ -40,16 +40,27 @@ enum MemberSQL {
         WHERE own.registration_id = new.id
         """)
 
-    /// $1 the route where they are thought to live, $2 does the message ask for locales.
+    /// $1 the route where they are thought to live.
     ///
-    /// Null is what most members have: the route of $1, the state `active`, environments that were compared, no locale.
-    /// A null costs neither side anything.
-    static let rows = MemberStatement("member_rows", key: "id", after: 2) {
+    /// Null is what most members have: the route of $1, the state `active`. A null costs neither side anything. What comes
+    /// behind the token in a row is not looked at: the way there leads through all that a device says of itself.
+    static let rows = MemberStatement("member_rows", key: "id", after: 1) { rows(with: "", of: $0) }
+
+    /// The same, and their locales.
+    static let rowsWithLocales = MemberStatement("member_rows_locales", key: "id", after: 1) {
+        rows(with: ", locale", of: $0)
+    }
+
+    private static func rows(with more: String, of isMember: String) -> String {
         """
-        SELECT id, nullif(route_id, $1), nullif(state, 1::smallint), generation, token, CASE WHEN $2 THEN locale END,
-            CASE WHEN environments_compared IS DISTINCT FROM generation THEN true END
-        FROM registrations WHERE \($0) ORDER BY id
+        SELECT id, nullif(route_id, $1), nullif(state, 1::smallint), generation, token\(more)
+        FROM registrations WHERE \(isMember) ORDER BY id
         """
+    }
+
+    /// Those of them that were looked for in both environments as they are registered now. Few, in an index of their own.
+    static let compared = MemberStatement("member_compared", key: "id", after: 0) {
+        "SELECT id FROM registrations WHERE environments_compared = generation AND \($0) ORDER BY id"
     }
 
     /// The members that are no registrations, for a message that has such: $1 ids.

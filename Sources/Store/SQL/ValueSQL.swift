@@ -12,6 +12,10 @@ enum ValueSQL {
         var parameters = Parameters()
         let member: String
         switch keys {
+        case .range(let first, let last):
+            parameters.int64(first)
+            parameters.int64(last)
+            member = "id BETWEEN $1 AND $2"
         case .walk(let first, let last, let wanted):
             parameters.int64(first)
             parameters.int64(last)
