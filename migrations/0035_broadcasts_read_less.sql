@@ -2,7 +2,9 @@
 -- oldest program: 0001
 --
 -- The index takes one walk through the registrations, while which writers wait: some seconds for ten million.
-LOCK TABLE registrations, registration_pulse IN SHARE ROW EXCLUSIVE MODE;
+-- Nobody who reads or writes waits for the first lock.
+LOCK TABLE registration_pulse IN SHARE UPDATE EXCLUSIVE MODE;
+LOCK TABLE registrations IN SHARE MODE;
 
 -- Each lease asks which of its members were looked for in both environments: hardly any. In a row that word stands behind
 -- all that a device says of itself, which had to be taken apart for each member of each broadcast.

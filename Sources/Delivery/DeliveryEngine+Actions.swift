@@ -105,7 +105,9 @@ extension DeliveryEngine {
             var leased: LeasedParcel?
             if request.scope.mayBringSeveral {
                 let log = log
-                let parcels = try await stores.parcels.leaseGroup(order, settings.dispatcher.leaseGroup) {
+                var size = settings.dispatcher.leaseGroup
+                size.parcelsMax = min(size.parcelsMax, request.parcelsMax)
+                let parcels = try await stores.parcels.leaseGroup(order, size) {
                     log.error(
                         "A parcel makes no sense, and waits for the end of its lease", metadata: ["fault": "\($0)"])
                 }

@@ -27,6 +27,7 @@ extension DeliveryEngine {
         let (name, lane) = (parcel.name, parcel.lane)
         // What ended while it waited is nobody's any more.
         guard let out = parcelsOut[name] else { return }
+        guard !out.isWithdrawn else { return handBack(name, parcel.positions) }
         guard let message = out.message.compiled else { return refuse(name, parcel.positions, Self.unreadable) }
         guard let target = await lanes.target(of: out.line, on: lane) else { return handBack(name, parcel.positions) }
         guard let encoder = ParcelEncoder(out.parcel, message, out.values, target) else {

@@ -8,7 +8,7 @@ extension Dispatcher {
     /// Lanes are few; a new one can send until it says otherwise.
     mutating func placeOfLane(_ key: LaneKey) -> Int {
         if let place = lanes.firstIndex(where: { $0.key == key }) { return place }
-        lanes.append(LaneState(key: key))
+        lanes.append(LaneState(key: key, wordsMin: settings.laneWordsMin))
         return lanes.count - 1
     }
 
@@ -124,7 +124,7 @@ extension Dispatcher {
         let positions = run.takeMembersToSend()
         for alarm in run.takeAlarms() { actions.append(.alarm(parcel.message, alarm)) }
         let leaseEnd = request.startedAt + settings.leaseLength
-        let admitted = request.lane.map { admit(positions.count, of: run, on: $0, now) } ?? 0
+        let admitted = request.lane.map { admit(positions.count, of: run, on: $0) } ?? 0
         if let lane = request.lane { lanes[placeOfLane(lane)].begin(parcel, request.scope) }
         let state = RunState(
             run: run, lane: request.lane, scope: request.scope, leaseEnd: leaseEnd,
@@ -213,7 +213,14 @@ extension Dispatcher {
             .lease(
                 LeaseRequest(
                     line: routes[place].ready.line, lane: lane, startedAt: now, scope: scope,
-                    passing: scope == .paced ? messagesFull(on: lane) : [])))
+                    passing: scope == .paced ? messagesFull(on: lane) : [],
+                    parcelsMax: parcelsMax(on: lane, isUrgent: scope == .urgent))))
+    }
+
+    /// Of a lane that tries a few pushes, each of which is a parcel mostly.
+    private func parcelsMax(on key: LaneKey?, isUrgent: Bool) -> Int {
+        guard let key, let lane = lanes.first(where: { $0.key == key }) else { return .max }
+        return max(1, lane.throttle.room(isUrgent: isUrgent))
     }
 
     func mayLeaseLapsed(_ route: RouteState) -> Bool {
@@ -227,7 +234,7 @@ extension Dispatcher {
 
     func laneHasRoom(_ key: LaneKey?) -> Bool {
         guard let key, let lane = lanes.first(where: { $0.key == key }), lane.canSend,
-            room(of: lane, isUrgent: false) > 0
+            lane.throttle.room(isUrgent: false) > 0
         else { return false }
         // A lane may hold as much as is left for all the others: however many are slow, something is always left.
         let left = settings.membersMax - lanes.reduce(0) { $0 + $1.members }
@@ -242,7 +249,7 @@ extension Dispatcher {
     /// lane's included. As its members are few, so are its parcels.
     private func laneHasUrgentRoom(_ key: LaneKey?) -> Bool {
         guard let key, let lane = lanes.first(where: { $0.key == key }), lane.canSend,
-            room(of: lane, isUrgent: true) > 0
+            lane.throttle.room(isUrgent: true) > 0
         else { return false }
         let left = settings.urgentMax - lanes.reduce(0) { $0 + $1.urgentMembers }
         return lane.urgentMembers < min(settings.laneUrgentMax, left)

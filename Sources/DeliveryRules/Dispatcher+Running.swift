@@ -1,12 +1,14 @@
 import PushModel
 
 extension Dispatcher {
-    mutating func noteAnswers(_ lease: AnsweredLease, _ now: MonotonicInstant, _ actions: inout [DispatchAction]) {
+    mutating func noteAnswers(_ lease: AnsweredLease, _ now: MonotonicInstant) {
         // A late answer to a lease that ended is nobody's: its parcel is accounted for elsewhere.
         guard let place = placeOfRun(lease.name) else { return }
+        let open = runs[place].run.openCount
         for position in lease.accepted { runs[place].run.recordAccepted(Int(position)) }
         for other in lease.others { runs[place].run.record(other.outcome, for: Int(other.position), now: now) }
-        if let lane = runs[place].lane { heed(lease, on: lane, runs[place].run, now, &actions) }
+        let returned = open - runs[place].run.openCount
+        noteReturned(returned, to: runs[place].lane, leasedAt: runs[place].run.leasedAtMonotonic)
     }
 
     mutating func noteSettled(
@@ -131,6 +133,7 @@ extension Dispatcher {
 
     private mutating func retire(_ place: Int, _ actions: inout [DispatchAction]) {
         let state = runs.remove(at: place)
+        noteReturned(state.run.openCount, to: state.lane, leasedAt: state.run.leasedAtMonotonic)
         if let lane = state.lane { lanes[placeOfLane(lane)].end(state.run.parcel, state.scope) }
         actions.append(.forget(state.name, state.run.parcel.message))
     }

@@ -67,9 +67,12 @@ package struct Dispatcher: Sendable {
             notePacedFailed(request, now)
             pollAt = min(pollAt, now + settings.storePause)
         case .answers(let name, let accepted, let others):
-            noteAnswers(AnsweredLease(name, accepted: accepted, others: others), now, &actions)
+            noteAnswers(AnsweredLease(name, accepted: accepted, others: others), now)
         case .answeredTogether(let leases):
-            for lease in leases { noteAnswers(lease, now, &actions) }
+            for lease in leases {
+                heed(lease, now, &actions)
+                noteAnswers(lease, now)
+            }
         case .settled(let name, let reply):
             noteSettled(name, reply, now, &actions)
         case .settledTogether(let leases, let failed):
@@ -142,13 +145,18 @@ struct RouteState: Sendable {
 struct LaneState: Sendable {
     let key: LaneKey
     var canSend = true
-    var throttle = LaneThrottle()
+    var throttle: LaneThrottle
     /// Leased within the lane's bound.
     var members = 0
     /// Leased on top of it.
     var urgentMembers = 0
     /// Leased within the lane's bound. What is leased on top has a member at least, which bounds its parcels too.
     var parcels = 0
+
+    init(key: LaneKey, wordsMin: Int) {
+        self.key = key
+        throttle = LaneThrottle(wordsMin: wordsMin)
+    }
 
     mutating func begin(_ parcel: LeasedParcel, _ scope: LeaseScope) { count(1, parcel.members.count, scope) }
 

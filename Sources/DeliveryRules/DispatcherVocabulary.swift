@@ -42,6 +42,8 @@ package struct DispatcherSettings: Equatable, Sendable {
     package var aloneFor: Duration
     /// The others' turn.
     package var togetherFor: Duration
+    /// So many answers that ask for less make a lane rest, where they are most of the latest.
+    package var laneWordsMin: Int = 128
     package var retry: RetryPolicy
 
     package init(
@@ -203,14 +205,18 @@ package struct LeaseRequest: Equatable, Sendable {
     package let scope: LeaseScope
     /// Messages that are not asked for, of those that wait for their rate: enough of them is under way here.
     package let passing: [MessageID]
+    /// More would come in vain.
+    package let parcelsMax: Int
     package init(
-        line: RouteLine, lane: LaneKey?, startedAt: MonotonicInstant, scope: LeaseScope, passing: [MessageID] = []
+        line: RouteLine, lane: LaneKey?, startedAt: MonotonicInstant, scope: LeaseScope, passing: [MessageID] = [],
+        parcelsMax: Int = .max
     ) {
         self.line = line
         self.lane = lane
         self.startedAt = startedAt
         self.scope = scope
         self.passing = passing
+        self.parcelsMax = parcelsMax
     }
 }
 

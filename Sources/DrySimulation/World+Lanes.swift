@@ -71,7 +71,8 @@ extension SimulatedWorld {
         for batch in batches {
             guard processes[index].isAlive, processes[index].life == life else { return }
             noteSlowness(batch, index)
-            tell(.answers(batch.lease, accepted: batch.accepted, others: batch.others), to: index)
+            let answers = AnsweredLease(batch.lease, accepted: batch.accepted, others: batch.others)
+            tell(.answeredTogether([answers]), to: index)
         }
     }
 

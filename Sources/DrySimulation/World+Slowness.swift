@@ -7,7 +7,9 @@ extension SimulatedWorld {
     mutating func noteRest(_ key: LaneKey, _ rest: Duration, _ index: Int) {
         incidents.note(.laneSlowed)
         let place = placeOfLane(key, index)
-        let end = processes[index].clock.read(at: now) + rest
+        let mono = processes[index].clock.read(at: now)
+        let end = mono + rest
+        if let fault = processes[index].lanes[place].slowness.objection(to: rest, at: mono) { fail("P7", fault) }
         processes[index].lanes[place].slowness.begin(restUntil: end)
         // Then a few at a time, whose answers may be lost.
         let deadline = plan.settings.requestDeadline
@@ -27,7 +29,7 @@ extension SimulatedWorld {
             case .deferred(let after, .laneThrottled), .deferred(let after, .providerUnavailable):
                 words += 1
                 pause = max(pause, after ?? .zero)
-            case .accepted, .rejected, .deferred(_, .deviceThrottled): taken += 1
+            case .accepted, .rejected: taken += 1
             default: break
             }
         }
@@ -55,14 +57,29 @@ struct HeardSlowness: Sendable {
     private var wordsOf: Set<MessageID> = []  // lookup only
     private var taken: [MessageID: MonotonicInstant] = [:]  // lookup only
     private var wordAt: MonotonicInstant?
+    /// Such words with no ten seconds between two of them, whatever else was answered.
+    private var inARow = 0
+    /// The longest pause that these asked for.
+    private var longest = Duration.zero
     /// nil: as much may be sent as there are streams for.
     private(set) var until: MonotonicInstant?
 
-    private static let wordsMin = 16
+    /// What the worlds' Dispatchers take for enough, which send little.
+    static let wordsMin = 16
     /// Of more answers the older ones count less, and how much less is not said here.
     private static let answersMax = 63
     private static let memory: Duration = .seconds(10)
     private static let longestPause: Duration = .seconds(600)
+    private static let longestByItself: Duration = .seconds(60)
+
+    /// Why the lane should not rest for so long; nil: it may.
+    func objection(to rest: Duration, at mono: MonotonicInstant) -> String? {
+        guard let wordAt, wordAt == mono else { return "a lane rests that was told nothing" }
+        if rest > max(longest, Self.longestByItself) { return "a lane rests for \(rest), which nobody asked for" }
+        // One that rested not long ago tries a few pushes, and each of them counts.
+        guard restEnds + Self.memory + Self.memory < mono, inARow < Self.wordsMin else { return nil }
+        return "a lane rests after \(inARow) answers that tell it to"
+    }
 
     mutating func begin(restUntil end: MonotonicInstant) {
         restEnds = end
@@ -93,10 +110,14 @@ struct HeardSlowness: Sendable {
             // Who is taken may end a rest.
             until = nil
         }
+        let isNew = wordAt.map { mono - $0 > Self.memory } ?? true
+        if words > 0 {
+            (inARow, longest) = isNew ? (words, pause) : (inARow + words, max(longest, pause))
+            wordAt = mono
+        }
         guard until == nil, askedAt >= restEnds else { return }
         if words > 0 {
-            if let wordAt, mono - wordAt > Self.memory { restart() }
-            wordAt = mono
+            if isNew { restart() }
             wordsOf.insert(message)
         }
         answers += taken + words

@@ -109,10 +109,12 @@ extension SimulatedWorld {
         let parcel: LeasedParcel?
         var again: Duration?
         if request.scope.mayBringSeveral {
+            var size = plan.settings.leaseGroup
+            size.parcelsMax = min(size.parcelsMax, request.parcelsMax)
             let parcels = store.leaseGroup(
                 route: request.line.route, service: request.line.service, owner: owner,
                 leaseFor: plan.settings.leaseLength, knownFormats: Self.formats, scope: request.scope,
-                size: plan.settings.leaseGroup, now: wall)
+                size: size, now: wall)
             guard parcels.count <= 1 else {
                 let numbers = parcels.map { take($0, request.scope) }
                 return .leasedTogether(parcels, number: numbers[0])

@@ -153,6 +153,7 @@ package struct WorldPlan: Sendable {
         parcelMembersMax = 4
         streamsMax = 8
         settings = DispatcherSettings()
+        settings.laneWordsMin = HeardSlowness.wordsMin
         suspicion = SuspicionRule(window: .seconds(60), shareMax: 0.2, sampleMin: 5)
         driftMax = 0
         faultsEnd = .minutes(2)
@@ -161,7 +162,7 @@ package struct WorldPlan: Sendable {
     private static func settings(_ random: inout SeededRandom) -> DispatcherSettings {
         let lease = random.pick([15, 60])
         let laneMembersMax = random.pick([1, 10, 1_000])
-        return DispatcherSettings(
+        var settings = DispatcherSettings(
             leaseLength: .seconds(lease), requestDeadline: .seconds(random.pick([2, lease / 3])),
             settleEvery: .milliseconds(random.pick([50, 1_000])), pollEvery: .seconds(random.pick([1, 5])),
             storePause: .milliseconds(500), laneMembersMax: laneMembersMax,
@@ -171,6 +172,8 @@ package struct WorldPlan: Sendable {
             leaseGroup: LeaseGroup(parcelsMax: min(laneMembersMax, 64), membersMax: laneMembersMax),
             retry: RetryPolicy(
                 ceiling: .seconds(random.pick([8, 900])), budget: .seconds(random.pick([7_200, 7_200, 60]))))
+        settings.laneWordsMin = HeardSlowness.wordsMin
+        return settings
     }
 
     private mutating func drawRates(_ random: inout SeededRandom) {

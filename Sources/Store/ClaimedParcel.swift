@@ -199,7 +199,7 @@ struct ClaimedParcel: Sendable {
             members.append(
                 try member(
                     index: indices[place], id: id, badge: badges.badge(of: id), in: rows, at: next,
-                    isCompared: compared.contains(id), tokens: &tokens, locales: &locales))
+                    comparedIn: compared[id], tokens: &tokens, locales: &locales))
             next += 1
         }
         var parcel = LeasedParcel(
@@ -244,7 +244,7 @@ struct ClaimedParcel: Sendable {
     }
 
     private func member(
-        index: Int32, id: Int64, badge: Int32, in rows: ResultSet, at place: Int, isCompared: Bool,
+        index: Int32, id: Int64, badge: Int32, in rows: ResultSet, at place: Int, comparedIn: Int32?,
         tokens: inout [UInt8], locales: inout [UInt8]
     ) throws(PostgresError) -> LeasedMember {
         let state = try rows.int16OrNil(place, 2)
@@ -265,7 +265,7 @@ struct ClaimedParcel: Sendable {
         return LeasedMember(
             index: index, registration: RegistrationID(id), standing: standing, generation: generation, badge: badge,
             tokenStart: Int32(start), tokenCount: Int32(count),
-            isSuspected: state == RegistrationState.suspected.rawValue, mayBeElsewhere: !isCompared,
+            isSuspected: state == RegistrationState.suspected.rawValue, mayBeElsewhere: comparedIn != generation.value,
             localeStart: Int32(localeStart), localeCount: Int32(localeCount))
     }
 

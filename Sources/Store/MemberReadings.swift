@@ -16,8 +16,9 @@ struct MemberReadings: Sendable {
     let rows: ResultSet
     /// Of those that are no registrations, likewise; nil: there are none.
     let inline: ResultSet?
-    /// Who was looked for in both environments.
-    let compared: Set<Int64>  // lookup only
+    /// Who was looked for in both environments, and in which generation: it may be another one than the row's, which was
+    /// read a moment before.
+    let compared: [Int64: Int32]  // lookup only
 
     /// - Parameter ids: rising.
     static func queries(of ids: [Int64], on route: RouteID, _ asked: Asked) -> [Query] {
@@ -34,10 +35,10 @@ struct MemberReadings: Sendable {
     init(answers: ArraySlice<ResultSet>, to asked: Asked) throws(PostgresError) {
         var answers = answers
         rows = answers.removeFirst()
-        var compared: Set<Int64> = []  // lookup only
+        var compared: [Int64: Int32] = [:]  // lookup only
         if asked.compared {
             let answer = answers.removeFirst()
-            for row in 0..<answer.rowCount { compared.insert(try answer.int64(row, 0)) }
+            for row in 0..<answer.rowCount { compared[try answer.int64(row, 0)] = try answer.int32(row, 1) }
         }
         self.compared = compared
         inline = asked.inline.isEmpty ? nil : answers.removeFirst()

@@ -13,12 +13,17 @@ struct DispatcherThrottleTests {
 
     private static func bench() -> DispatcherBench {
         var settings = DispatcherBench.settings
-        (settings.laneMembersMax, settings.membersMax) = (100, 120)
+        (settings.laneMembersMax, settings.membersMax, settings.laneWordsMin) = (100, 120, 16)
         return DispatcherBench(settings: settings)
     }
 
     private static func words(_ count: Int, of name: LeaseName = DispatcherBench.name) -> DispatchEvent {
-        .answers(name, accepted: [], others: (0..<count).map { PositionedOutcome(position: Int32($0), outcome: word) })
+        let others = (0..<count).map { PositionedOutcome(position: Int32($0), outcome: word) }
+        return .answeredTogether([AnsweredLease(name, accepted: [], others: others)])
+    }
+
+    private static func taken(_ positions: [Int32], of name: LeaseName) -> DispatchEvent {
+        .answeredTogether([AnsweredLease(name, accepted: positions, others: [])])
     }
 
     /// Two parcels are out; sixteen pushes of the first are told to come later.
@@ -74,7 +79,7 @@ struct DispatcherThrottleTests {
         #expect(actions.submitted == [0])
         #expect(actions.leaseRequests.isEmpty, "not before that one is answered")
         let three = LeaseName(parcel: ParcelID(3), epoch: 1)
-        let accepted = bench.accept([0], of: three)
+        let accepted = bench.tell(Self.taken([0], of: three))
         let settle = try #require(accepted.settles.first)
         #expect(settle.pending.settlement.remainders.map { ($0.members.count) } == [39])
         #expect(settle.pending.settlement.remainders.map(\.attempt) == [0])
@@ -113,11 +118,25 @@ struct DispatcherThrottleTests {
         let again = try #require(bench.pass(.seconds(1)).leaseRequests.first { $0.scope == .urgent })
         let four = LeaseName(parcel: ParcelID(4), epoch: 1)
         bench.tell(.leased(Self.parcel(4, members: 1, .transactional), asked: again, .repeatable))
-        let ordinary = try #require(bench.accept([0], of: four).leaseRequests.first)
+        let ordinary = try #require(bench.tell(Self.taken([0], of: four)).leaseRequests.first)
         bench.tell(.settled(four, .settled))
         #expect(ordinary.scope == .ordinary)
         let actions = bench.tell(.leased(Self.parcel(5, members: 40), asked: ordinary, .repeatable))
         #expect(actions.submitted == Array(0..<8))
+    }
+
+    @Test("takes what is refused in its own house for nothing that a provider said")
+    func refusedHere() throws {
+        var (bench, _) = Self.resting()
+        Self.handBack(&bench)
+        bench.now = bench.now + .seconds(5)
+        let asked = try #require(bench.find([DispatcherBench.route(7, hasUrgent: true)]).leaseRequests.first)
+        #expect(asked.scope == .urgent && asked.parcelsMax == 1)
+        bench.tell(.leased(Self.parcel(3, members: 1, .transactional), asked: asked, .repeatable))
+        let refusal = PositionedOutcome(position: 0, outcome: ParcelRunSamples.rejection(.message, "payload_too_large"))
+        let name = LeaseName(parcel: ParcelID(3), epoch: 1)
+        let actions = bench.tell(.answers(name, accepted: [], others: [refusal]))
+        #expect(actions.leaseRequests.allSatisfy { $0.scope == .expired }, "the rest goes on")
     }
 
     @Test("remembers the rest where nothing of the lane is due meanwhile, and forgets the lane afterwards")
@@ -133,7 +152,7 @@ struct DispatcherThrottleTests {
         #expect(found.leaseRequests.map(\.scope) == [.expired])
         Self.sweep(&bench, found)
         bench.now = bench.now + .seconds(60)
-        bench.tell(.timer)
+        for request in bench.tell(.timer).leaseRequests { bench.tell(.leasedNothing(request)) }
         for _ in 0..<3 {
             bench.now = bench.now + .seconds(5)
             bench.find([])

@@ -308,7 +308,7 @@ struct QueryPlanTests {
         ("member_badges_raise", "Index Scan using registration_pulse_pkey on registration_pulse"),
         ("member_rows", "Index Scan using registrations_pkey on registrations"),
         ("member_rows_locales", "Index Scan using registrations_pkey on registrations"),
-        ("member_compared", "Index Only Scan using registrations_compared on registrations"),
+        ("member_compared", "Index Scan using registrations_compared on registrations"),
         ("plan_local_instants", "Index Scan using registrations_pkey on registrations"),
         ("member_limits", "Index Scan using registrations_pkey on registrations"),
         ("member_days_counted", "using user_days_pkey on user_days"),

@@ -20,27 +20,33 @@ package struct LaneThrottle: Equatable, Sendable {
     }
 
     /// Fewer words say nothing of the other pushes.
-    package static let wordsMin = 16
-    /// Of so many answers the older half is forgotten: what was well before says nothing of now.
-    package static let answersMax = 64
-    /// After so long without a word all of them are; and so long a probing lasts at most, which most answers don't end.
+    private let wordsMin: Int
+    /// After so long without a word all are forgotten; and so long a probing lasts at most, which most answers don't end.
     package static let memory: Duration = .seconds(10)
+    /// So long a push of another message that was taken says that a word is about its own message.
+    package static let beside: Duration = .seconds(1)
     /// So many in flight, all taken: the provider is well again.
     package static let probingMax = 512
     package static let tryEvery: Duration = .seconds(1)
     /// Whatever is asked for.
     package static let restMax: Duration = .seconds(600)
     private static let growth = 8
+    /// Of so many answers for each of the words that suffice the older half is forgotten.
+    private static let answersForEach = 4
     /// Where less is asked for. Source: APNs and FCM ask for an exponential pause, and name no numbers for a lane.
     private static let backoff = Backoff(floor: .seconds(1), ceiling: .seconds(60))
 
     package private(set) var phase = Phase.flowing
     /// What is leased before says nothing of how the provider is now.
     package private(set) var since = MonotonicInstant(nanoseconds: .min)
+    /// How many of those leased since are with the lane.
+    private var tries = 0
     /// The latest answers, and how many of them are such words.
     private var answered = 0
     private var words = 0
     private var wordAt: MonotonicInstant?
+    /// Until when the longest of the pauses lasts that they ask for.
+    private var asked: MonotonicInstant?
     /// The message whose pushes got them; nil: several.
     private var wordsOf: MessageID?
     /// Of which message pushes were taken last, and of which other one before.
@@ -54,7 +60,12 @@ package struct LaneThrottle: Equatable, Sendable {
         let at: MonotonicInstant
     }
 
-    package init() {}
+    /// - Parameter wordsMin: fewer are their pushes' own affair. More let a lane go on for longer that has one bad
+    ///   connection among others, or a provider that says so.
+    package init(wordsMin: Int) {
+        precondition(wordsMin > 0)
+        self.wordsMin = wordsMin
+    }
 
     package var isResting: Bool { if case .resting = phase { true } else { false } }
 
@@ -63,22 +74,25 @@ package struct LaneThrottle: Equatable, Sendable {
 
     /// How many pushes may be handed to the lane now.
     ///
-    /// - Parameters:
-    ///   - tries: how many of those leased since `since` are unanswered.
-    ///   - isUrgent: they are transactional.
-    package func room(tries: Int, isUrgent: Bool) -> Int {
+    /// - Parameter isUrgent: they are transactional.
+    package func room(isUrgent: Bool) -> Int {
         switch phase {
         case .flowing: .max
-        case .resting(_, let triesFrom): isUrgent && triesFrom == nil && tries == 0 ? 1 : 0
+        case .resting(_, let triesFrom): isUrgent && triesFrom == nil ? 1 : 0
         case .probing(let limit, _): max(0, limit - tries)
         }
     }
 
-    /// So many were handed to the lane.
+    /// So many are handed to the lane.
     package mutating func admitted(_ count: Int, _ now: MonotonicInstant) {
-        if case .resting(let until, nil) = phase, count > 0 {
-            phase = .resting(until: until, triesFrom: now + Self.tryEvery)
-        }
+        guard phase != .flowing, count > 0 else { return }
+        tries += count
+        if case .resting(let until, nil) = phase { phase = .resting(until: until, triesFrom: now + Self.tryEvery) }
+    }
+
+    /// So many of one lease are with the lane no more, whatever became of them.
+    package mutating func returned(_ count: Int, leasedAt: MonotonicInstant) {
+        if phase != .flowing, leasedAt >= since { tries = max(0, tries - count) }
     }
 
     /// What time alone changes.
@@ -127,15 +141,15 @@ package struct LaneThrottle: Equatable, Sendable {
             let more = min(limit + (Self.growth - 1) * answers.taken, Self.probingMax + 1)
             phase = .probing(limit: more, since: began)
             count(answers, of: message, now)
-            if isToRest, answers.words > 0 { return rest(answers.pause, now, entropy) }
+            if isToRest, answers.words > 0 { return rest(now, entropy) }
             if more > Self.probingMax { flow() }
             return nil
         case .flowing:
             guard answers.words > 0 || words > 0 else { return nil }
             count(answers, of: message, now)
             if words == 0 { answered = 0 }
-            guard isToRest, answers.words > 0, words >= Self.wordsMin else { return nil }
-            return rest(answers.pause, now, entropy)
+            guard isToRest, answers.words > 0, words >= wordsMin else { return nil }
+            return rest(now, entropy)
         }
     }
 
@@ -149,11 +163,15 @@ package struct LaneThrottle: Equatable, Sendable {
         if answers.words > 0 {
             if words == 0 { wordsOf = message } else if wordsOf != message { wordsOf = nil }
             wordAt = now
+            let until = now + min(answers.pause, Self.restMax)
+            asked = asked.map { max($0, until) } ?? until
         }
         answered += answers.taken + answers.words
         words += answers.words
-        // Not to nothing, by which their message would be forgotten.
-        while answered >= Self.answersMax { (answered, words) = (answered / 2, words == 1 ? 1 : words / 2) }
+        // What was well before says nothing of now. Not to nothing, by which their message would be forgotten.
+        while answered >= Self.answersForEach * wordsMin {
+            (answered, words) = (answered / 2, words == 1 ? 1 : words / 2)
+        }
     }
 
     /// Where one message gets all the words while another one's pushes are taken, it is not the lane that they mean.
@@ -161,22 +179,26 @@ package struct LaneThrottle: Equatable, Sendable {
         guard words * 2 > answered, let wordAt else { return false }
         guard let wordsOf else { return true }
         return ![taken, takenBefore].contains { other in
-            other.map { $0.message != wordsOf && wordAt - $0.at <= Self.memory } ?? false
+            other.map { $0.message != wordsOf && wordAt - $0.at <= Self.beside } ?? false
         }
     }
 
-    private mutating func rest(_ pause: Duration, _ now: MonotonicInstant, _ entropy: UInt64) -> Duration {
+    private mutating func rest(_ now: MonotonicInstant, _ entropy: UInt64) -> Duration {
         rests = min(rests + 1, 1_000)
+        let pause = asked.map { $0 - now } ?? .zero
         let rest = min(max(pause, Self.backoff.rest(afterFailures: rests, entropy: entropy)), Self.restMax)
         phase = .resting(until: now + rest, triesFrom: nil)
-        since = now
-        forget()
+        begin(now)
         return rest
     }
 
     private mutating func probe(_ limit: Int, _ now: MonotonicInstant) {
         phase = .probing(limit: limit, since: now)
-        since = now
+        begin(now)
+    }
+
+    private mutating func begin(_ now: MonotonicInstant) {
+        (since, tries) = (now, 0)
         forget()
     }
 
@@ -186,7 +208,7 @@ package struct LaneThrottle: Equatable, Sendable {
     }
 
     private mutating func forget() {
-        (answered, words, wordsOf, wordAt) = (0, 0, nil, nil)
+        (answered, words, wordsOf, wordAt, asked) = (0, 0, nil, nil, nil)
     }
 }
 
@@ -203,7 +225,7 @@ package struct LaneAnswers: Equatable, Sendable {
         taken = accepted
         for other in others {
             switch other.outcome {
-            case .accepted, .rejected, .deferred(_, .deviceThrottled): taken += 1
+            case .accepted, .rejected: taken += 1
             case .deferred(let after, .laneThrottled), .deferred(let after, .providerUnavailable):
                 words += 1
                 pause = max(pause, after ?? .zero)

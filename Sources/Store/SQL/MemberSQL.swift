@@ -60,7 +60,7 @@ enum MemberSQL {
 
     /// Those of them that were looked for in both environments as they are registered now. Few, in an index of their own.
     static let compared = MemberStatement("member_compared", key: "id", after: 0) {
-        "SELECT id FROM registrations WHERE environments_compared = generation AND \($0) ORDER BY id"
+        "SELECT id, generation FROM registrations WHERE environments_compared = generation AND \($0) ORDER BY id"
     }
 
     /// The members that are no registrations, for a message that has such: $1 ids.
