@@ -92,6 +92,7 @@ let package = Package(
                 .embedInCode("0033_plans_by_app.sql"),
                 .embedInCode("0034_routes_asked_once.sql"),
                 .embedInCode("0035_broadcasts_read_less.sql"),
+                .embedInCode("0036_resting_lanes_are_told.sql"),
             ], swiftSettings: house),
         room(
             "Store",

@@ -27,6 +27,12 @@ package enum WaitText {
                 "\(what): \(place(wait)) can't be reached since \(wait.shown("since"))\(reason)",
                 "  -> they go on by themselves once it can; carillon doctor, run as the gateway is, looks for what is wrong",
             ]
+        case "throttled":
+            let until = wait.object?["until"]?.string.map { "at \(TerminalText.clean($0))" } ?? "now"
+            return [
+                "\(what): \(place(wait)) asks for less since \(wait.shown("since"))\(reason)",
+                "  -> they go on by themselves; it is tried with a few \(until)",
+            ]
         case "later": return ["\(what) until \(wait.shown("until")) at least: \(place(wait))\(reason)"]
         case "resume":
             return [

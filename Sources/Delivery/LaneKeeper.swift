@@ -45,8 +45,8 @@ package protocol LaneCredentials: Sendable {
     func slug(of app: AppID) async -> String
     /// Those that were retired or deleted: their lanes close.
     func inactive(among credentials: [CredentialID]) async -> [CredentialID]
-    /// All lanes of this process that can't reach their provider, for whoever asks what pushes wait for. False where it
-    /// could not be told.
+    /// All lanes of this process that can't reach their provider or rest, for whoever asks what pushes wait for. False
+    /// where it could not be told.
     func tell(outages: [LaneOutage]) async -> Bool
 }
 
@@ -61,7 +61,7 @@ package actor LaneKeeper {
     private var waitingRoutes: Set<RouteLine> = []
     private static let waitingRoutesMax = 16_384
     private let pauses = RoutePauses()
-    /// Lanes whose provider can't be reached: each outage is logged once, and told as long as it lasts.
+    /// Lanes whose provider can't be reached, or asks for less: each is logged once, and told as long as it lasts.
     private var outages = LaneOutages()
     private var isTelling = false
     /// Looked up from any thread; changed on this actor only.
@@ -106,7 +106,7 @@ package actor LaneKeeper {
         for credential in await credentials.inactive(among: known.map(\.credential)) {
             let key = LaneKey(credential)
             guard let lane = open.withLock({ $0.removeValue(forKey: key) }) else { continue }
-            outages.end(of: key)
+            outages.forget(key)
             close(lane.lane)
             // Until its routes are resolved anew, nothing is leased for it in vain.
             await laneChanged?(key, false)
@@ -262,10 +262,20 @@ package actor LaneKeeper {
                 ["route": "\(line.route.value)", "service": "\(line.service)", "reason": "\(reason)"]))
     }
 
-    func sayRest(_ key: LaneKey, _ rest: Duration) {
-        log.warning(
-            "A lane rests: its provider answers most pushes that it wants less",
-            metadata: told(of: key, ["seconds": "\(RetryPolicy.wholeSeconds(rest).components.seconds)"]))
+    /// The lane's provider asks for less.
+    package func noteRest(_ key: LaneKey, until: MonotonicInstant) {
+        let now = Clocks.monotonicNow()
+        if outages.rest(key, until: until, now: now) {
+            log.warning(
+                "A lane rests: its provider answers most pushes that it wants less",
+                metadata: told(of: key, ["seconds": "\(RetryPolicy.wholeSeconds(until - now).components.seconds)"]))
+        }
+        tellOutages()
+    }
+
+    package func noteRestOver(_ key: LaneKey) {
+        outages.endRest(of: key)
+        tellOutages()
     }
 
     /// One refusal shuts the lane for everybody; after the pause the route resolves again, and one dial tries.

@@ -76,6 +76,7 @@ extension Dispatcher {
     /// What time and state ask for, after every event.
     mutating func advance(_ now: MonotonicInstant, _ actions: inout [DispatchAction]) {
         for place in lanes.indices { lanes[place].throttle.pass(now) }
+        tellRests(&actions)
         let due = runs.takeDue(now)
         for name in due { endIfOverdue(name, now, &actions) }
         for name in due {

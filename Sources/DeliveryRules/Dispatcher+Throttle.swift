@@ -7,12 +7,32 @@ extension Dispatcher {
     mutating func heed(_ lease: AnsweredLease, _ now: MonotonicInstant, _ actions: inout [DispatchAction]) {
         guard let place = placeOfRun(lease.name), let key = runs.states[place].lane else { return }
         let (message, leasedAt) = (runs.states[place].run.parcel.message, runs.states[place].run.leasedAtMonotonic)
+        let answers = LaneAnswers(accepted: lease.accepted.count, others: lease.others)
         let rest = lanes[placeOfLane(key)].throttle.heard(
-            LaneAnswers(accepted: lease.accepted.count, others: lease.others), of: message, leasedAt: leasedAt, now,
-            entropy: runs.states[place].run.entropy)
-        guard let rest else { return }
+            answers, of: message, leasedAt: leasedAt, now, entropy: runs.states[place].run.entropy)
+        guard rest != nil else { return }
         for state in runs.states where state.lane == key { actions.append(.withdraw(state.name, key)) }
-        actions.append(.tellRest(key, rest))
+    }
+
+    /// Each rest when it begins, when it has become a second longer, and once that the lane is as ever. While a few pushes
+    /// are tried it is not over yet.
+    mutating func tellRests(_ actions: inout [DispatchAction]) {
+        for place in lanes.indices {
+            let (key, throttle) = (lanes[place].key, lanes[place].throttle)
+            switch throttle.phase {
+            case .resting(let until, _):
+                if let told = lanes[place].restTold, told.since == throttle.since, until - told.until < .seconds(1) {
+                    continue
+                }
+                lanes[place].restTold = (throttle.since, until)
+                actions.append(.tellRest(key, until: until))
+            case .probing: break
+            case .flowing:
+                guard lanes[place].restTold != nil else { continue }
+                lanes[place].restTold = nil
+                actions.append(.tellRestOver(key))
+            }
+        }
     }
 
     /// How many pushes of a lease that was just written may be handed to its lane.

@@ -234,8 +234,11 @@ package enum DispatchAction: Equatable, Sendable {
     case renew(LeaseName)
     /// Take back what has no stream yet.
     case withdraw(LeaseName, LaneKey)
-    /// For who reads the log: the lane's provider asks for less, and nothing is sent there for so long.
-    case tellRest(LaneKey, Duration)
+    /// For whoever asks what pushes wait for: the lane's provider asks for less, and nothing is sent there until then.
+    /// Told again where the rest becomes longer.
+    case tellRest(LaneKey, until: MonotonicInstant)
+    /// The lane that rested is as ever.
+    case tellRestOver(LaneKey)
     /// The lease ended here; drop what is kept for it.
     case forget(LeaseName, MessageID)
     case alarm(MessageID, ParcelAlarm)

@@ -4,12 +4,11 @@ import PushModel
 // Providers that tell a whole lane to slow down.
 extension SimulatedWorld {
     /// The lane's process says that it is left alone.
-    mutating func noteRest(_ key: LaneKey, _ rest: Duration, _ index: Int) {
+    mutating func noteRest(_ key: LaneKey, until end: MonotonicInstant, _ index: Int) {
         incidents.note(.laneSlowed)
         let place = placeOfLane(key, index)
         let mono = processes[index].clock.read(at: now)
-        let end = mono + rest
-        if let fault = processes[index].lanes[place].slowness.objection(to: rest, at: mono) { fail("P7", fault) }
+        if let fault = processes[index].lanes[place].slowness.objection(to: end - mono, at: mono) { fail("P7", fault) }
         processes[index].lanes[place].slowness.begin(restUntil: end)
         // Then a few at a time, whose answers may be lost.
         let deadline = plan.settings.requestDeadline

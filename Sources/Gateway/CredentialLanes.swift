@@ -159,7 +159,7 @@ package actor CredentialLanes: LaneCredentials {
             try await store.tell(outages: outages, of: process)
             return true
         } catch {
-            log.info("That a provider can't be reached could not be told", metadata: ["fault": "\(error)"])
+            log.info("That lanes stand still could not be told", metadata: ["fault": "\(error)"])
             return false
         }
     }

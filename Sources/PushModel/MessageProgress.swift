@@ -169,6 +169,8 @@ package struct PushWait: Equatable, Sendable {
         case credentialRefused = 6
         /// No process that tells of it gets a connection.
         case unreachable = 7
+        /// Their provider answers most pushes that it wants less.
+        case throttled = 8
     }
 
     package let cause: Cause
@@ -178,7 +180,7 @@ package struct PushWait: Equatable, Sendable {
     package let topic: String
     package let pushes: Int64
     package let since: WallInstant?
-    /// When the first of them is due.
+    /// When the first of them is due, or tried next.
     package let until: WallInstant?
     package let reason: String?
 

@@ -116,16 +116,25 @@ extension CredentialStore {
     }
 }
 
-/// A lane that can't reach its provider, as one process finds it.
+/// A lane that nobody sends on, as one process finds it.
 package struct LaneOutage: Equatable, Sendable {
+    package enum Cause: Equatable, Sendable {
+        /// No connection to its provider is made.
+        case unreachable
+        /// Its provider asks for less: for so long from now nothing is sent.
+        case resting(Duration)
+    }
+
     package let credential: CredentialID
+    package let cause: Cause
     /// For people.
     package let reason: String
     /// How long it has lasted.
     package let age: Duration
 
-    package init(credential: CredentialID, reason: String, age: Duration) {
+    package init(credential: CredentialID, cause: Cause, reason: String, age: Duration) {
         self.credential = credential
+        self.cause = cause
         self.reason = reason
         self.age = age
     }
@@ -137,11 +146,15 @@ extension CredentialStore {
     package func tell(
         outages: [LaneOutage], of process: ProcessID, now: WallInstant? = nil
     ) async throws(StoreFault) {
+        let rests = outages.map { outage in
+            if case .resting(let rest) = outage.cause { rest.wholeMicroseconds } else { Int64(-1) }
+        }
         let query = Query(ProgressSQL.tellOutages) {
             $0.uuid(process.value)
             $0.int64Array(outages.map(\.credential.value))
             $0.textArray(outages.map(\.reason))
             $0.int64Array(outages.map(\.age.wholeMicroseconds))
+            $0.int64Array(rests)
             $0.instant(now)
         }
         _ = try await translating { () throws(PostgresError) in try await pool.run(query) }

@@ -52,7 +52,7 @@ private struct ProgressReader {
 
     func progress(_ account: MessageAccount) throws(PostgresError) -> MessageProgress {
         let now = try rows.instant(0, Self.first)
-        let groups = try groups()
+        let groups = try groups(at: now)
         let reasons = try reasons()
         let heard = try answered()
         let providers = account.providers.map { part in
@@ -82,7 +82,16 @@ private struct ProgressReader {
         groups.reduce(0) { counts($1) ? $0 + $1.pushes : $0 }
     }
 
-    private func groups() throws(PostgresError) -> [Group] {
+    private func until(_ cause: PushWait.Cause, _ first: WallInstant, _ now: WallInstant) -> WallInstant? {
+        switch cause {
+        case .later: first
+        // While it is tried with a few pushes nobody knows.
+        case .throttled: first > now ? first : nil
+        case .held, .credential, .credentialRefused, .unreachable: nil
+        }
+    }
+
+    private func groups(at now: WallInstant) throws(PostgresError) -> [Group] {
         let (providers, environments, topics) = (try int16s(2), try int16s(3), try texts(4))
         let (causes, reasons, pushes) = (try int16s(5), try texts(6), try int64s(7))
         let (since, first, last) = (try instants(8), try instants(9), try instants(10))
@@ -95,8 +104,8 @@ private struct ProgressReader {
             let wait = PushWait.Cause(rawValue: causes[place]).map { cause in
                 PushWait(
                     cause: cause, provider: provider, environment: environment, topic: topics[place],
-                    pushes: pushes[place], since: cause == .unreachable ? since[place] : nil,
-                    until: cause == .later ? first[place] : nil, reason: reasons[place].isEmpty ? nil : reasons[place])
+                    pushes: pushes[place], since: cause == .unreachable || cause == .throttled ? since[place] : nil,
+                    until: until(cause, first[place], now), reason: reasons[place].isEmpty ? nil : reasons[place])
             }
             groups.append(
                 Group(

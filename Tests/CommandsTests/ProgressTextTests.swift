@@ -95,6 +95,13 @@ struct ProgressTextTests {
             try lines(#""for":"unreachable","since":"2026-12-01T12:03:00.000Z","reason":"nobody listens""#).first
                 == "40000 pushes wait: apns production can't be reached since 2026-12-01T12:03:00.000Z (nobody listens)"
         )
+        let rest = #""for":"throttled","since":"2026-12-01T12:03:00.000Z","reason":"it answers 429""#
+        #expect(
+            try lines(rest + #","until":"2026-12-01T12:04:00.000Z""#) == [
+                "40000 pushes wait: apns production asks for less since 2026-12-01T12:03:00.000Z (it answers 429)",
+                "  -> they go on by themselves; it is tried with a few at 2026-12-01T12:04:00.000Z",
+            ])
+        #expect(try lines(rest + #","until":null"#).last?.hasSuffix("with a few now") == true)
         #expect(
             try lines(#""for":"resume","reason":null"#) == [
                 "40000 pushes wait: the message is paused",

@@ -98,6 +98,12 @@ extension [DispatchAction] {
         }
     }
 
+    var restsTold: [MonotonicInstant] {
+        compactMap { action in
+            if case .tellRest(_, let until) = action { until } else { nil }
+        }
+    }
+
     var forgotten: [LeaseName] {
         compactMap { action in
             if case .forget(let name, _) = action { name } else { nil }

@@ -56,10 +56,10 @@ struct DispatcherThrottleTests {
     func withdraws() {
         let (bench, actions) = Self.resting()
         #expect(Set(actions.withdrawn) == [DispatcherBench.name, Self.two])
-        #expect(actions.contains(.tellRest(DispatcherBench.lane, .seconds(30))))
+        #expect(actions.restsTold == [bench.now + .seconds(30)])
         var later = bench
         let more = later.tell(Self.words(40))
-        #expect(more.withdrawn.isEmpty)
+        #expect(more.withdrawn.isEmpty && more.restsTold.isEmpty)
     }
 
     @Test("leaves other lanes all bounds, and leases nothing for this one until the rest is over: then one push")
@@ -159,4 +159,32 @@ struct DispatcherThrottleTests {
         }
         #expect(bench.dispatcher.knownLanes == 0)
     }
+
+    @Test("tells that the lane rests, that it rests for longer, and at last that it is as ever, but not of the tries")
+    func told() throws {
+        var (bench, began) = Self.resting()
+        let start = bench.now
+        #expect(began.restsTold == [start + .seconds(30)])
+        bench.now = start + .milliseconds(900)
+        #expect(bench.tell(Self.words(2)).restsTold.isEmpty, "hardly longer")
+        bench.now = start + .milliseconds(1_100)
+        #expect(bench.tell(Self.words(2)).restsTold == [start + .milliseconds(31_100)])
+        Self.handBack(&bench)
+        bench.now = start + .milliseconds(31_100)
+        let tried = bench.tell(.timer)
+        #expect(tried.restsTold.isEmpty && !tried.saysRestOver)
+        // The first try is refused as well: that is another rest, however soon.
+        let three = LeaseName(parcel: ParcelID(3), epoch: 1)
+        bench.lease(Self.parcel(3, members: 40))
+        #expect(bench.tell(Self.words(1, of: three)).restsTold == [bench.now + .seconds(30)])
+        bench.now = bench.now + .seconds(30)
+        #expect(!bench.tell(.timer).saysRestOver)
+        bench.now = bench.now + LaneThrottle.memory
+        #expect(bench.tell(.timer).saysRestOver)
+        #expect(!bench.tell(.timer).saysRestOver, "once")
+    }
+}
+
+extension [DispatchAction] {
+    fileprivate var saysRestOver: Bool { contains(.tellRestOver(DispatcherBench.lane)) }
 }

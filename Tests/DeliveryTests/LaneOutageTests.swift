@@ -77,6 +77,53 @@ struct LaneOutageTests {
         }
     }
 
+    @Test("is told apart from one that asks for less: with the time when it is tried, as long as it is not well")
+    func resting() async throws {
+        let credentials = NoCredentials()
+        try await Self.withKeeper(credentials) { keeper, log in
+            var heard = credentials.outages.makeAsyncIterator()
+            let lane = LaneKey(CredentialID(1))
+            let now = Clocks.monotonicNow()
+            await keeper.noteRest(lane, until: now + .seconds(30))
+            var told = try #require(await heard.next()?.first)
+            #expect(told.cause.rest.map { $0 > .seconds(20) && $0 <= .seconds(30) } == true)
+            await keeper.noteRest(lane, until: now + .seconds(90))
+            told = try #require(await heard.next()?.first)
+            #expect(told.cause.rest.map { $0 > .seconds(80) && $0 <= .seconds(90) } == true)
+            #expect(log.told == [Self.rests], "a longer one is the same")
+            await keeper.note(lane, canSend: false, Self.failedDial)
+            #expect(await heard.next()?.map(\.cause) == [.unreachable])
+            await keeper.note(lane, canSend: true, .recovered)
+            #expect(await heard.next()?.first?.cause.rest != nil)
+            await keeper.noteRestOver(lane)
+            #expect(await heard.next() == [])
+            await keeper.noteRest(lane, until: Clocks.monotonicNow() + .seconds(1))
+            #expect(await heard.next()?.count == 1)
+            #expect(log.told.filter { $0 == Self.rests }.count == 2)
+        }
+    }
+
+    @Test("and rests besides is the same rest while a few are tried, and forgotten where nobody says that it is over")
+    func restsInARow() {
+        var outages = LaneOutages()
+        let lane = LaneKey(CredentialID(1))
+        let noon = MonotonicInstant(nanoseconds: 0)
+        func isNews(until: Int, at now: Int) -> Bool {
+            outages.rest(lane, until: noon + .seconds(until), now: noon + .seconds(now))
+        }
+        #expect(isNews(until: 10, at: 0))
+        #expect(!isNews(until: 9, at: 0), "overtaken")
+        #expect(!isNews(until: 12, at: 2), "longer")
+        #expect(isNews(until: 33, at: 13), "refused again")
+        let told = outages.take(now: noon + .seconds(14))
+        #expect(told.map(\.age) == [.seconds(14)] && told.map(\.cause) == [.resting(.seconds(19))])
+        #expect(!outages.areNews(now: noon + .seconds(28)) && outages.areNews(now: noon + .seconds(29)))
+        let (tried, forgotten) = (outages.take(now: noon + .seconds(40)), outages.take(now: noon + .seconds(48)))
+        #expect(tried.map(\.cause) == [.resting(.zero)] && forgotten.isEmpty)
+    }
+
+    private static let rests = "warning: A lane rests: its provider answers most pushes that it wants less"
+
     private static func withKeeper(
         _ credentials: NoCredentials = NoCredentials(), _ body: (LaneKeeper, HeardLog) async throws -> Void
     ) async throws {
@@ -87,6 +134,10 @@ struct LaneOutageTests {
             credentials: credentials, loops: [loop], credentialBlock: .seconds(60), log: log.logger)
         try await body(keeper, log)
     }
+}
+
+extension LaneOutage.Cause {
+    fileprivate var rest: Duration? { if case .resting(let rest) = self { rest } else { nil } }
 }
 
 /// Nothing is opened here.

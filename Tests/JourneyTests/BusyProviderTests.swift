@@ -1,3 +1,4 @@
+import JSON
 import PushModel
 import Simulator
 import Testing
@@ -20,6 +21,15 @@ extension Journeys {
                     at: 1, every: 1)
             ])
 
+        private static func wait(
+            for cause: String, _ message: String, _ gateway: Gateway
+        ) async throws -> JSONObject? {
+            let account = try await gateway.api.expect(200, "GET", "/v1/apps/garden/messages/\(message)")
+            let told =
+                try JSONReader.read(Array(account.text.utf8)).object?["progress"]?.object?["waiting"]?.array ?? []
+            return told.compactMap(\.object).first { $0["for"]?.string == cause }
+        }
+
         @Test("is left alone with the rest of a broadcast, until a push that somebody waits for finds it well")
         func rests() async throws {
             try await World.within(production: StandIn.Traits(streamLimit: 50)) { world in
@@ -35,6 +45,11 @@ extension Journeys {
                 }
                 let heard = await world.production.simulator.summary()
                 #expect(heard.requests > 0 && heard.requests < Self.refusedMax && heard.accepted == 0)
+                try await eventually("the account to tell what the others wait for") {
+                    let wait = try await Self.wait(for: "throttled", broadcast, gateway)
+                    return wait?["until"]?.string != nil && wait?["since"]?.string != nil
+                        && (wait?["pushes"]?.integer ?? 0) > Int64(Self.live.count - Self.refusedMax)
+                }
 
                 await world.production.simulator.follow(APNsScript())
                 let phone = Self.live[0]

@@ -88,7 +88,7 @@ struct MessageProgressTests {
         #expect(progress(parts: parts).estimatedEnd != nil)
         #expect(progress(.planning, audience: nil, parts: parts).estimatedEnd == nil)
         #expect(progress(.paused, parts: parts).estimatedEnd == nil)
-        for cause in [PushWait.Cause.held, .credential, .credentialRefused, .unreachable] {
+        for cause in [PushWait.Cause.held, .credential, .credentialRefused, .unreachable, .throttled] {
             #expect(progress(parts: parts, waits: [wait(cause)]).estimatedEnd == nil)
         }
         #expect(progress(parts: [part(ready: 100, answered: 0)]).estimatedEnd == nil)

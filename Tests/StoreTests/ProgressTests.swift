@@ -229,7 +229,40 @@ struct OutageTests {
     }
 
     private func outage(_ credential: CredentialID, _ age: Duration = .seconds(60)) -> LaneOutage {
-        LaneOutage(credential: credential, reason: "nobody listens", age: age)
+        LaneOutage(credential: credential, cause: .unreachable, reason: "nobody listens", age: age)
+    }
+
+    private func rest(_ credential: CredentialID, _ length: Duration, _ age: Duration = .zero) -> LaneOutage {
+        LaneOutage(credential: credential, cause: .resting(length), reason: "too many", age: age)
+    }
+
+    @Test("is told apart from one that asks for less, which is tried again at a time")
+    func rests() async throws {
+        try await world { world, credential in
+            func told(at now: WallInstant) async throws -> PushWait? {
+                let progress = try await world.checkedProgress(at: now)
+                #expect(progress.waits.count == 1 && progress.estimatedEnd == nil)
+                return progress.waits.first
+            }
+            func wait(_ cause: PushWait.Cause, since: Int, until: Int? = nil, _ reason: String) -> PushWait {
+                PushWait(
+                    cause: cause, provider: .apns, environment: .production, topic: StoreWorld.topic, pushes: 4,
+                    since: dawn + .seconds(since), until: until.map { dawn + .seconds($0) }, reason: reason)
+            }
+            try await tell(world, [rest(credential, .seconds(30), .seconds(5))])
+            #expect(try await told(at: dawn) == wait(.throttled, since: -5, until: 30, "too many"))
+            #expect(try await told(at: dawn + .seconds(30)) == wait(.throttled, since: -5, "too many"))
+            // Told again, for longer.
+            try await tell(world, [rest(credential, .seconds(60), .seconds(45))], at: dawn + .seconds(40))
+            #expect(
+                try await told(at: dawn + .seconds(41)) == wait(.throttled, since: -5, until: 100, "too many"))
+            // Another process can't even reach it; where this one can't either, it is another trouble since then.
+            try await tell(world, [outage(credential)], of: StoreWorld.bob, at: dawn + .seconds(40))
+            #expect(try await told(at: dawn + .seconds(41))?.cause == .throttled)
+            try await tell(world, [outage(credential, .zero)], at: dawn + .seconds(50))
+            try await tell(world, [], of: StoreWorld.bob, at: dawn + .seconds(50))
+            #expect(try await told(at: dawn + .seconds(51)) == wait(.unreachable, since: 50, "nobody listens"))
+        }
     }
 
     @Test("is that the pushes wait for it, since when and why")

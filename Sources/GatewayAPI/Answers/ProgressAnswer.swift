@@ -108,6 +108,7 @@ extension PushWait.Cause {
         case .credential: "credential"
         case .credentialRefused: "credential_refused"
         case .unreachable: "unreachable"
+        case .throttled: "throttled"
         }
     }
 }

@@ -18,8 +18,8 @@ enum ProgressSQL {
         WHERE p.message_id = m.id GROUP BY p.route_id, s.suffix, p.state, is_later, waits_for
         """
 
-    // 1 sending, 2 ready; else as `PushWait.Cause`. An outage holds up what is due, and what its end is awaited for,
-    // unless another process sends to the route all the same.
+    // 1 sending, 2 ready; else as `PushWait.Cause`. A rest and an outage hold up what is due, and what their end is awaited
+    // for, unless something is sent to the route all the same.
     private static let cause = """
         CASE WHEN w.state = 2 THEN 1
             WHEN \(LifeSQL.isStopped("m")) THEN 3
@@ -27,19 +27,21 @@ enum ProgressSQL {
             WHEN speaker.id IS NULL THEN 5
             WHEN b.credential_id IS NOT NULL THEN 6
             WHEN outage.since IS NOT NULL AND NOT w.is_leased
-                AND (NOT w.is_later OR w.waits_for IN ('unreachable', 'lane_blocked', 'not_sent')) THEN 7
+                AND (NOT w.is_later OR w.waits_for IN ('unreachable', 'lane_blocked', 'not_sent'))
+                THEN CASE WHEN outage.rests_until IS NULL THEN 7 ELSE 8 END
             WHEN w.is_later THEN 4
             ELSE 2 END
         """
 
     private static let found = """
         SELECT r.provider, r.environment, coalesce(\(WaitSQL.topicOfService), r.topic) AS whole_topic, w.pushes, w.last_due, \(cause) AS cause,
-            w.waits_for, b.reason AS refusal, outage.reason AS fault, outage.since, w.first_due
+            w.waits_for, b.reason AS refusal, outage.reason AS fault, outage.since, w.first_due, outage.rests_until
         FROM (\(groups)) AS w JOIN routes r ON r.id = w.route_id
         \(WaitSQL.speaker(now: "$3"))
         LEFT JOIN LATERAL (
-            SELECT min(o.since) AS since, (array_agg(o.reason ORDER BY o.since))[1] AS reason FROM lane_outages o
+            SELECT o.since, o.reason, o.rests_until FROM lane_outages o
             WHERE o.credential_id = speaker.id AND o.told_at > clock.now - \(outageIsFresh)
+            ORDER BY o.rests_until, o.since LIMIT 1
         ) AS outage ON true
         """
 
@@ -51,10 +53,12 @@ enum ProgressSQL {
                 array_agg(since) AS since, array_agg(first_due) AS first_due, array_agg(last_due) AS last_due
             FROM (
                 SELECT provider, environment, whole_topic AS topic, cause, coalesce(reason, '') AS reason,
-                    sum(pushes)::bigint AS pushes, coalesce(min(since), 'epoch') AS since, min(first_due) AS first_due,
-                    max(last_due) AS last_due
+                    sum(pushes)::bigint AS pushes, coalesce(min(since), 'epoch') AS since,
+                    min(CASE cause WHEN 8 THEN rests_until ELSE first_due END) AS first_due, max(last_due) AS last_due
                 FROM (
-                    SELECT found.*, CASE cause WHEN 4 THEN waits_for WHEN 6 THEN refusal WHEN 7 THEN fault END AS reason
+                    SELECT found.*,
+                        CASE WHEN cause = 4 THEN waits_for WHEN cause = 6 THEN refusal WHEN cause >= 7 THEN fault END
+                            AS reason
                     FROM (\(found)) AS found
                 ) AS told GROUP BY provider, environment, topic, cause, reason
                 ORDER BY pushes DESC, provider, environment, topic, cause, reason
@@ -139,17 +143,22 @@ enum ProgressSQL {
         WHERE m.app_id = $1 AND m.id = $2
         """)
 
-    /// $1 process, $2 credentials, $3 reasons, $4 for how long, in microseconds, $5 now. All that hold: what is not named
-    /// is over.
+    /// $1 process, $2 credentials, $3 reasons, $4 for how long, $5 how long they rest still (-1: they don't), both in
+    /// microseconds, $6 now. All that hold: what is not named is over.
     static let tellOutages = Statement(
         "lane_outages_tell",
         """
         WITH over AS (DELETE FROM lane_outages WHERE process = $1 AND NOT credential_id = ANY ($2))
-        INSERT INTO lane_outages (credential_id, process, reason, since, told_at)
-        SELECT c.id, $1, said.reason, clock.now - said.age * interval '1 microsecond', clock.now
-        FROM unnest($2, $3, $4) AS said (credential_id, reason, age) JOIN credentials c ON c.id = said.credential_id
-            CROSS JOIN (SELECT coalesce($5, clock_timestamp()) AS now) AS clock
-        ON CONFLICT (credential_id, process) DO UPDATE SET reason = excluded.reason, told_at = excluded.told_at
+        INSERT INTO lane_outages (credential_id, process, reason, since, rests_until, told_at)
+        SELECT c.id, $1, said.reason, clock.now - said.age * interval '1 microsecond',
+            CASE WHEN said.rest >= 0 THEN clock.now + said.rest * interval '1 microsecond' END, clock.now
+        FROM unnest($2, $3, $4, $5) AS said (credential_id, reason, age, rest)
+            JOIN credentials c ON c.id = said.credential_id
+            CROSS JOIN (SELECT coalesce($6, clock_timestamp()) AS now) AS clock
+        ON CONFLICT (credential_id, process) DO UPDATE SET
+            reason = excluded.reason, told_at = excluded.told_at, rests_until = excluded.rests_until,
+            since = CASE WHEN (lane_outages.rests_until IS NULL) = (excluded.rests_until IS NULL)
+                THEN lane_outages.since ELSE excluded.since END
         """)
 
     /// $1 now, $2 rows at most. Of processes that have ended.
