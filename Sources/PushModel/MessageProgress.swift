@@ -137,9 +137,9 @@ package struct AnsweredMinutes: Equatable, Sendable {
     /// This minute's, and the one before with it as long as this one says little; of a time in which nothing was sent, as
     /// little as can be known.
     ///
-    /// A minute without an answer, in which the message was there, is a standstill: it was paused, say, or its devices were
-    /// asleep. It ended when what is left fell due, since resuming and hours set that anew. While planners are at work, that
-    /// is when the last slice was cut, and says nothing.
+    /// A minute with hardly an answer, in which the message was there, is a standstill: it was paused, say, or its devices
+    /// were asleep; others may have sent a little on its routes. It ended when what is left fell due, since resuming and
+    /// hours set that anew. While planners are at work, that is when the last slice was cut, and says nothing.
     ///
     /// - Parameters:
     ///   - ended: of the message itself. Others send on the routes as well: no more can have been this one's.
@@ -149,9 +149,16 @@ package struct AnsweredMinutes: Equatable, Sendable {
         let speaksForItself = this > 0 && now - minute >= Self.telling
         let isLong = before > 0 && !speaksForItself
         let first = isLong ? minute + (.zero - Self.length) : minute
-        let stoodStill = (isLong ? earlier : before) == 0 && begun <= first + (.zero - Self.length)
-        let start = max(first, begun, stoodStill && isPlanned ? dueSince : first)
-        return Pace(answered: min(isLong ? this + before : this, ended), in: now - start)
+        let answered = min(isLong ? this + before : this, ended)
+        let wasThere = begun <= first + (.zero - Self.length)
+        let hardly =
+            wasThere && isPlanned && Self.hardly(isLong ? earlier : before, beside: answered, in: now - dueSince)
+        return Pace(answered: answered, in: now - max(first, begun, hardly ? dueSince : first))
+    }
+
+    /// Whether a minute's answers are less than a tenth of what others are in their time.
+    private static func hardly(_ minute: Int64, beside others: Int64, in time: Duration) -> Bool {
+        minute == 0 || Double(minute) * 10 * (time / length) < Double(others)
     }
 }
 
