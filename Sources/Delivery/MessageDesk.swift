@@ -54,8 +54,10 @@ package struct MessageDesk: Sendable {
         answer: @Sendable ([MessageID], MessageState) -> [UInt8]
     ) async throws(StoreFault) -> Reply {
         steps?.reached(.messageRead)
+        let now = Clocks.wallNow()
+        let sendAt = SendTime.left(of: sendAt, now: now)
         let dueAt: WallInstant?
-        do throws(SendTimeFault) { dueAt = try SendTime.due(sendAt, now: Clocks.wallNow()) } catch {
+        do throws(SendTimeFault) { dueAt = try SendTime.due(sendAt, now: now) } catch {
             // Its hour may have come between the request and its repetition.
             if let earlier = try await earlier(idempotency, app) { return earlier }
             return .refusedHour(error)

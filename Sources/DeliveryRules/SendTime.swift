@@ -7,6 +7,13 @@ package enum SendTime {
     /// A request may take its time to arrive, and clocks differ; what is later than this was meant for another hour.
     package static let lateMax: Duration = .seconds(3_600)
 
+    /// What is left of what was asked for: an hour that no clock will show any more, and that is sent all the same to those
+    /// whom it comes too late for, is none.
+    package static func left(of asked: SendHour?, now: WallInstant) -> SendHour? {
+        guard case .local(let sending) = asked, sending.sendsPassed, sending.hour.last < now else { return asked }
+        return nil
+    }
+
     /// nil: at once, also where its hour has just passed. A local one is due when the first clock anywhere shows it.
     package static func due(_ asked: SendHour?, now: WallInstant) throws(SendTimeFault) -> WallInstant? {
         switch asked {

@@ -44,6 +44,17 @@ struct SendTimeTests {
         #expect(localDue(after: SendTime.aheadMax + .seconds(1)) == .failure(.tooFarAhead))
     }
 
+    @Test("of each device's clock that every clock has passed is none, where the late ones are sent to at once")
+    func noneLeft() {
+        let past = LocalHour(inUTC: Self.now + .seconds(-12 * 3_600 - 1))
+        let (late, never) = (LocalSending(hour: past, sendsPassed: true), LocalSending(hour: past))
+        #expect(SendTime.left(of: .local(late), now: Self.now) == nil)
+        #expect(SendTime.left(of: .local(never), now: Self.now) == .local(never))
+        let last = LocalSending(hour: LocalHour(inUTC: Self.now + .seconds(-12 * 3_600)), sendsPassed: true)
+        #expect(SendTime.left(of: .local(last), now: Self.now) == .local(last))
+        #expect(SendTime.left(of: .instant(Self.now), now: Self.now) == .instant(Self.now))
+    }
+
     @Test("of each device's clock is left to nobody whom it comes too late for, or is now for that one")
     func passed() {
         let hour = LocalHour(inUTC: Self.now)
