@@ -46,7 +46,7 @@ extension Journeys {
                 + (SELECT count(*) FROM push_history WHERE at < '2021-01-01')
             """
 
-        @Test("keeps its rate and reaches everybody once, while two gateways take the rest away")
+        @Test("goes on and reaches everybody once, while two gateways take the rest away")
         func swept() async throws {
             try await World.within { world in
                 let gateways = [try await world.gateway(), try await world.gateway()]
