@@ -1,4 +1,3 @@
-import DeliveryRules
 import HTTP2
 import PushModel
 import Reactor
@@ -289,27 +288,6 @@ struct LaneFaultTests {
         await peer.log.wait { connections, _ in connections >= 2 }
         bench.submit(50..<60, ticket: 2)
         #expect(await bench.sink.answers(60).suffix(10).count(of: .accepted) == 10)
-        await bench.finish()
-        peer.stop()
-    }
-
-    @Test("risks few requests on the next connection after one that answers PINGs and nothing else")
-    func unanswered() async throws {
-        var script = PeerScript()
-        script.onRequest = { _ in [] }
-        let peer = try await Peer(script)
-        let bench = try Bench(peer) {
-            $0.connectionsMax = 1
-            $0.requestDeadline = .seconds(1)
-        }
-        bench.submit(0..<300)
-        let answers = await bench.sink.answers(300)
-        // As many as there were streams for at first, and then the fewest: a loss is a loss.
-        #expect(peer.log.requests(on: 1) == StreamWindow.atStart)
-        #expect(peer.log.requests(on: 2) == StreamWindow.floor)
-        let lost = answers.count(of: .unknown(.deadlinePassed))
-        #expect(lost == (1...peer.log.connections).reduce(0) { $0 + peer.log.requests(on: $1) })
-        #expect(answers.count(of: .unsent(.unreachable)) == 300 - lost)
         await bench.finish()
         peer.stop()
     }

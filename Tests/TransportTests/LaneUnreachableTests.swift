@@ -1,3 +1,4 @@
+import DeliveryRules
 import HTTP2
 import PushModel
 import Reactor
@@ -116,6 +117,27 @@ struct UnreachableLaneTests {
         let unknown = answers.count(of: .unknown(.deadlinePassed))
         #expect(unknown > 0)
         #expect(answers.count(of: .unsent(.unreachable)) == 500 - unknown)
+        await bench.finish()
+        peer.stop()
+    }
+
+    @Test("risks few requests on the next connection after one that answers PINGs and nothing else")
+    func unanswered() async throws {
+        var script = PeerScript()
+        script.onRequest = { _ in [] }
+        let peer = try await Peer(script)
+        let bench = try Bench(peer) {
+            $0.connectionsMax = 1
+            $0.requestDeadline = .seconds(1)
+        }
+        bench.submit(0..<300)
+        let answers = await bench.sink.answers(300)
+        // As many as there were streams for at first, and then the fewest: a loss is a loss.
+        #expect(peer.log.requests(on: 1) == StreamWindow.atStart)
+        #expect(peer.log.requests(on: 2) == StreamWindow.floor)
+        let lost = answers.count(of: .unknown(.deadlinePassed))
+        #expect(lost == (1...peer.log.connections).reduce(0) { $0 + peer.log.requests(on: $1) })
+        #expect(answers.count(of: .unsent(.unreachable)) == 300 - lost)
         await bench.finish()
         peer.stop()
     }
