@@ -89,17 +89,17 @@ package enum HTTPDate {
 
 /// The header `Retry-After`: seconds, or a date. Source: RFC 9110, section 10.2.3.
 package enum RetryAfter {
-    /// Longer is a mistake of somebody's: cut to this.
+    /// Longer is a mistake of somebody's, by which a push would be given up at once.
     package static let waitMax: Duration = .seconds(86_400)
 
-    /// nil for anything else, and for a date that has passed: our clock may be ahead, and nobody asks for a wait of nothing
-    /// by a date.
+    /// nil for anything else, for more than `waitMax`, and for a date that has passed: our clock may be ahead, and nobody
+    /// asks for a wait of nothing by a date.
     package static func parse(_ value: some StringProtocol, now: WallInstant) -> Duration? {
         if !value.isEmpty, value.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) {
-            guard let seconds = Int64(value) else { return waitMax }
-            return min(.seconds(min(seconds, 86_400)), waitMax)
+            guard let seconds = Int64(value), seconds <= waitMax.components.seconds else { return nil }
+            return .seconds(seconds)
         }
-        guard let date = HTTPDate.parse(value, now: now), date > now else { return nil }
-        return min(date - now, waitMax)
+        guard let date = HTTPDate.parse(value, now: now), date > now, date - now <= waitMax else { return nil }
+        return date - now
     }
 }

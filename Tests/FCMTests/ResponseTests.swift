@@ -280,7 +280,7 @@ struct ResponseTests {
     @Test(
         "is waited on as long as Retry-After says, in seconds or as a date to come, and else as long as Google advises",
         arguments: [
-            ("", 10), ("3", 3), ("90", 90), ("0", 1), ("99999999999999999999", 86_400),
+            ("", 10), ("3", 3), ("90", 90), ("0", 1), ("99999999999999999999", 10),
             ("Tue, 01 Dec 2026 12:00:45 GMT", 45), ("Tue, 01 Dec 2026 11:00:00 GMT", 10),
             ("-5", 10), ("soon", 10), ("1.5", 10), (String(repeating: "1", count: 65), 10),
         ] as [(String, Int64)])
@@ -305,7 +305,7 @@ struct ResponseTests {
         }
         #expect(after(verdict(429, body("30s"))) == .seconds(30))
         #expect(after(verdict(429, body("2.500s"))) == .milliseconds(2_500))
-        #expect(after(verdict(429, body("9999999999s"))) == .seconds(86_400))
+        #expect(after(verdict(429, body("9999999999s"))) == .seconds(60))
         #expect(after(verdict(429, body("-3s"))) == .seconds(60))
         #expect(after(verdict(429, body("30s"), retryAfter: "7")) == .seconds(7))
     }

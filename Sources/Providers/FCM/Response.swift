@@ -25,7 +25,7 @@ package enum FCMResponse {
         let reason = known?.word ?? unknownReason(status, error)
         return ProviderVerdict(
             outcome: outcome(
-                row, reason, wait(retryAfter, now) ?? error.retryDelay.map { min($0, RetryAfter.waitMax) }),
+                row, reason, wait(retryAfter, now) ?? error.retryDelay.flatMap { $0 <= RetryAfter.waitMax ? $0 : nil }),
             connection: row.connection, alarm: row.alarm, reason: reason, isDocumented: known != nil)
     }
 
