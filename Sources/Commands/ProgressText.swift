@@ -41,9 +41,21 @@ package struct ProgressText {
 
     /// "420 of 1000 ended", or how many have ended so far.
     private var count: String {
+        if let hourAhead { return hourAhead }
         if let audience { return "\(ended) of \(audience) ended" }
         if let expected { return "\(ended) ended of about \(expected), the audience is being found" }
         return ended > 0 ? "\(ended) ended, the audience is being found" : "the audience is being found"
+    }
+
+    /// Also of one that was paused before it; nil: it has come, or there is none.
+    private var hourAhead: String? {
+        if message.isAtLocalHour, message.shown("state") == "scheduled" {
+            return "to be sent when a device's clock shows \(message.shown("send_at"))"
+        }
+        guard audience == nil, ended == 0, let hour = instant(message, "send_at"),
+            let now = instant(.object(progress ?? JSONObject()), "at"), hour > now
+        else { return nil }
+        return "to be sent at \(message.shown("send_at"))"
     }
 
     package var bar: String {

@@ -7,12 +7,31 @@ package enum WaitText {
     ///   - app: whose message it is.
     package static func lines(of message: JSONValue, app: String) -> [String] {
         if let waits = message.object?["progress"]?.object?["waiting"]?.array {
-            return waits.flatMap { lines(of: $0, message.shown("id"), app: app) }
+            return summed(waits).flatMap { lines(of: $0, message.shown("id"), app: app) }
         }
         // Of an older gateway.
         return (message.object?["waiting"]?.array ?? []).flatMap { wait in
             lines(of: wait, isRefused: wait.shown("for") != "credential", app: app)
         }
+    }
+
+    /// What waits for the message itself is told once, in the place of the first, and not route by route.
+    private static func summed(_ waits: [JSONValue]) -> [JSONValue] {
+        var places: [String: Int] = [:]  // lookup only
+        var told: [JSONValue] = []
+        for wait in waits {
+            let cause = wait.shown("for")
+            guard cause == "resume" || cause == "cancellation", var first = places[cause].map({ told[$0] })?.object
+            else {
+                places[cause] = places[cause] ?? told.count
+                told.append(wait)
+                continue
+            }
+            let pushes = [JSONValue.object(first).count("pushes"), wait.count("pushes")].sum
+            first["pushes"] = .number(.whole(pushes))
+            told[places[cause] ?? 0] = .object(first)
+        }
+        return told
     }
 
     private static func lines(of wait: JSONValue, _ id: String, app: String) -> [String] {

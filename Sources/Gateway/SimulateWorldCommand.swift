@@ -60,7 +60,7 @@ struct SimulateWorldCommand: AsyncParsableCommand {
             }
             return await group.reduce(into: WorldHarvest()) { $0.add($1) }
         }
-        Console.say("\(harvest.census)")
+        for line in "\(harvest.census)".split(separator: "\n") { Console.say(String(line)) }
         for report in harvest.reports { Console.say(report.headline) }
         Console.say("\(harvest.reports.count) of \(worlds) worlds broke a promise.")
         // Few worlds need not see everything; of as many as the suite tries, each kind comes about hundreds of times.

@@ -39,6 +39,27 @@ struct ProgressTextTests {
         #expect(ProgressText(planned).bar == "[------------------------------]  the audience is being found")
     }
 
+    @Test("before its hour is the hour, also where it is paused, and afterwards what has been done")
+    func scheduled() throws {
+        func line(_ state: String, at now: String, ended: Int = 0) throws -> String {
+            let members =
+                #""id":"m","state":"\#(state)","audience":null,"send_at":"2026-12-01T12:00:00.000Z","pending":0,"#
+                + #""progress":{"at":"\#(now)","ended":\#(ended),"providers":{},"waiting":[]}"#
+            return ProgressText(try JSONReader.read(Array("{\(members)}".utf8))).line
+        }
+        for state in ["scheduled", "paused"] {
+            let told = try line(state, at: "2026-12-01T11:59:59Z")
+            #expect(told == "\(state)  to be sent at 2026-12-01T12:00:00.000Z")
+        }
+        let local: JSONValue = [
+            "id": "m", "state": "scheduled", "audience": .null, "send_at": "2026-12-01T12:00:00",
+            "device_local_time": true,
+        ]
+        #expect(ProgressText(local).line == "scheduled  to be sent when a device's clock shows 2026-12-01T12:00:00")
+        #expect(try line("planning", at: "2026-12-01T12:00:01Z") == "planning  the audience is being found")
+        #expect(try line("planning", at: "2026-12-01T11:59:59Z", ended: 1).contains("1 ended"))
+    }
+
     @Test("while its audience is being found is of about as many as are expected, and never whole")
     func planning() throws {
         func text(ended: Int, expected: String) throws -> ProgressText {
@@ -107,6 +128,11 @@ struct ProgressTextTests {
                 "40000 pushes wait: the message is paused",
                 "  -> carillon messages resume m --app garden lets them go on",
             ])
+        let held = #"{"for":"resume","provider":"apns","environment":"production","topic":"","pushes":3,"reason":null}"#
+        let other =
+            #"{"for":"credential","provider":"fcm","environment":"production","topic":"","pushes":1,"reason":null}"#
+        let paused = WaitText.lines(of: try message(#""waiting":[\#(held),\#(other),\#(held)]"#), app: "garden")
+        #expect(paused.count == 4 && paused.first == "6 pushes wait: the message is paused", "\(paused)")
         #expect(
             try lines(#""for":"later","until":"2026-12-01T12:05:00.000Z","reason":"provider_busy""#) == [
                 "40000 pushes wait until 2026-12-01T12:05:00.000Z at least: apns production (provider_busy)"
