@@ -25,8 +25,8 @@ extension DeliveryEngine {
                 parcelsOut[name]?.isWithdrawn = true
                 lanes.withdraw(name, on: lane)
             case .forget(let name, _): parcelsOut[name] = nil
-            case .tellRest(let lane, let until): Task { await lanes.noteRest(lane, until: until) }
-            case .tellRestOver(let lane): Task { await lanes.noteRestOver(lane) }
+            case .tellRest(let lane, let rest): lanes.noteRest(lane, rest)
+            case .tellRestOver(let lane): lanes.noteRestOver(lane)
             case .alarm(let message, let alarm): raise(alarm, of: message)
             case .drained: noteDrained()
             }

@@ -62,7 +62,8 @@ package actor LaneKeeper {
     private static let waitingRoutesMax = 16_384
     private let pauses = RoutePauses()
     /// Lanes whose provider can't be reached, or asks for less: each is logged once, and told as long as it lasts.
-    private var outages = LaneOutages()
+    /// Words about rests come from the engine's thread in their order, which a wait for this actor would lose.
+    private let outages = Mutex(LaneOutages())
     private var isTelling = false
     /// Looked up from any thread; changed on this actor only.
     private let open = Mutex<[LaneKey: OpenLane]>([:])
@@ -106,7 +107,8 @@ package actor LaneKeeper {
         for credential in await credentials.inactive(among: known.map(\.credential)) {
             let key = LaneKey(credential)
             guard let lane = open.withLock({ $0.removeValue(forKey: key) }) else { continue }
-            outages.forget(key)
+            // A rest is the provider's word, and holds where the credential is used again.
+            outages.withLock { $0.end(of: key) }
             close(lane.lane)
             // Until its routes are resolved anew, nothing is leased for it in vain.
             await laneChanged?(key, false)
@@ -186,7 +188,7 @@ package actor LaneKeeper {
     }
 
     package func drain() async {
-        outages.endAll()
+        outages.withLock { $0.endAll() }
         tellOutages()
         let keys = open.withLock { $0.keys.sorted() }
         for key in keys { await opened(key)?.lane.drain() }
@@ -233,7 +235,7 @@ package actor LaneKeeper {
     nonisolated func canSend(_ key: LaneKey) -> Bool? { opened(key)?.lane.canSend }
 
     /// With whose lane it is; of one that is closed the app isn't known any more.
-    private func told(of key: LaneKey, app: String? = nil, _ more: Logger.Metadata) -> Logger.Metadata {
+    private nonisolated func told(of key: LaneKey, app: String? = nil, _ more: Logger.Metadata) -> Logger.Metadata {
         var all = more
         all["credential"] = "\(key.credential.value)"
         if let app = app ?? opened(key)?.app { all["app"] = "\(app)" }
@@ -263,19 +265,19 @@ package actor LaneKeeper {
     }
 
     /// The lane's provider asks for less.
-    package func noteRest(_ key: LaneKey, until: MonotonicInstant) {
-        let now = Clocks.monotonicNow()
-        if outages.rest(key, until: until, now: now) {
+    package nonisolated func noteRest(_ key: LaneKey, _ rest: LaneRest) {
+        if outages.withLock({ $0.rest(key, rest) }) {
+            let seconds = RetryPolicy.wholeSeconds(rest.until - rest.since).components.seconds
             log.warning(
                 "A lane rests: its provider answers most pushes that it wants less",
-                metadata: told(of: key, ["seconds": "\(RetryPolicy.wholeSeconds(until - now).components.seconds)"]))
+                metadata: told(of: key, ["seconds": "\(seconds)"]))
         }
-        tellOutages()
+        Task { await tellOutages() }
     }
 
-    package func noteRestOver(_ key: LaneKey) {
-        outages.endRest(of: key)
-        tellOutages()
+    package nonisolated func noteRestOver(_ key: LaneKey) {
+        outages.withLock { $0.endRest(of: key) }
+        Task { await tellOutages() }
     }
 
     /// One refusal shuts the lane for everybody; after the pause the route resolves again, and one dial tries.
@@ -290,11 +292,11 @@ package actor LaneKeeper {
 
     package func note(_ key: LaneKey, canSend: Bool, _ event: LaneEvent) async {
         if canSend {
-            outages.end(of: key)
+            outages.withLock { $0.end(of: key) }
             say(.notice, LaneEvent.recovered.sentence, key, event)
         } else if !event.isOutage {
             say(.info, "A lane can't send: its credential is refused", key, event)
-        } else if outages.begin(of: key, event.outageReason, now: Clocks.monotonicNow()) {
+        } else if outages.withLock({ $0.begin(of: key, event.outageReason, now: Clocks.monotonicNow()) }) {
             say(.warning, "A lane can't send: its provider can't be reached", key, event)
         }
         // Words may overtake each other on their way here; the lane knows.
@@ -304,20 +306,22 @@ package actor LaneKeeper {
 
     /// Nobody waits for it: what could not be told is told at the next upkeep.
     private func tellOutages() {
-        guard !isTelling, outages.areNews(now: Clocks.monotonicNow()) else { return }
+        guard !isTelling, areOutagesNews else { return }
         isTelling = true
         Task {
             // What changes meanwhile is told behind it.
-            while outages.areNews(now: Clocks.monotonicNow()) {
-                let told = outages.take(now: Clocks.monotonicNow())
+            while areOutagesNews {
+                let told = outages.withLock { $0.take(now: Clocks.monotonicNow()) }
                 guard await credentials.tell(outages: told) else {
-                    outages.notTold()
+                    outages.withLock { $0.notTold() }
                     break
                 }
             }
             isTelling = false
         }
     }
+
+    private var areOutagesNews: Bool { outages.withLock { $0.areNews(now: Clocks.monotonicNow()) } }
 
     func note(_ key: LaneKey, _ event: LaneEvent) async {
         if case .credentialRefused(let reason) = event {

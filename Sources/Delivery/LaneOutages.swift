@@ -10,9 +10,9 @@ package struct LaneOutages {
     }
 
     private struct Rest {
-        /// The first one, of those with nothing but tries in between.
+        /// Of the first one, of those with nothing but tries in between.
         let began: MonotonicInstant
-        let until: MonotonicInstant
+        let latest: LaneRest
     }
 
     private var running: [LaneKey: Outage] = [:]
@@ -44,23 +44,16 @@ package struct LaneOutages {
     }
 
     /// - Returns: whether it is another one than was known, not the same for longer.
-    package mutating func rest(_ lane: LaneKey, until: MonotonicInstant, now: MonotonicInstant) -> Bool {
+    package mutating func rest(_ lane: LaneKey, _ rest: LaneRest) -> Bool {
         let known = rests[lane]
-        // Words may overtake each other on their way here.
-        guard until > (known?.until ?? now) else { return false }
-        rests[lane] = Rest(began: known?.began ?? now, until: until)
+        rests[lane] = Rest(began: known?.began ?? rest.since, latest: rest)
         hasChanged = true
-        return known.map { $0.until <= now } ?? true
+        return known?.latest.since != rest.since
     }
 
     /// Its provider takes what it is sent.
     package mutating func endRest(of lane: LaneKey) {
         if rests.removeValue(forKey: lane) != nil { hasChanged = true }
-    }
-
-    package mutating func forget(_ lane: LaneKey) {
-        end(of: lane)
-        endRest(of: lane)
     }
 
     package mutating func endAll() {
@@ -75,7 +68,7 @@ package struct LaneOutages {
 
     /// To be told now. In the order of their lanes. Who can't reach its provider and rests besides can't reach it.
     package mutating func take(now: MonotonicInstant) -> [LaneOutage] {
-        rests = rests.filter { now - $0.value.until < Self.restMemory }
+        rests = rests.filter { now - $0.value.latest.until < Self.restMemory }
         hasChanged = false
         toldAt = running.isEmpty && rests.isEmpty ? nil : now
         let lanes = Set(running.keys).union(rests.keys).sorted()  // lookup only
@@ -85,9 +78,9 @@ package struct LaneOutages {
                     credential: lane.credential, cause: .unreachable, reason: outage.reason, age: now - outage.began)
             }
             guard let rest = rests[lane] else { return nil }
+            let left = max(.zero, rest.latest.until - now)
             return LaneOutage(
-                credential: lane.credential, cause: .resting(max(.zero, rest.until - now)), reason: Self.restReason,
-                age: now - rest.began)
+                credential: lane.credential, cause: .resting(left), reason: Self.restReason, age: now - rest.began)
         }
     }
 

@@ -18,17 +18,12 @@ extension Dispatcher {
     /// are tried it is not over yet.
     mutating func tellRests(_ actions: inout [DispatchAction]) {
         for place in lanes.indices {
-            let (key, throttle) = (lanes[place].key, lanes[place].throttle)
-            switch throttle.phase {
-            case .resting(let until, _):
-                if let told = lanes[place].restTold, told.since == throttle.since, until - told.until < .seconds(1) {
-                    continue
-                }
-                lanes[place].restTold = (throttle.since, until)
-                actions.append(.tellRest(key, until: until))
-            case .probing: break
-            case .flowing:
-                guard lanes[place].restTold != nil else { continue }
+            let (key, told) = (lanes[place].key, lanes[place].restTold)
+            if let rest = lanes[place].throttle.rest {
+                if let told, told.since == rest.since, rest.until - told.until < .seconds(1) { continue }
+                lanes[place].restTold = rest
+                actions.append(.tellRest(key, rest))
+            } else if told != nil, lanes[place].throttle.phase == .flowing {
                 lanes[place].restTold = nil
                 actions.append(.tellRestOver(key))
             }

@@ -146,8 +146,8 @@ struct LaneState: Sendable {
     let key: LaneKey
     var canSend = true
     var throttle: LaneThrottle
-    /// The rest that was told last, by its beginning; nil: none is.
-    var restTold: (since: MonotonicInstant, until: MonotonicInstant)?
+    /// The rest that was told last; nil: that it is over.
+    var restTold: LaneRest?
     /// Leased within the lane's bound.
     var members = 0
     /// Leased on top of it.

@@ -234,9 +234,9 @@ package enum DispatchAction: Equatable, Sendable {
     case renew(LeaseName)
     /// Take back what has no stream yet.
     case withdraw(LeaseName, LaneKey)
-    /// For whoever asks what pushes wait for: the lane's provider asks for less, and nothing is sent there until then.
+    /// For whoever asks what pushes wait for: the lane's provider asks for less, and nothing is sent there for a while.
     /// Told again where the rest becomes longer.
-    case tellRest(LaneKey, until: MonotonicInstant)
+    case tellRest(LaneKey, LaneRest)
     /// The lane that rested is as ever.
     case tellRestOver(LaneKey)
     /// The lease ended here; drop what is kept for it.

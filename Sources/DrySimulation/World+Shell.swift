@@ -102,7 +102,7 @@ extension SimulatedWorld {
             for lane in processes[index].lanes.indices {
                 processes[index].lanes[lane].waiting.removeAll { $0.lease == name }
             }
-        case .tellRest(let key, let until): noteRest(key, until: until, index)
+        case .tellRest(let key, let rest): noteRest(key, until: rest.until, index)
         case .tellRestOver: break
         case .alarm:
             break

@@ -100,7 +100,7 @@ extension [DispatchAction] {
 
     var restsTold: [MonotonicInstant] {
         compactMap { action in
-            if case .tellRest(_, let until) = action { until } else { nil }
+            if case .tellRest(_, let rest) = action { rest.until } else { nil }
         }
     }
 

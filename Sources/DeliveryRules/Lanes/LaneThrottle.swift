@@ -67,6 +67,11 @@ package struct LaneThrottle: Equatable, Sendable {
         self.wordsMin = wordsMin
     }
 
+    /// nil: it does not rest.
+    package var rest: LaneRest? {
+        if case .resting(let until, _) = phase { LaneRest(since: since, until: until) } else { nil }
+    }
+
     package var isResting: Bool { if case .resting = phase { true } else { false } }
 
     /// Nothing was said of late: whoever forgets it forgets nothing.
@@ -209,6 +214,17 @@ package struct LaneThrottle: Equatable, Sendable {
 
     private mutating func forget() {
         (answered, words, wordsOf, wordAt, asked) = (0, 0, nil, nil, nil)
+    }
+}
+
+/// One rest of a lane. It may become longer; another one begins at another time.
+package struct LaneRest: Equatable, Sendable {
+    package let since: MonotonicInstant
+    package let until: MonotonicInstant
+
+    package init(since: MonotonicInstant, until: MonotonicInstant) {
+        self.since = since
+        self.until = until
     }
 }
 
