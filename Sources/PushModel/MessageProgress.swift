@@ -151,12 +151,11 @@ package struct AnsweredMinutes: Equatable, Sendable {
         let first = isLong ? minute + (.zero - Self.length) : minute
         let answered = min(isLong ? this + before : this, ended)
         let wasThere = begun <= first + (.zero - Self.length)
-        let hardly =
-            wasThere && isPlanned && Self.hardly(isLong ? earlier : before, beside: answered, in: now - dueSince)
+        let hardly = wasThere && isPlanned && Self.hardly(isLong ? earlier : before, beside: answered, in: now - first)
         return Pace(answered: answered, in: now - max(first, begun, hardly ? dueSince : first))
     }
 
-    /// Whether a minute's answers are less than a tenth of what others are in their time.
+    /// Whether a minute's answers come at less than a tenth of the pace of those since.
     private static func hardly(_ minute: Int64, beside others: Int64, in time: Duration) -> Bool {
         minute == 0 || Double(minute) * 10 * (time / length) < Double(others)
     }

@@ -171,8 +171,11 @@ struct AnsweredMinuteTests {
         #expect(pace(at: 5, this: 500, before: 1_500, due: -15) == 100)
         #expect(pace(at: 50, this: 3_000, before: 6_000, due: 20) == 60, "there was no standstill")
         #expect(pace(at: 5, this: 500, before: 6_000, earlier: 5_000, due: -15) == 100)
-        #expect(pace(at: 50, this: 3_000, before: 590, due: 20) == 100, "others sent a little meanwhile")
-        #expect(pace(at: 50, this: 3_000, before: 610, due: 20) == 60)
+        #expect(pace(at: 50, this: 3_000, before: 350, due: 20) == 100, "others sent a little meanwhile")
+        #expect(pace(at: 50, this: 3_000, before: 370, due: 20) == 60)
+        #expect(
+            pace(at: 40, this: 4_000, before: 6_000, due: 39) == 100,
+            "it was paused for a moment, and has just been resumed")
         #expect(pace(at: 5, this: 500, before: 1_500, earlier: 60, due: -15) == 100)
     }
 
