@@ -8,10 +8,11 @@ import Testing
 private let dawn = StoreWorld.dawn
 
 extension StoreWorld {
-    fileprivate func credential() async throws -> CredentialID {
+    @discardableResult
+    fileprivate func credential(_ environment: PushEnvironment = .production) async throws -> CredentialID {
         let id = try await stores.credentials.nextIDs(1)[0]
         let key = NewCredential(
-            id: id, app: app, provider: .apns, environment: .production, kind: .token, topics: [],
+            id: id, app: app, provider: .apns, environment: environment, kind: .token, topics: [],
             facts: Array("{}".utf8), sealed: [1])
         _ = try await stores.credentials.insert([key], app: app, activate: true, once: nil) { _ in [] }
         return id
@@ -168,6 +169,21 @@ struct EstimateTests {
         }
     }
 
+    @Test("counts what routes answered on which everything has ended")
+    func endedRoutes() async throws {
+        try await withStores { world in
+            for environment in [PushEnvironment.production, .sandbox] { try await world.credential(environment) }
+            try await world.register(1...3)
+            try await world.register(4...6, environment: .sandbox)
+            try await world.send(world.newMessage(lifetime: .seconds(7_200)))
+            let parcel = try #require(try await world.lease(at: dawn))
+            let everyone = parcel.settling([(0..<3, Ending(.accepted))], sample: AnswerSample(answered: 3))
+            try await world.settle(everyone, at: dawn + .seconds(1))
+            let progress = try await world.checkedProgress(at: dawn + .seconds(2))
+            #expect(progress.providers.map(\.ready) == [3] && progress.pushesPerSecond == 1.5)
+        }
+    }
+
     @Test("sees how much of its app's own ids planners have gone through, whatever other apps have")
     func walked() async throws {
         try await withStores { world in
@@ -302,6 +318,27 @@ struct OutageTests {
             _ = try #require(try await world.lease(owner: StoreWorld.bob))
             let progress = try await world.checkedProgress()
             #expect(progress.waits.isEmpty && progress.providers.map(\.ready) == [2])
+        }
+    }
+
+    @Test("says nothing of a message with a rate of which another process sends a share now and then")
+    func anotherAtARate() async throws {
+        try await withStores { world in
+            let credential = try await world.credential()
+            try await world.register(1...4)
+            var message = world.newMessage()
+            message.ratePerSecond = 1
+            try await world.send(message)
+            try await tell(world, [rest(credential, .seconds(300))])
+            #expect(try await world.checkedProgress(at: dawn + .seconds(3)).waits.map(\.cause) == [.throttled])
+            let order = LeaseOrder(
+                route: try await world.route(), owner: StoreWorld.bob, leaseFor: .seconds(60), knownFormats: [1],
+                scope: .paced)
+            let now = dawn + .seconds(3)
+            let share = try #require(try await world.stores.parcels.leasePaced(order, passing: [], now: now).parcel)
+            #expect(try await world.stores.parcels.settle(share.settlingAll(), now: now) == .settled)
+            #expect(try await world.checkedProgress(at: now + .seconds(1)).waits.isEmpty)
+            #expect(try await world.checkedProgress(at: now + .seconds(30)).waits.map(\.cause) == [.throttled])
         }
     }
 

@@ -26,11 +26,16 @@ enum ProgressSQL {
             WHEN w.suffix IS NULL THEN CASE WHEN w.is_later THEN 4 ELSE 2 END
             WHEN speaker.id IS NULL THEN 5
             WHEN b.credential_id IS NOT NULL THEN 6
-            WHEN outage.since IS NOT NULL AND NOT w.is_leased
+            WHEN outage.since IS NOT NULL AND NOT w.is_leased AND NOT \(isPacedOut)
                 AND (NOT w.is_later OR w.waits_for IN ('unreachable', 'lane_blocked', 'not_sent'))
                 THEN CASE WHEN outage.rests_until IS NULL THEN 7 ELSE 8 END
             WHEN w.is_later THEN 4
             ELSE 2 END
+        """
+
+    // A message with a rate is leased for moments: its next share tells whether somebody sends.
+    private static let isPacedOut = """
+        EXISTS (SELECT FROM message_rates pace WHERE pace.message_id = m.id AND pace.next_at > clock.now - interval '2 seconds')
         """
 
     private static let found = """
@@ -81,25 +86,26 @@ enum ProgressSQL {
 
     private static let minute = "date_trunc('minute', clock.now)"
 
-    // This minute's and the two before, of the routes that have pushes left, and since when what was never tried is due.
+    // This minute's and the two before, of the app's routes to the providers that have pushes left, since those whose pushes
+    // have all ended answered as well; and since when what was never tried is due.
     private static let pace = """
         CROSS JOIN LATERAL (
             SELECT array_agg(provider ORDER BY provider) AS providers, array_agg(this ORDER BY provider) AS this,
                 array_agg(before ORDER BY provider) AS before, array_agg(earlier ORDER BY provider) AS earlier,
                 array_agg(due_since ORDER BY provider) AS due_since
             FROM (
-                SELECT r.provider, coalesce(min(used.due_since), 'epoch') AS due_since,
+                SELECT left_by.provider, coalesce(min(left_by.due_since), 'epoch') AS due_since,
                     \(answered("k.minute >= \(minute)")) AS this,
                     \(answered("k.minute = \(minute) - interval '1 minute'")) AS before,
                     \(answered("k.minute = \(minute) - interval '2 minutes'")) AS earlier
                 FROM (
-                    SELECT route_id,
-                        min(due_at) FILTER (WHERE attempt = 0 AND state <> 3 AND due_at <= clock.now) AS due_since
-                    FROM parcels WHERE message_id = m.id GROUP BY route_id
-                ) AS used
-                JOIN routes r ON r.id = used.route_id
-                JOIN route_minutes k ON k.route_id = used.route_id AND k.minute >= \(minute) - interval '2 minutes'
-                GROUP BY r.provider
+                    SELECT s.provider,
+                        min(p.due_at) FILTER (WHERE p.attempt = 0 AND p.state <> 3 AND p.due_at <= clock.now) AS due_since
+                    FROM parcels p JOIN routes s ON s.id = p.route_id WHERE p.message_id = m.id GROUP BY s.provider
+                ) AS left_by
+                JOIN routes r ON r.app_id = m.app_id AND r.provider = left_by.provider
+                JOIN route_minutes k ON k.route_id = r.id AND k.minute >= \(minute) - interval '2 minutes'
+                GROUP BY left_by.provider
             ) AS heard
         ) AS pace
         """
