@@ -27,8 +27,10 @@ struct Fault: StepListener {
 
     func reached(_ step: Step) {
         guard step == self.step, passed.next() == time else { return }
-        kill(getpid(), signal)
-        // A signal to oneself may be taken by another thread a moment later; nothing may happen before it is.
+        // To this thread, which takes it before it goes on. One to the process may be taken by another thread, as soon as
+        // that has a processor, and what comes behind the step would happen before.
+        pthread_kill(pthread_self(), signal)
+        // Nothing may happen before all have ended.
         if signal == SIGKILL { while true { pause() } }
     }
 }
