@@ -321,24 +321,32 @@ struct OutageTests {
         }
     }
 
-    @Test("says nothing of a message with a rate of which another process sends a share now and then")
+    @Test("says nothing of a route on which another process gets answers, and what it says of others stands")
     func anotherAtARate() async throws {
         try await withStores { world in
-            let credential = try await world.credential()
+            let (credential, sandbox) = (try await world.credential(), try await world.credential(.sandbox))
             try await world.register(1...4)
-            var message = world.newMessage()
+            try await world.register(5...6, environment: .sandbox)
+            var message = world.newMessage(lifetime: .seconds(7_200))
             message.ratePerSecond = 1
             try await world.send(message)
-            try await tell(world, [rest(credential, .seconds(300))])
-            #expect(try await world.checkedProgress(at: dawn + .seconds(3)).waits.map(\.cause) == [.throttled])
+            func told(at now: WallInstant) async throws -> [Int64] {
+                try await tell(world, [rest(credential, .seconds(900)), rest(sandbox, .seconds(900))], at: now)
+                let waits = try await world.checkedProgress(at: now + .seconds(1)).waits
+                #expect(waits.allSatisfy { $0.cause == .throttled })
+                return waits.map(\.pushes)
+            }
+            #expect(try await told(at: dawn) == [4, 2])
             let order = LeaseOrder(
                 route: try await world.route(), owner: StoreWorld.bob, leaseFor: .seconds(60), knownFormats: [1],
                 scope: .paced)
-            let now = dawn + .seconds(3)
+            let now = dawn + .seconds(70)
             let share = try #require(try await world.stores.parcels.leasePaced(order, passing: [], now: now).parcel)
-            #expect(try await world.stores.parcels.settle(share.settlingAll(), now: now) == .settled)
-            #expect(try await world.checkedProgress(at: now + .seconds(1)).waits.isEmpty)
-            #expect(try await world.checkedProgress(at: now + .seconds(30)).waits.map(\.cause) == [.throttled])
+            let sample = AnswerSample(answered: share.members.count)
+            try await world.settle(
+                share.settling([(0..<share.members.count, Ending(.accepted))], sample: sample), at: now)
+            #expect(try await told(at: now) == [2])
+            #expect(try await told(at: now + .seconds(120)) == [4 - Int64(share.members.count), 2])
         }
     }
 

@@ -26,16 +26,20 @@ enum ProgressSQL {
             WHEN w.suffix IS NULL THEN CASE WHEN w.is_later THEN 4 ELSE 2 END
             WHEN speaker.id IS NULL THEN 5
             WHEN b.credential_id IS NOT NULL THEN 6
-            WHEN outage.since IS NOT NULL AND NOT w.is_leased AND NOT \(isPacedOut)
+            WHEN outage.since IS NOT NULL AND NOT w.is_leased AND NOT \(isAnswered)
                 AND (NOT w.is_later OR w.waits_for IN ('unreachable', 'lane_blocked', 'not_sent'))
                 THEN CASE WHEN outage.rests_until IS NULL THEN 7 ELSE 8 END
             WHEN w.is_later THEN 4
             ELSE 2 END
         """
 
-    // A message with a rate is leased for moments: its next share tells whether somebody sends.
-    private static let isPacedOut = """
-        EXISTS (SELECT FROM message_rates pace WHERE pace.message_id = m.id AND pace.next_at > clock.now - interval '2 seconds')
+    // Since its trouble began, in a minute of its own: a message with a rate is leased for moments, and another process may
+    // well be sending.
+    private static let isAnswered = """
+        EXISTS (
+            SELECT FROM route_minutes k
+            WHERE k.route_id = w.route_id AND k.answered > 0 AND k.minute > outage.since
+                AND k.minute >= \(minute) - interval '1 minute')
         """
 
     private static let found = """
@@ -99,9 +103,13 @@ enum ProgressSQL {
                     \(answered("k.minute = \(minute) - interval '1 minute'")) AS before,
                     \(answered("k.minute = \(minute) - interval '2 minutes'")) AS earlier
                 FROM (
-                    SELECT s.provider,
-                        min(p.due_at) FILTER (WHERE p.attempt = 0 AND p.state <> 3 AND p.due_at <= clock.now) AS due_since
-                    FROM parcels p JOIN routes s ON s.id = p.route_id WHERE p.message_id = m.id GROUP BY s.provider
+                    SELECT s.provider, min(used.due_since) AS due_since
+                    FROM (
+                        SELECT route_id,
+                            min(due_at) FILTER (WHERE attempt = 0 AND state <> 3 AND due_at <= clock.now) AS due_since
+                        FROM parcels WHERE message_id = m.id GROUP BY route_id
+                    ) AS used
+                    JOIN routes s ON s.id = used.route_id GROUP BY s.provider
                 ) AS left_by
                 JOIN routes r ON r.app_id = m.app_id AND r.provider = left_by.provider
                 JOIN route_minutes k ON k.route_id = r.id AND k.minute >= \(minute) - interval '2 minutes'
