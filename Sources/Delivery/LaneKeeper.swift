@@ -100,9 +100,11 @@ package actor LaneKeeper {
 
     /// Lanes of credentials that nobody may use any more open no stream from now on: what has none comes back, what has
     /// one runs to its answer.
-    func closeUnused() async {
+    package func closeUnused() async {
         defer { tellOutages() }
         let known = open.withLock { $0.keys.sorted() }
+        // Words of a lane may come when it is closed, and nobody says then that it is over.
+        outages.withLock { $0.endAll(but: known) }
         guard !known.isEmpty else { return }
         for credential in await credentials.inactive(among: known.map(\.credential)) {
             let key = LaneKey(credential)
@@ -198,6 +200,7 @@ package actor LaneKeeper {
     private nonisolated func opened(_ key: LaneKey) -> OpenLane? { open.withLock { $0[key] } }
 
     private func openLane(_ key: LaneKey, _ credential: LaneCredential) {
+        outages.withLock { $0.end(of: key) }
         let watch = LaneWatch(key: key, keeper: self)
         let loop = loops[Int(UInt64(bitPattern: key.credential.value) % UInt64(loops.count))]
         let lane = Lane(credential.settings, on: loop, observer: watch)
@@ -296,12 +299,16 @@ package actor LaneKeeper {
             say(.notice, LaneEvent.recovered.sentence, key, event)
         } else if !event.isOutage {
             say(.info, "A lane can't send: its credential is refused", key, event)
-        } else if outages.withLock({ $0.begin(of: key, event.outageReason, now: Clocks.monotonicNow()) }) {
+        } else if self.canSend(key) != true, beginsOutage(of: key, event) {
             say(.warning, "A lane can't send: its provider can't be reached", key, event)
         }
         // Words may overtake each other on their way here; the lane knows.
         await laneChanged?(key, self.canSend(key) ?? canSend)
         tellOutages()
+    }
+
+    private func beginsOutage(of key: LaneKey, _ event: LaneEvent) -> Bool {
+        outages.withLock { $0.begin(of: key, event.outageReason, now: Clocks.monotonicNow()) }
     }
 
     /// Nobody waits for it: what could not be told is told at the next upkeep.

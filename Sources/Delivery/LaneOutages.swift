@@ -56,6 +56,11 @@ package struct LaneOutages {
         if rests.removeValue(forKey: lane) != nil { hasChanged = true }
     }
 
+    /// Providers that can't be reached are those of open lanes.
+    package mutating func endAll(but open: [LaneKey]) {
+        for lane in running.keys.sorted() where !open.contains(lane) { end(of: lane) }
+    }
+
     package mutating func endAll() {
         hasChanged = hasChanged || !running.isEmpty || !rests.isEmpty
         (running, rests) = ([:], [:])

@@ -107,6 +107,18 @@ struct LaneOutageTests {
         }
     }
 
+    @Test("is no outage any more once its lane is closed, whatever came of it afterwards")
+    func closed() async throws {
+        let credentials = NoCredentials()
+        try await Self.withKeeper(credentials) { keeper, _ in
+            var heard = credentials.outages.makeAsyncIterator()
+            await keeper.note(LaneKey(CredentialID(1)), canSend: false, Self.failedDial)
+            #expect(await heard.next()?.count == 1)
+            await keeper.closeUnused()
+            #expect(await heard.next() == [])
+        }
+    }
+
     @Test("and rests besides is the same rest while a few are tried, and forgotten where nobody says that it is over")
     func restsInARow() {
         var outages = LaneOutages()
