@@ -145,8 +145,9 @@ final class Bench: Sendable {
         settings.resolver = FixedAddresses(addresses: peers)
         settings.streamsAtStart = 1
         settings.requestDeadline = .seconds(20)
-        // Other tests may have both cores for as long as a handshake may take.
+        // Other tests may have both cores for as long as a handshake may take, or the look-up of a name before it.
         settings.dialDeadline = .seconds(60)
+        settings.unreachableAfter = .seconds(60)
         settings.backoffFloor = .milliseconds(20)
         settings.backoffCeiling = .milliseconds(200)
         settings.dialInterval = .milliseconds(10)

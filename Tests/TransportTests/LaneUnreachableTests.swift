@@ -129,6 +129,7 @@ struct UnreachableLaneTests {
         let bench = try Bench(peer) {
             $0.connectionsMax = 1
             $0.requestDeadline = .seconds(1)
+            $0.unreachableAfter = .seconds(10)
         }
         bench.submit(0..<300)
         let answers = await bench.sink.answers(300)
