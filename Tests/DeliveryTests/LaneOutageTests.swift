@@ -107,7 +107,7 @@ struct LaneOutageTests {
         }
     }
 
-    @Test("is no outage any more once its lane is closed, whatever came of it afterwards")
+    @Test("is no outage any more once its lane is closed, whatever came of it afterwards", .timeLimit(.minutes(5)))
     func closed() async throws {
         let credentials = NoCredentials()
         try await Self.withKeeper(credentials) { keeper, _ in
