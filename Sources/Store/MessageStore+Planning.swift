@@ -187,8 +187,13 @@ struct PlanTurn: Sendable {
         return try slice(cut, counted: answers[0], 0, told)
     }
 
+    /// The first slice is a small one, so that its pushes are on their way while the next are found: of ids that lie far
+    /// apart each is a page of its own, which may have to come from a disk.
+    private static let firstIDsMax = 2_000
+
     func look(idsMax: Int) -> AudienceLook {
-        AudienceLook(
+        let idsMax = plannedThrough == 0 ? min(idsMax, Self.firstIDsMax) : idsMax
+        return AudienceLook(
             message: message, sentFrom: sentFrom, app: app, kind: kind, after: plannedThrough, horizon: horizon,
             idsMax: local == nil ? idsMax : idsMax * LocalHour.slicesAtOnce,
             providers: audience.providers?.map(\.rawValue) ?? [])

@@ -26,9 +26,11 @@ struct MemberOrderTests {
     @Test("are locked by rising id, wherever their rows lie")
     func order() async throws {
         try await withStores { world in
-            let first = try await world.register(1...1)[0].value
+            // Behind the first slice, which is a small one.
+            let first = try await world.register(1...1)[0].value + 2_000
             try await world.pool.script(Self.scattered)
             try await world.send(world.newMessage(badge: .increment))
+            #expect(try await world.lease()?.members.count == 2_000)
             let (pool, middle) = (world.pool, first + 2_500)
             let limit = Clocks.monotonicNow() + .seconds(60)
             let (lease, below, above) = try await pool.transaction {

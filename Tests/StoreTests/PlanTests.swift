@@ -42,6 +42,19 @@ struct PlanTests {
         }
     }
 
+    @Test("begins with a small slice, so that the first pushes wait for few devices")
+    func firstSlice() async throws {
+        try await withStores { world in
+            try await world.register(1...2_101)
+            _ = try await world.stores.messages.accept(world.newMessage(), now: dawn)
+            var sizes: [Int] = []
+            while case .planned(let slice) = try await world.stores.messages.planSlice(knownFormats: [1], now: dawn) {
+                sizes.append(slice.members)
+            }
+            #expect(sizes == [2_000, 101])
+        }
+    }
+
     @Test(
         "says where its parcels are ready, and where they wait for a rate, a pause or an hour",
         arguments: [true, false])
