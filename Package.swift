@@ -93,6 +93,7 @@ let package = Package(
                 .embedInCode("0034_routes_asked_once.sql"),
                 .embedInCode("0035_broadcasts_read_less.sql"),
                 .embedInCode("0036_resting_lanes_are_told.sql"),
+                .embedInCode("0037_pace_of_a_message.sql"),
             ], swiftSettings: house),
         room(
             "Store",

@@ -29,5 +29,6 @@ package enum EmbeddedMigrations {
         ("0034_routes_asked_once", PackageResources._034_routes_asked_once_sql),
         ("0035_broadcasts_read_less", PackageResources._035_broadcasts_read_less_sql),
         ("0036_resting_lanes_are_told", PackageResources._036_resting_lanes_are_told_sql),
+        ("0037_pace_of_a_message", PackageResources._037_pace_of_a_message_sql),
     ]
 }

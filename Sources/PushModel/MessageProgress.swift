@@ -55,7 +55,7 @@ package struct ProviderProgress: Equatable, Sendable {
     package let reasons: [EndingTotal]
     /// Pushes that ended for reasons which are not told.
     package let otherReasons: Int64
-    /// What its routes answered of late; nil: nothing can be said.
+    /// How its pushes ended of late; nil: nothing can be said.
     package let pace: Pace?
 
     package init(
@@ -78,7 +78,7 @@ package struct ProviderProgress: Equatable, Sendable {
     }
 }
 
-/// So many answers in so much time.
+/// So many pushes that answers ended, in so much time.
 package struct Pace: Equatable, Sendable {
     package let answered: Int64
     package let time: Duration
@@ -90,8 +90,8 @@ package struct Pace: Equatable, Sendable {
         self.time = time
     }
 
-    /// Less is the noise of one settle.
-    private static let shortest: Duration = .seconds(1)
+    /// Less is the noise of one settle: they come up to a second late.
+    private static let shortest: Duration = .seconds(2)
 
     package var perSecond: Double { Double(answered) / Self.seconds(time) }
 
@@ -107,58 +107,6 @@ package struct Pace: Equatable, Sendable {
     private static let secondsMax = 366.0 * 86_400
 
     private static func seconds(_ time: Duration) -> Double { Double(time.wholeNanoseconds) / 1e9 }
-}
-
-/// What the routes of a message's pushes answered of late, as the database counts it: by whole minutes.
-package struct AnsweredMinutes: Equatable, Sendable {
-    /// When the last one began.
-    package let minute: WallInstant
-    /// Since then.
-    package let this: Int64
-    /// In the minute before.
-    package let before: Int64
-    /// In the one before that.
-    package let earlier: Int64
-    /// Since when the first of those is due that are left and were never tried; the epoch where there is none.
-    package let dueSince: WallInstant
-
-    package init(minute: WallInstant, this: Int64, before: Int64, earlier: Int64, dueSince: WallInstant) {
-        self.minute = minute
-        self.this = this
-        self.before = before
-        self.earlier = earlier
-        self.dueSince = dueSince
-    }
-
-    /// From then on a minute speaks for itself: settles come up to a second late, which is a tenth of it.
-    private static let telling: Duration = .seconds(10)
-    private static let length: Duration = .seconds(60)
-
-    /// This minute's, and the one before with it as long as this one says little; of a time in which nothing was sent, as
-    /// little as can be known.
-    ///
-    /// A minute with hardly an answer, in which the message was there, is a standstill: it was paused, say, or its devices
-    /// were asleep; others may have sent a little on its routes. It ended when what is left fell due, since resuming and
-    /// hours set that anew. While planners are at work, that is when the last slice was cut, and says nothing.
-    ///
-    /// - Parameters:
-    ///   - ended: of the message itself. Others send on the routes as well: no more can have been this one's.
-    ///   - begun: when the message was sent first.
-    ///   - isPlanned: nothing is cut any more.
-    package func pace(at now: WallInstant, ended: Int64, begun: WallInstant, isPlanned: Bool) -> Pace? {
-        let speaksForItself = this > 0 && now - minute >= Self.telling
-        let isLong = before > 0 && !speaksForItself
-        let first = isLong ? minute + (.zero - Self.length) : minute
-        let answered = min(isLong ? this + before : this, ended)
-        let wasThere = begun <= first + (.zero - Self.length)
-        let hardly = wasThere && isPlanned && Self.hardly(isLong ? earlier : before, beside: answered, in: now - first)
-        return Pace(answered: answered, in: now - max(first, begun, hardly ? dueSince : first))
-    }
-
-    /// Whether a minute's answers come at less than a tenth of the pace of those since.
-    private static func hardly(_ minute: Int64, beside others: Int64, in time: Duration) -> Bool {
-        minute == 0 || Double(minute) * 10 * (time / length) < Double(others)
-    }
 }
 
 /// Pushes of a message that nobody takes up at present, and why.

@@ -54,23 +54,18 @@ private struct ProgressReader {
         let now = try rows.instant(0, Self.first)
         let groups = try groups(at: now)
         let reasons = try reasons()
-        let heard = try answered()
+        let paces = try paces()
         let providers = account.providers.map { part in
             let mine = groups.filter { $0.provider == part.provider }
             let why = reasons.filter { $0.provider == part.provider }
             let told = why.map { EndingTotal(ending: $0.ending, count: $0.count) }
-            let ended = part.members - part.pending
             let sending = Self.sum(mine) { $0.cause == Self.sending }
             let ready = Self.sum(mine) { $0.cause == Self.ready }
             return ProviderProgress(
                 provider: part.provider, sending: sending, ready: ready, waiting: Self.sum(mine) { $0.wait != nil },
                 reasons: told, otherReasons: (why.first?.whole ?? 0) - told.reduce(0) { $0 + $1.count },
                 // None where all wait.
-                pace: sending + ready == 0
-                    ? nil
-                    : heard.first { $0.provider == part.provider }?.minutes.pace(
-                        at: now, ended: ended, begun: account.sendAt ?? account.acceptedAt,
-                        isPlanned: account.audience != nil))
+                pace: sending + ready == 0 ? nil : paces.first { $0.provider == part.provider }?.pace)
         }
         let later = groups.filter { $0.wait?.cause == .later }.map(\.lastDue)
         return MessageProgress(
@@ -92,9 +87,9 @@ private struct ProgressReader {
     }
 
     private func groups(at now: WallInstant) throws(PostgresError) -> [Group] {
-        let (providers, environments, topics) = (try int16s(2), try int16s(3), try texts(4))
-        let (causes, reasons, pushes) = (try int16s(5), try texts(6), try int64s(7))
-        let (since, first, last) = (try instants(8), try instants(9), try instants(10))
+        let (providers, environments, topics) = (try int16s(1), try int16s(2), try texts(3))
+        let (causes, reasons, pushes) = (try int16s(4), try texts(5), try int64s(6))
+        let (since, first, last) = (try instants(7), try instants(8), try instants(9))
         var groups: [Group] = []
         for place in causes.indices {
             // A newer program's provider is its to tell of.
@@ -123,8 +118,8 @@ private struct ProgressReader {
     }
 
     private func reasons() throws(PostgresError) -> [Reason] {
-        let (providers, states, words) = (try int16s(11), try int16s(12), try texts(13))
-        let (counts, wholes) = (try int64s(14), try int64s(15))
+        let (providers, states, words) = (try int16s(10), try int16s(11), try texts(12))
+        let (counts, wholes) = (try int64s(13), try int64s(14))
         var reasons: [Reason] = []
         for place in providers.indices {
             guard let provider = Provider(rawValue: providers[place]),
@@ -138,24 +133,16 @@ private struct ProgressReader {
         return reasons
     }
 
-    private func answered() throws(PostgresError) -> [(provider: Provider, minutes: AnsweredMinutes)] {
-        let minute = try rows.instant(0, Self.first + 1)
-        let (providers, dueSince) = (try int16s(16), try instants(20))
-        let (this, before, earlier) = (try int64s(17), try int64s(18), try int64s(19))
-        var heard: [(provider: Provider, minutes: AnsweredMinutes)] = []
-        for place in providers.indices {
-            guard let provider = Provider(rawValue: providers[place]) else { continue }
-            let minutes = AnsweredMinutes(
-                minute: minute, this: this[place], before: before[place], earlier: earlier[place],
-                dueSince: dueSince[place])
-            heard.append((provider, minutes))
+    private func paces() throws(PostgresError) -> [(provider: Provider, pace: Pace?)] {
+        let (providers, answered, micros) = (try int16s(15), try int64s(16), try int64s(17))
+        return zip(providers, zip(answered, micros)).compactMap { number, counted in
+            Provider(rawValue: number).map { ($0, Pace(answered: counted.0, in: .microseconds(counted.1))) }
         }
-        return heard
     }
 
     private func walked() throws(PostgresError) -> Double? {
-        guard let walked = try rows.int64OrNil(0, Self.first + 21),
-            let whole = try rows.int64OrNil(0, Self.first + 22), whole > 0
+        guard let walked = try rows.int64OrNil(0, Self.first + 18),
+            let whole = try rows.int64OrNil(0, Self.first + 19), whole > 0
         else { return nil }
         return min(1, max(0, Double(walked) / Double(whole)))
     }

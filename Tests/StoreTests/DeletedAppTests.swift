@@ -45,6 +45,7 @@ struct DeletedAppTests {
         INSERT INTO idempotency_keys (app_id, operation, key, body_sha256, answer)
             SELECT id, 'POST', 'k' || n, sha256(''), '' FROM apps, generate_series(1, 3) AS n;
         INSERT INTO message_providers SELECT id, 1, 0, 0, 0, 0, 0, 0, 0 FROM messages;
+        INSERT INTO message_paces (message_id, provider, answered, seen_at, seen) SELECT id, 1, 1, now(), 1 FROM messages;
         INSERT INTO inline_targets SELECT 1000000 + row_number() OVER (), id, 1, '\\x01' FROM messages;
         INSERT INTO push_history (message_id, parcel_id, settle, place, route_id, state, reason, attempts, at,
                 first_member, last_member, member_count, members)
@@ -55,7 +56,7 @@ struct DeletedAppTests {
         "registrations", "registration_pulse", "registration_tags", "routes", "messages", "message_contents", "plans",
         "parcels", "feedback", "feedback_swept", "credentials", "lane_blocks", "suspicions", "route_minutes",
         "idempotency_keys",
-        "message_providers", "inline_targets", "push_history", "apps",
+        "message_providers", "message_paces", "inline_targets", "push_history", "apps",
     ]
 
     /// Of a message that retention leaves alone, in the world's day.

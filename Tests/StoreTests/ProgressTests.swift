@@ -7,35 +7,6 @@ import Testing
 
 private let dawn = StoreWorld.dawn
 
-extension StoreWorld {
-    @discardableResult
-    fileprivate func credential(_ environment: PushEnvironment = .production) async throws -> CredentialID {
-        let id = try await stores.credentials.nextIDs(1)[0]
-        let key = NewCredential(
-            id: id, app: app, provider: .apns, environment: environment, kind: .token, topics: [],
-            facts: Array("{}".utf8), sealed: [1])
-        _ = try await stores.credentials.insert([key], app: app, activate: true, once: nil) { _ in [] }
-        return id
-    }
-
-    fileprivate func settle(_ settlement: Settlement, at now: WallInstant = dawn) async throws {
-        #expect(try await stores.parcels.settle(settlement, now: now) == .settled)
-    }
-
-    /// The parts are the account's, whatever happened.
-    fileprivate func checkedProgress(at now: WallInstant = dawn) async throws -> MessageProgress {
-        let progress = try await progress(at: now)
-        #expect(try await account() == progress.account)
-        for (part, account) in zip(progress.providers, progress.account.providers) {
-            #expect(part.provider == account.provider)
-            #expect(part.sending + part.ready + part.waiting == account.pending)
-        }
-        let waiting = progress.waits.reduce(0) { $0 + $1.pushes }
-        #expect(waiting == progress.providers.reduce(0) { $0 + $1.waiting })
-        return progress
-    }
-}
-
 @Suite("How far a message is")
 struct ProgressTests {
     @Test("is told by what its pushes are at: their turn, a process, an hour")
@@ -140,89 +111,6 @@ struct ProgressTests {
             try await world.send(world.newMessage())
             let other = try await world.stores.registry.createApp(slug: "other", name: "Other").id
             #expect(try await world.stores.messages.progress(app: other, id: StoreWorld.message(1)) == nil)
-        }
-    }
-}
-
-@Suite("The estimate of a message's end, from its rows")
-struct EstimateTests {
-    @Test("has the pace since it was resumed, and not that of the ten minutes in which it stood still")
-    func resumed() async throws {
-        try await withStores { world in
-            _ = try await world.credential()
-            try await world.register(1...9)
-            let message = try await world.send(world.newMessage(lifetime: .seconds(7_200)), parcelMembersMax: 3)
-            func send(at now: WallInstant) async throws {
-                let parcel = try #require(try await world.lease(at: now))
-                let everyone = parcel.settling([(0..<3, Ending(.accepted))], sample: AnswerSample(answered: 3))
-                try await world.settle(everyone, at: now + .seconds(2))
-            }
-            try await send(at: dawn)
-            for (wish, now) in [(LifeWish.pause, dawn + .seconds(10)), (.resume, dawn + .seconds(630))] {
-                _ = try await world.stores.messages.wish(wish, app: world.app, id: message, now: now)
-                try await world.stores.stops.carryOut(now: now)
-            }
-            try await send(at: dawn + .seconds(630))
-            #expect(try await world.checkedProgress(at: dawn + .seconds(633)).pushesPerSecond == 1)
-            let next = try await world.checkedProgress(at: dawn + .seconds(660))
-            #expect(next.pushesPerSecond == 0.1 && next.estimatedEnd == dawn + .seconds(690))
-        }
-    }
-
-    @Test("counts what routes answered on which everything has ended")
-    func endedRoutes() async throws {
-        try await withStores { world in
-            for environment in [PushEnvironment.production, .sandbox] { try await world.credential(environment) }
-            try await world.register(1...3)
-            try await world.register(4...6, environment: .sandbox)
-            try await world.send(world.newMessage(lifetime: .seconds(7_200)))
-            let parcel = try #require(try await world.lease(at: dawn))
-            let everyone = parcel.settling([(0..<3, Ending(.accepted))], sample: AnswerSample(answered: 3))
-            try await world.settle(everyone, at: dawn + .seconds(1))
-            let progress = try await world.checkedProgress(at: dawn + .seconds(2))
-            #expect(progress.providers.map(\.ready) == [3] && progress.pushesPerSecond == 1.5)
-        }
-    }
-
-    @Test("sees how much of its app's own ids planners have gone through, whatever other apps have")
-    func walked() async throws {
-        try await withStores { world in
-            let neighbour = try await world.neighbour()
-            try await neighbour.register(1...50)
-            let ids = try await world.register(1...9).map(\.value).sorted()
-            try await neighbour.register(51...90)
-            #expect(try await world.stores.messages.accept(world.newMessage(), now: dawn) == .accepted)
-            #expect(try await world.checkedProgress().walked == 0)
-            _ = try await world.stores.messages.planSlice(idsMax: 3, knownFormats: [1], now: dawn)
-            let progress = try await world.checkedProgress()
-            let share = Double(ids[2] - ids[0] + 1) / Double(ids[8] - ids[0] + 1)
-            #expect(progress.walked == share && progress.account.audience == nil)
-            #expect(progress.estimatedAudience == Int64((3 / share).rounded()))
-            while try await world.stores.messages.planSlice(knownFormats: [1], now: dawn) != .nothing {}
-            let planned = try await world.checkedProgress()
-            #expect(planned.walked == nil && planned.estimatedAudience == 9)
-        }
-    }
-
-    @Test("is of ids alone: not of names, of tokens, nor of hours, nor where the app has nobody")
-    func byNames() async throws {
-        try await withStores { world in
-            func walked(_ number: UInt64, _ audience: Audience, isLocal: Bool = false) async throws -> Double? {
-                var message = world.newMessage(number, audience: audience)
-                if isLocal { message.localSending = LocalSending(hour: LocalHour(inUTC: dawn + .seconds(3_600))) }
-                #expect(try await world.stores.messages.accept(message, now: dawn) == .accepted)
-                return try await world.progress(number, at: dawn).walked
-            }
-            #expect(try await walked(1, .all) == nil)
-            try await world.register(1...2)
-            #expect(try await walked(2, .all) == 0)
-            #expect(try await walked(3, .tags(TagExpression(any: ["news"]))) == 0)
-            #expect(try await walked(4, .users(["ann"])) == 0)
-            #expect(try await walked(5, .installations(["i1", "i2"])) == nil)
-            #expect(try await walked(6, .all, isLocal: true) == nil)
-            let target = InlineTarget(
-                provider: .apns, environment: .production, topic: StoreWorld.topic, token: StoreWorld.token(9))
-            #expect(try await walked(7, .tokens([target])) == nil)
         }
     }
 }

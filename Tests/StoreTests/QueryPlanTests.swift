@@ -52,6 +52,8 @@ struct QueryPlanTests {
         INSERT INTO message_provider_reasons (message_id, provider, state, reason, count)
         SELECT m.id, 1, 2, 'r' || n, 1 FROM (SELECT id FROM messages ORDER BY id DESC LIMIT 50) AS m,
             generate_series(1, 100) AS n;
+        INSERT INTO message_paces (message_id, provider, answered, seen_at, seen)
+        SELECT id, 1, 1, '2026-01-01', 1 FROM messages WHERE state = 6;
         ANALYZE
         """
 
@@ -59,7 +61,7 @@ struct QueryPlanTests {
     private static let large = [
         "registrations", "registration_pulse", "messages", "message_contents_rest", "plans", "parcels", "suspicions",
         "feedback", "idempotency_keys", "registration_tags", "push_history_rest", "inline_targets",
-        "route_minutes", "user_days", "message_provider_reasons",
+        "route_minutes", "user_days", "message_provider_reasons", "message_paces",
     ]
 
     /// One of everything that a gateway does all day.
@@ -328,6 +330,7 @@ struct QueryPlanTests {
         ("message_progress", " parcels_of_message"),
         ("message_progress", " message_provider_reasons_pkey"),
         ("message_progress", " route_minutes_pkey"),
+        ("message_progress", " message_paces_pkey"),
         ("message_progress", "using plans_pkey on plans"),
         ("message_progress", "Index Only Scan using registrations_planning on registrations"),
         ("message_progress", "Index Only Scan Backward using registrations_planning on registrations"),

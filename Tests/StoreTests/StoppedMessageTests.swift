@@ -16,10 +16,6 @@ extension StoreWorld {
     fileprivate func carryOut(at now: WallInstant = dawn) async throws -> Int {
         try await stores.stops.carryOut(now: now)
     }
-
-    fileprivate func settle(_ settlement: Settlement, at now: WallInstant = dawn) async throws {
-        #expect(try await stores.parcels.settle(settlement, now: now) == .settled)
-    }
 }
 
 @Suite("A message that is cancelled")

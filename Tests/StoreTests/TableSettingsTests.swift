@@ -35,7 +35,7 @@ struct TableSettingsTests {
         "parcels": .queue, "message_rates": .queue, "plans": .queue, "stops": .queue, "schedules": .queue,
         "suspicions": .queue,
         "messages": .account, "message_reasons": .account,
-        "message_providers": .account, "message_provider_reasons": .account,
+        "message_providers": .account, "message_provider_reasons": .account, "message_paces": .account,
         "message_contents_rest": .swept, "inline_targets": .swept, "feedback": .swept, "idempotency_keys": .swept,
         "route_minutes": .swept, "push_history_rest": .swept, "user_days": .swept,
     ]

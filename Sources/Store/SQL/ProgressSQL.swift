@@ -39,7 +39,7 @@ enum ProgressSQL {
         EXISTS (
             SELECT FROM route_minutes k
             WHERE k.route_id = w.route_id AND k.answered > 0 AND k.minute > outage.since
-                AND k.minute >= \(minute) - interval '1 minute')
+                AND k.minute >= date_trunc('minute', clock.now) - interval '1 minute')
         """
 
     private static let found = """
@@ -88,39 +88,12 @@ enum ProgressSQL {
         ) AS why
         """
 
-    private static let minute = "date_trunc('minute', clock.now)"
-
-    // This minute's and the two before, of the app's routes to the providers that have pushes left, since those whose pushes
-    // have all ended answered as well; and since when what was never tried is due.
     private static let pace = """
         CROSS JOIN LATERAL (
-            SELECT array_agg(provider ORDER BY provider) AS providers, array_agg(this ORDER BY provider) AS this,
-                array_agg(before ORDER BY provider) AS before, array_agg(earlier ORDER BY provider) AS earlier,
-                array_agg(due_since ORDER BY provider) AS due_since
-            FROM (
-                SELECT left_by.provider, coalesce(min(left_by.due_since), 'epoch') AS due_since,
-                    \(answered("k.minute >= \(minute)")) AS this,
-                    \(answered("k.minute = \(minute) - interval '1 minute'")) AS before,
-                    \(answered("k.minute = \(minute) - interval '2 minutes'")) AS earlier
-                FROM (
-                    SELECT s.provider, min(used.due_since) AS due_since
-                    FROM (
-                        SELECT route_id,
-                            min(due_at) FILTER (WHERE attempt = 0 AND state <> 3 AND due_at <= clock.now) AS due_since
-                        FROM parcels WHERE message_id = m.id GROUP BY route_id
-                    ) AS used
-                    JOIN routes s ON s.id = used.route_id GROUP BY s.provider
-                ) AS left_by
-                JOIN routes r ON r.app_id = m.app_id AND r.provider = left_by.provider
-                JOIN route_minutes k ON k.route_id = r.id AND k.minute >= \(minute) - interval '2 minutes'
-                GROUP BY left_by.provider
-            ) AS heard
+            SELECT array_agg(provider) AS providers, array_agg(answered) AS answered, array_agg(micros) AS micros
+            FROM (\(PaceSQL.ofMessage(now: "clock.now"))) AS paced
         ) AS pace
         """
-
-    private static func answered(_ which: String) -> String {
-        "coalesce(sum(k.answered) FILTER (WHERE \(which)), 0)::bigint"
-    }
 
     // How far planners are on their way through the ids of the app, which begins and ends with its own first and last:
     // the highest of all is another app's. Nothing where they go by names, by tokens, or by hours.
@@ -147,10 +120,10 @@ enum ProgressSQL {
     static let ofMessage = Statement(
         "message_progress",
         """
-        SELECT \(MessageSQL.wholeColumns), clock.now, \(minute),
+        SELECT \(MessageSQL.wholeColumns), clock.now,
             open.providers, open.environments, open.topics, open.causes, open.reasons, open.pushes, open.since,
             open.first_due, open.last_due, why.providers, why.states, why.reasons, why.counts, why.wholes,
-            pace.providers, pace.this, pace.before, pace.earlier, pace.due_since, walk.walked, walk.whole,
+            pace.providers, pace.answered, pace.micros, walk.walked, walk.whole,
             \(MessageSQL.formColumns)
         FROM messages m CROSS JOIN (SELECT coalesce($3, now()) AS now) AS clock
             \(MessageSQL.openParcels) \(MessageSQL.byProvider) \(open) \(why) \(pace) \(walk)

@@ -30,7 +30,8 @@ enum SettleGroupSQL {
             WHERE p.id = said.parcel AND p.epoch = said.epoch AND p.settles = said.settles AND p.state::integer = 2
             RETURNING said.place, p.id, said.settles, p.message_id, p.route_id, p.home_route_id,
                 p.member_count - p.handed_over\(leavingSome ? " - said.handed" : "") AS ended,
-                \(listed { "p.\($0) + said.\($0) AS \($0)" }), said.answered, said.suspected
+                \(listed { "p.\($0) + said.\($0) AS \($0)" }), said.answered, said.suspected,
+                said.accepted + said.rejected + said.unregistered + said.gave_up AS ended_now
                 \(leavingSome ? ", said.turn, p.app_id, p.format, p.priority, p.badge_marked, p.expires_at" : "")
         )
         """
@@ -66,7 +67,7 @@ enum SettleGroupSQL {
                 finished_at = CASE
                     WHEN m.audience = m.members + sums.ended AND m.state <> 7 THEN coalesce($13, clock_timestamp()) END
             FROM sums WHERE m.id = sums.message_id
-            RETURNING m.id AS message_id
+            RETURNING m.id AS message_id, m.state <> 6 AS goes_on
         )
         """
 
@@ -96,6 +97,14 @@ enum SettleGroupSQL {
             ON CONFLICT (message_id, provider) DO UPDATE SET \(listed { "\($0) = known.\($0) + excluded.\($0)" })
         )
         """
+
+    private static let paced = PaceSQL.counting(
+        """
+        SELECT mine.message_id, routes.provider, sum(mine.ended_now)::bigint
+        FROM mine JOIN folded ON folded.message_id = mine.message_id AND folded.goes_on
+            JOIN routes ON routes.id = mine.route_id
+        WHERE mine.ended_now > 0 GROUP BY 1, 2 ORDER BY 1, 2
+        """, now: "coalesce($13, now())")
 
     private static let told = """
         heard AS (
@@ -136,12 +145,12 @@ enum SettleGroupSQL {
     /// The places of those that were settled.
     static let whole = Statement(
         "parcel_settle_group",
-        "WITH \(mine(leavingSome: false)), \(folded), \(reasons), \(told) SELECT place FROM mine")
+        "WITH \(mine(leavingSome: false)), \(folded), \(reasons), \(paced), \(told) SELECT place FROM mine")
 
     /// The same, and whom they leave behind.
     static let leavingSome = Statement(
         "parcel_settle_group_leaving",
-        "WITH \(mine(leavingSome: true)), \(folded), \(born), \(reasons), \(told) SELECT place FROM mine")
+        "WITH \(mine(leavingSome: true)), \(folded), \(born), \(reasons), \(paced), \(told) SELECT place FROM mine")
 
     /// $1 parcels. What is there of those that were not, by their places.
     static let standing = Statement(

@@ -77,6 +77,15 @@ enum SettleSQL {
         )
         """
 
+    /// - Parameter source: as of `providerReasons`.
+    private static func paced(of source: String) -> String {
+        PaceSQL.counting(
+            """
+            SELECT mine.message_id, routes.provider, $4 + $5 + $6 + $10
+            FROM \(source) JOIN routes ON routes.id = mine.route_id WHERE $4 + $5 + $6 + $10 > 0
+            """, now: "coalesce($12, now())")
+    }
+
     // What the route answered counts where the settle does, once. Away from home it speaks of home.
     private static let heard = """
         heard AS (
@@ -111,7 +120,8 @@ enum SettleSQL {
                 gave_up = gave_up + $10
             WHERE \(mine)
             RETURNING message_id, app_id, route_id, home_route_id, format, priority, badge_marked, expires_at
-        ), \(born), \(reasons(of: "mine")), \(providerReasons(of: "mine")), \(heard), \(told)
+        ), \(born), \(reasons(of: "mine")), \(providerReasons(of: "mine")),
+            \(paced(of: "mine")), \(heard), \(told)
         SELECT count(*) FROM mine
         """)
 
@@ -138,9 +148,9 @@ enum SettleSQL {
                 finished_at = CASE
                     WHEN m.audience = m.members + mine.ended AND m.state <> 7 THEN coalesce($12, clock_timestamp()) END
             FROM mine WHERE m.id = mine.message_id
-            RETURNING m.id AS message_id
+            RETURNING m.id AS message_id, m.state <> 6 AS goes_on
         ), \(born), \(reasons(of: "folded")), \(providerReasons(of: "folded JOIN mine USING (message_id)")),
-            \(providers), \(heard), \(told)
+            \(providers), \(paced(of: "mine JOIN folded ON folded.message_id = mine.message_id AND folded.goes_on")), \(heard), \(told)
         SELECT count(*) FROM mine
         """)
 

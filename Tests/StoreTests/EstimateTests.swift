@@ -1,0 +1,220 @@
+import DeliveryRules
+import Postgres
+import PushModel
+import Store
+import Testing
+
+private let dawn = StoreWorld.dawn
+
+@Suite("The estimate of a message's end, from its rows")
+struct EstimateTests {
+    /// One message to as many devices, in parcels of one, sent from dawn on.
+    private func sending(
+        to devices: Int, _ body: (StoreWorld, (_ at: Int) async throws -> Void) async throws -> Void
+    ) async throws {
+        try await withStores { world in
+            _ = try await world.credential()
+            try await world.register(1...devices)
+            try await world.send(world.newMessage(lifetime: .seconds(7_200)), parcelMembersMax: 1)
+            try await body(world) { seconds in
+                let now = dawn + .seconds(seconds)
+                let parcel = try #require(try await world.lease(at: now))
+                try await world.settle(parcel.settling([(0..<1, Ending(.accepted))]), at: now)
+            }
+        }
+    }
+
+    private func pace(_ world: StoreWorld, _ at: Int) async throws -> Double? {
+        try await world.checkedProgress(at: dawn + .seconds(at)).pushesPerSecond
+    }
+
+    private func wish(_ world: StoreWorld, _ wish: LifeWish, _ at: Int) async throws {
+        let now = dawn + .seconds(at)
+        _ = try await world.stores.messages.wish(wish, app: world.app, id: StoreWorld.message(1), now: now)
+        try await world.stores.stops.carryOut(now: now)
+    }
+
+    @Test("has the pace of the last quarter of a minute or two, and says nothing before two seconds of it")
+    func paced() async throws {
+        try await sending(to: 60) { world, send in
+            #expect(try await pace(world, 0) == nil)
+            try await send(0)
+            #expect(try await pace(world, 1) == nil)
+            for second in 1...14 { try await send(second) }
+            #expect(try await pace(world, 14) == 1)
+            // Half as fast from here on: told in full when nothing else lies within the two looks.
+            for second in stride(from: 16, through: 48, by: 2) { try await send(second) }
+            #expect(try await pace(world, 48) == 0.5)
+            #expect(try await world.checkedProgress(at: dawn + .seconds(48)).estimatedEnd == dawn + .seconds(48 + 56))
+        }
+    }
+
+    @Test("has the pace since it was resumed, however long it stood still and whenever it began")
+    func resumed() async throws {
+        for pause in [3, 20, 600] {
+            try await sending(to: 30) { world, send in
+                for second in 0...5 { try await send(second) }
+                try await wish(world, .pause, 6)
+                try await wish(world, .resume, 6 + pause)
+                #expect(try await pace(world, 6 + pause) == nil)
+                for second in 0...4 { try await send(6 + pause + second) }
+                #expect(try await pace(world, 10 + pause) == 1)
+            }
+        }
+    }
+
+    @Test("begins anew where the rate is changed")
+    func rateChanged() async throws {
+        try await sending(to: 30) { world, send in
+            for second in 0...5 { try await send(second) }
+            try await wish(world, .rate(1_000), 6)
+            #expect(try await pace(world, 6) == nil)
+            try await wish(world, .rate(nil), 6)
+            for second in [7, 7, 7, 8, 8, 8, 9, 9, 9] { try await send(second) }
+            // Behind the first settle.
+            #expect(try await pace(world, 9) == 4)
+        }
+    }
+
+    @Test("says nothing of a standstill, and leaves it out afterwards, whatever ended it")
+    func stoodStill() async throws {
+        try await sending(to: 40) { world, send in
+            for second in 0...10 { try await send(second) }
+            #expect(try await pace(world, 29) != nil)
+            #expect(try await pace(world, 30) == nil)
+            for second in 100...104 { try await send(second) }
+            #expect(try await pace(world, 104) == 1)
+        }
+    }
+
+    @Test("goes on where transactions settle in another order than they began in")
+    func outOfOrder() async throws {
+        try await sending(to: 40) { world, send in
+            for second in [1, 0, 2, 1, 3, 2, 4, 3, 5] { try await send(second) }
+            #expect(try await pace(world, 5) == 2)
+        }
+    }
+
+    @Test("counts what ends while its parcel is open, and no push that goes on or was never sent")
+    func parts() async throws {
+        try await withStores { world in
+            _ = try await world.credential()
+            try await world.register(1...9)
+            try await world.send(world.newMessage(lifetime: .seconds(7_200)), parcelMembersMax: 6)
+            let parcel = try #require(try await world.lease())
+            func part(_ settles: Int32, accepted: Int, suppressed: Int = 0, bits: UInt8) -> Settlement {
+                let endings = [
+                    EndingCount(ending: Ending(.accepted), count: accepted),
+                    EndingCount(ending: Ending(.suppressed, "daily_cap"), count: suppressed),
+                ]
+                return Settlement(
+                    parcel: parcel.id, message: parcel.message, epoch: 1, settles: settles,
+                    endings: endings.filter { $0.count > 0 }, settledBits: [bits], remainders: [],
+                    pendingAfter: 6 - bits.nonzeroBitCount)
+            }
+            try await world.settle(part(0, accepted: 1, bits: 0b1))
+            try await world.settle(part(1, accepted: 2, suppressed: 1, bits: 0b1111), at: dawn + .seconds(2))
+            #expect(try await pace(world, 4) == 0.5)
+            try await world.settle(part(2, accepted: 2, bits: 0b11_1111), at: dawn + .seconds(4))
+            #expect(try await pace(world, 4) == 1)
+        }
+    }
+
+    @Test("is of each message alone, and of one provider where others have their own")
+    func apart() async throws {
+        try await withStores { world in
+            for environment in [PushEnvironment.production, .sandbox] { try await world.credential(environment) }
+            try await world.register(1...3)
+            try await world.register(4...6, environment: .sandbox)
+            for number in [1, 2] as [UInt64] {
+                try await world.send(world.newMessage(number, lifetime: .seconds(7_200)), parcelMembersMax: 1)
+            }
+            func send(_ at: Int) async throws -> MessageID {
+                let now = dawn + .seconds(at)
+                let parcel = try #require(try await world.lease(at: now))
+                try await world.settle(parcel.settling([(0..<1, Ending(.accepted))]), at: now)
+                return parcel.message
+            }
+            let first = [try await send(0), try await send(1), try await send(2)]
+            #expect(first == [MessageID](repeating: StoreWorld.message(1), count: 3), "the older one first")
+            // Its first route is done; the other message has not begun.
+            let progress = try await world.checkedProgress(at: dawn + .seconds(2))
+            #expect(progress.providers.map(\.ready) == [3] && progress.pushesPerSecond == 1)
+            #expect(try await world.progress(2, at: dawn + .seconds(2)).pushesPerSecond == nil)
+        }
+    }
+
+    @Test("counts what is settled together, each message's own")
+    func together() async throws {
+        try await withStores { world in
+            _ = try await world.credential()
+            try await world.register(1...3)
+            for number in [1, 2] as [UInt64] {
+                try await world.send(world.newMessage(number, lifetime: .seconds(7_200)), parcelMembersMax: 1)
+            }
+            func settle(_ count: Int, _ at: Int) async throws {
+                let now = dawn + .seconds(at)
+                var parcels: [LeasedParcel] = []
+                for _ in 0..<count { parcels.append(try #require(try await world.lease(at: now))) }
+                let replies = await world.stores.parcels.settleGroup(parcels.map { $0.settlingAll() }, now: now)
+                #expect(replies.allSatisfy { $0 == .success(.settled) })
+            }
+            // All but one of the first message.
+            try await settle(2, 0)
+            #expect(try await world.number("SELECT answered FROM message_paces") == 2)
+            // The rest of it, and two of the second.
+            try await settle(3, 2)
+            #expect(try await world.number("SELECT count(*) FROM message_paces WHERE answered = 2") == 2)
+        }
+    }
+
+    @Test("takes no row of a message that ends with its first settle")
+    func single() async throws {
+        try await sending(to: 1) { world, send in
+            try await send(0)
+            #expect(try await world.number("SELECT count(*) FROM message_paces") == 0)
+        }
+    }
+
+    @Test("sees how much of its app's own ids planners have gone through, whatever other apps have")
+    func walked() async throws {
+        try await withStores { world in
+            let neighbour = try await world.neighbour()
+            try await neighbour.register(1...50)
+            let ids = try await world.register(1...9).map(\.value).sorted()
+            try await neighbour.register(51...90)
+            #expect(try await world.stores.messages.accept(world.newMessage(), now: dawn) == .accepted)
+            #expect(try await world.checkedProgress().walked == 0)
+            _ = try await world.stores.messages.planSlice(idsMax: 3, knownFormats: [1], now: dawn)
+            let progress = try await world.checkedProgress()
+            let share = Double(ids[2] - ids[0] + 1) / Double(ids[8] - ids[0] + 1)
+            #expect(progress.walked == share && progress.account.audience == nil)
+            #expect(progress.estimatedAudience == Int64((3 / share).rounded()))
+            while try await world.stores.messages.planSlice(knownFormats: [1], now: dawn) != .nothing {}
+            let planned = try await world.checkedProgress()
+            #expect(planned.walked == nil && planned.estimatedAudience == 9)
+        }
+    }
+
+    @Test("is of ids alone: not of names, of tokens, nor of hours, nor where the app has nobody")
+    func byNames() async throws {
+        try await withStores { world in
+            func walked(_ number: UInt64, _ audience: Audience, isLocal: Bool = false) async throws -> Double? {
+                var message = world.newMessage(number, audience: audience)
+                if isLocal { message.localSending = LocalSending(hour: LocalHour(inUTC: dawn + .seconds(3_600))) }
+                #expect(try await world.stores.messages.accept(message, now: dawn) == .accepted)
+                return try await world.progress(number, at: dawn).walked
+            }
+            #expect(try await walked(1, .all) == nil)
+            try await world.register(1...2)
+            #expect(try await walked(2, .all) == 0)
+            #expect(try await walked(3, .tags(TagExpression(any: ["news"]))) == 0)
+            #expect(try await walked(4, .users(["ann"])) == 0)
+            #expect(try await walked(5, .installations(["i1", "i2"])) == nil)
+            #expect(try await walked(6, .all, isLocal: true) == nil)
+            let target = InlineTarget(
+                provider: .apns, environment: .production, topic: StoreWorld.topic, token: StoreWorld.token(9))
+            #expect(try await walked(7, .tokens([target])) == nil)
+        }
+    }
+}
