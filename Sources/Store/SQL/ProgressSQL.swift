@@ -7,11 +7,14 @@ enum ProgressSQL {
     /// Told again every fifteen seconds while it lasts.
     private static let outageIsFresh = "interval '60 seconds'"
 
+    // What was cut or handed back while this began to read is due in a moment, and waits for nothing.
+    private static let isLater = "p.due_at > clock.now + interval '1 second'"
+
     // Of each route and service of the message: its open parcels by what they are at. A newer program's are counted, and
     // not explained.
     private static let groups = """
-        SELECT p.route_id, s.suffix, p.state, p.due_at > clock.now AS is_later,
-            CASE WHEN p.due_at > clock.now THEN p.waits_for END AS waits_for, sum(p.pending)::bigint AS pushes,
+        SELECT p.route_id, s.suffix, p.state, \(isLater) AS is_later,
+            CASE WHEN \(isLater) THEN p.waits_for END AS waits_for, sum(p.pending)::bigint AS pushes,
             min(p.due_at) AS first_due, max(p.due_at) AS last_due,
             bool_or(p.state = 2) OVER (PARTITION BY p.route_id, s.suffix) AS is_leased
         FROM parcels p LEFT JOIN (VALUES \(WaitSQL.services)) AS s (suffix, formats) ON p.format = ANY (s.formats)
