@@ -1,5 +1,6 @@
 import GatewayAPI
 import HTTPTypes
+import Logging
 import Testing
 
 @Suite("The routes")
@@ -81,6 +82,15 @@ struct RouteTests {
     @Test("are open where they tell nothing about anyone")
     func open() {
         #expect(Route.allCases.filter(\.isOpen) == [.health, .readiness, .contract, .errors])
+    }
+
+    @Test("are in the log where the gateway is to blame, and readiness not at each question")
+    func logged() {
+        let (broken, unready) = (Problem(.internalError, ""), Problem(.notReady, ""))
+        #expect(Route.allCases.allSatisfy { broken.logLevel(on: $0) == .error })
+        #expect(Route.allCases.filter { unready.logLevel(on: $0) != .warning } == [.readiness])
+        #expect(unready.logLevel(on: .readiness) == .debug && unready.logLevel(on: nil) == .warning)
+        #expect(Problem(.unknownMessage, "").logLevel(on: nil) == .debug)
     }
 }
 

@@ -258,20 +258,24 @@ package struct GatewayResponder: HTTPResponder {
 }
 
 extension Logger {
-    /// By whose fault it is: a client's is its own to look at.
     func note(_ problem: Problem, on route: Route?) {
-        let level: Logger.Level =
-            switch problem.code.status {
-            case 500: .error
-            case 503: .warning
-            default: .debug
-            }
-        log(
-            level: level, "A request was refused",
-            metadata: [
-                "route": "\(route.map { "\($0.method) \($0.template)" } ?? "none")", "code": "\(problem.code.rawValue)",
-                "cause": "\(problem.cause ?? "")",
-            ])
+        var said: Logger.Metadata = [
+            "route": "\(route.map { "\($0.method) \($0.template)" } ?? "none")", "code": "\(problem.code.rawValue)",
+        ]
+        if let cause = problem.cause { said["cause"] = "\(cause)" }
+        log(level: problem.logLevel(on: route), "A request was refused", metadata: said)
+    }
+}
+
+extension Problem {
+    /// By whose fault it is: a client's is its own to look at. Whoever asks for readiness is told, again and again, what
+    /// the log has from those that found it.
+    package func logLevel(on route: Route?) -> Logger.Level {
+        switch code.status {
+        case 500: .error
+        case 503 where route != .readiness: .warning
+        default: .debug
+        }
     }
 }
 
