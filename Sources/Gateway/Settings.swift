@@ -46,7 +46,7 @@ package struct Limits: Sendable {
     package var suspectShare = 0.2
     /// How many answers a route must have given before its doubts count.
     package var suspectSample = 50
-    package var connectionsPerLane = 8
+    package var connectionsPerLane = 16
     /// What Google lets a project send, and each process keeps to, over HTTP v1.
     package var fcmMessagesPerMinute = FCMLimits.messagesPerMinute
     package var parcelMembers = 5_000
