@@ -14,6 +14,8 @@ struct AudienceLook: Sendable {
     let after: Int64
     let horizon: Int64
     let idsMax: Int
+    /// As many as slices behind the first one look at.
+    let sliceIDs: Int
     /// None: all of them.
     let providers: [Int16]
 
@@ -185,7 +187,7 @@ struct AudienceLook: Sendable {
             $0.textArray(expression.all + expression.any)
             $0.int64(after)
             $0.int64(horizon)
-            $0.int64(Int64(idsMax))
+            $0.int64(Int64(sliceIDs))
         }
         let counts = try await transaction.run([query])[0].int64Column(0)
         guard counts.count == expression.all.count + expression.any.count else {

@@ -191,11 +191,11 @@ struct PlanTurn: Sendable {
     /// apart each is a page of its own, which may have to come from a disk.
     private static let firstIDsMax = 2_000
 
-    func look(idsMax: Int) -> AudienceLook {
-        let idsMax = plannedThrough == 0 ? min(idsMax, Self.firstIDsMax) : idsMax
+    func look(idsMax sliceIDs: Int) -> AudienceLook {
+        let idsMax = plannedThrough == 0 ? min(sliceIDs, Self.firstIDsMax) : sliceIDs
         return AudienceLook(
             message: message, sentFrom: sentFrom, app: app, kind: kind, after: plannedThrough, horizon: horizon,
-            idsMax: local == nil ? idsMax : idsMax * LocalHour.slicesAtOnce,
+            idsMax: local == nil ? idsMax : idsMax * LocalHour.slicesAtOnce, sliceIDs: sliceIDs,
             providers: audience.providers?.map(\.rawValue) ?? [])
     }
 

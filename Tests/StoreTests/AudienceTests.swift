@@ -157,6 +157,22 @@ struct TagAudienceTests {
         }
     }
 
+    @Test("of several tags goes by the rarest from its first slice on, which is a small one")
+    func rarest() async throws {
+        try await withStores { world in
+            let batch = (1...4_100).map { number in
+                var said = StoreWorld.registration("i\(number)", token: number)
+                said.tags = .set(number.isMultiple(of: 2) ? ["all", "rare"] : ["all"])
+                return said
+            }
+            _ = await world.stores.registry.register(batch, app: world.app, now: dawn)
+            let both = world.newMessage(audience: .tags(TagExpression(all: ["all", "rare"])))
+            _ = try await world.stores.messages.accept(both, now: dawn)
+            #expect(try await world.plan(idsMax: 20_000)?.members == 2_000)
+            #expect(try await world.plan(idsMax: 20_000)?.members == 50)
+        }
+    }
+
     @Test("is another app's own affair")
     func perApp() async throws {
         try await withCrowd { crowd in
