@@ -2,13 +2,14 @@
 -- (decision 0027).
 -- oldest program: 0001
 
--- How many pushes of a message answers of a provider have ended, and two looks at that count, taken by settles at least 15
--- seconds apart. A resume and a changed rate delete them, and the next settle begins anew; who is done with one settle has
--- none. Programs before this one settle without a word here: their part is missing in the pace.
+-- How many pushes of a message settles have ended at a provider, when the last of them did, and two looks at that count, taken by
+-- settles at least 15 seconds apart. A resume and another rate delete them, and the next settle begins anew; a message that is
+-- done with one settle has none. Programs before this one settle without a word here: their part is missing in the pace.
 CREATE TABLE message_paces (
     message_id uuid        NOT NULL REFERENCES messages ON DELETE CASCADE,
     provider   smallint    NOT NULL,
-    answered   bigint      NOT NULL CHECK (answered >= 0),
+    ended      bigint      NOT NULL CHECK (ended >= 0),
+    settled_at timestamptz NOT NULL,
     seen_at    timestamptz NOT NULL,
     seen       bigint      NOT NULL,
     before_at  timestamptz,

@@ -55,7 +55,7 @@ package struct ProviderProgress: Equatable, Sendable {
     package let reasons: [EndingTotal]
     /// Pushes that ended for reasons which are not told.
     package let otherReasons: Int64
-    /// How its pushes ended of late; nil: nothing can be said.
+    /// How fast its pushes ended of late; nil: nothing can be said.
     package let pace: Pace?
 
     package init(
@@ -78,32 +78,30 @@ package struct ProviderProgress: Equatable, Sendable {
     }
 }
 
-/// So many pushes that answers ended, in so much time.
+/// So many pushes that ended, in so much time.
 package struct Pace: Equatable, Sendable {
-    package let answered: Int64
+    package let ended: Int64
     package let time: Duration
 
-    /// nil where the time is too short to say anything.
-    package init?(answered: Int64, in time: Duration) {
-        guard time >= Self.shortest else { return nil }
-        self.answered = max(0, answered)
+    /// nil where nothing ended, or the time is too short to say anything.
+    package init?(ended: Int64, in time: Duration) {
+        guard ended > 0, time >= Self.shortest else { return nil }
+        self.ended = ended
         self.time = time
     }
 
     /// Less is the noise of one settle: they come up to a second late.
     private static let shortest: Duration = .seconds(2)
 
-    package var perSecond: Double { Double(answered) / Self.seconds(time) }
+    package var perSecond: Double { Double(ended) / Self.seconds(time) }
 
-    /// nil: never, at this pace.
+    /// nil: no estimate is worth its words.
     package func lasting(for pushes: Int64) -> Duration? {
-        guard pushes > 0 else { return .zero }
-        guard answered > 0 else { return nil }
-        let seconds = Double(pushes) / perSecond
+        let seconds = Double(max(0, pushes)) / perSecond
         return seconds < Self.secondsMax ? .milliseconds(Int64(seconds * 1_000)) : nil
     }
 
-    /// A year: beyond it no estimate is worth its words.
+    /// A year.
     private static let secondsMax = 366.0 * 86_400
 
     private static func seconds(_ time: Duration) -> Double { Double(time.wholeNanoseconds) / 1e9 }
@@ -182,6 +180,16 @@ extension MessageProgress {
         return Int64(Double(found) / walked + 0.5) - found
     }
 
+    /// Whether so few are still to be sent to a provider that it makes no difference how fast they are: most often those
+    /// that are tried again, one by one.
+    private func isNearlyAll(of part: ProviderProgress, but few: Int64) -> Bool {
+        guard let account = account.providers.first(where: { $0.provider == part.provider }) else { return false }
+        return few * Self.fewOf <= account.members - account.pending
+    }
+
+    /// One in so many.
+    private static let fewOf: Int64 = 100
+
     /// When its last push may have ended, where each provider goes on as it answers now; nil where something has to
     /// happen first, or nothing can be said.
     package var estimatedEnd: WallInstant? {
@@ -200,8 +208,11 @@ extension MessageProgress {
                 unpaced += coming
                 continue
             }
-            guard let time = part.pace?.lasting(for: open + part.waiting + coming) else { return nil }
-            end = max(end, at + time)
+            if let time = part.pace?.lasting(for: open + part.waiting + coming) {
+                end = max(end, at + time)
+            } else if !isNearlyAll(of: part, but: open + coming) {
+                return nil
+            }
         }
         guard unpaced == 0 || unpaced < pushes else { return nil }
         if let rate = account.ratePerSecond { end = max(end, at + .milliseconds(pushes * 1_000 / Int64(rate))) }

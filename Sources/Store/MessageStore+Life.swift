@@ -58,15 +58,7 @@ extension LifeWish {
         var named = Parameters()
         named.int64(app.value)
         named.uuid(id.value)
-        let pace = changesPace ? [Query(PaceSQL.forget, named)] : []
-        return changes(app: app, id: id, now: now) + pace + [Query(LifeSQL.state, named)]
-    }
-
-    private var changesPace: Bool {
-        switch self {
-        case .resume, .rate: true
-        case .cancel, .pause: false
-        }
+        return changes(app: app, id: id, now: now) + [Query(LifeSQL.state, named)]
     }
 
     /// In the order in which rows are locked.

@@ -134,9 +134,9 @@ private struct ProgressReader {
     }
 
     private func paces() throws(PostgresError) -> [(provider: Provider, pace: Pace?)] {
-        let (providers, answered, micros) = (try int16s(15), try int64s(16), try int64s(17))
-        return zip(providers, zip(answered, micros)).compactMap { number, counted in
-            Provider(rawValue: number).map { ($0, Pace(answered: counted.0, in: .microseconds(counted.1))) }
+        let (providers, ended, micros) = (try int16s(15), try int64s(16), try int64s(17))
+        return zip(providers, zip(ended, micros)).compactMap { number, counted in
+            Provider(rawValue: number).map { ($0, Pace(ended: counted.0, in: .microseconds(counted.1))) }
         }
     }
 

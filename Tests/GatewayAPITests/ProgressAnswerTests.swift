@@ -17,7 +17,7 @@ struct ProgressAnswerTests {
             providers: [
                 ProviderProgress(
                     provider: .apns, sending: 0, ready: 100, waiting: 0, reasons: [], otherReasons: 0,
-                    pace: Pace(answered: 100, in: .seconds(10)))
+                    pace: Pace(ended: 100, in: .seconds(10)))
             ], waits: [], lastDue: lastDue, walked: walked)
         let answer = try JSONReader.read(MessageAnswer.body(progress))
         return try #require(answer.object?["progress"]?.object?["estimate"]?.object)

@@ -28,7 +28,7 @@ struct MessageProgressTests {
     ) -> ProviderProgress {
         ProviderProgress(
             provider: provider, sending: sending, ready: ready, waiting: waiting, reasons: [], otherReasons: 0,
-            pace: answered.flatMap { Pace(answered: $0, in: .seconds(10)) })
+            pace: answered.flatMap { Pace(ended: $0, in: .seconds(10)) })
     }
 
     private func wait(_ cause: PushWait.Cause) -> PushWait {
@@ -118,13 +118,29 @@ struct MessageProgressTests {
         #expect(soon.estimatedEnd == Self.noon + .seconds(10))
     }
 
+    @Test("is told beside a provider with a hundredth left at most, whose last ones are tried one by one")
+    func stragglers() {
+        func end(_ left: Int64, ended: Int64, pace: Int64?) -> WallInstant? {
+            let parts = [part(ready: 1_000, answered: 100), part(.fcm, sending: left, waiting: 7, answered: pace)]
+            return progress(
+                parts: parts, waits: [wait(.later)], lastDue: Self.noon + .seconds(300),
+                found: [found(ended: 0, pending: 1_000), found(.fcm, ended: ended, pending: left + 7)]
+            ).estimatedEnd
+        }
+        #expect(end(5, ended: 500, pace: nil) == Self.noon + .seconds(300))
+        #expect(end(5, ended: 499, pace: nil) == nil)
+        #expect(end(5, ended: 500, pace: 1) == Self.noon + .seconds(300))
+        #expect(end(50, ended: 5_000, pace: 1) == Self.noon + .seconds(570))
+    }
+
     @Test("says nothing of a second, nor of a thousand years")
     func bounds() {
-        #expect(Pace(answered: 5, in: .milliseconds(1_999)) == nil)
-        #expect(Pace(answered: 5, in: .seconds(-10)) == nil, "the database's clock was set back")
-        #expect(Pace(answered: 5, in: .seconds(2))?.perSecond == 2.5)
-        #expect(Pace(answered: 1, in: .seconds(100))?.lasting(for: .max) == nil)
-        #expect(Pace(answered: 0, in: .seconds(100))?.lasting(for: 0) == .zero)
+        #expect(Pace(ended: 5, in: .milliseconds(1_999)) == nil)
+        #expect(Pace(ended: 5, in: .seconds(-10)) == nil, "the database's clock was set back")
+        #expect(Pace(ended: 5, in: .seconds(2))?.perSecond == 2.5)
+        #expect(Pace(ended: 1, in: .seconds(100))?.lasting(for: .max) == nil)
+        #expect(Pace(ended: 1, in: .seconds(100))?.lasting(for: 0) == .zero)
+        #expect(Pace(ended: 0, in: .seconds(100)) == nil)
     }
 
     @Test("is no news, and a count is")

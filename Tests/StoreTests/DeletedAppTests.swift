@@ -45,7 +45,8 @@ struct DeletedAppTests {
         INSERT INTO idempotency_keys (app_id, operation, key, body_sha256, answer)
             SELECT id, 'POST', 'k' || n, sha256(''), '' FROM apps, generate_series(1, 3) AS n;
         INSERT INTO message_providers SELECT id, 1, 0, 0, 0, 0, 0, 0, 0 FROM messages;
-        INSERT INTO message_paces (message_id, provider, answered, seen_at, seen) SELECT id, 1, 1, now(), 1 FROM messages;
+        INSERT INTO message_paces (message_id, provider, ended, settled_at, seen_at, seen) SELECT id, 1, 1, now(), now(), 1
+            FROM messages;
         INSERT INTO inline_targets SELECT 1000000 + row_number() OVER (), id, 1, '\\x01' FROM messages;
         INSERT INTO push_history (message_id, parcel_id, settle, place, route_id, state, reason, attempts, at,
                 first_member, last_member, member_count, members)

@@ -63,16 +63,21 @@ struct EstimateTests {
         }
     }
 
-    @Test("begins anew where the rate is changed")
+    @Test("begins anew where the rate is changed, and not where it is said again, nor by a resume without a pause")
     func rateChanged() async throws {
         try await sending(to: 30) { world, send in
             for second in 0...5 { try await send(second) }
+            try await wish(world, .resume, 5)
+            try await wish(world, .rate(nil), 5)
+            #expect(try await pace(world, 5) == 1)
             try await wish(world, .rate(1_000), 6)
             #expect(try await pace(world, 6) == nil)
             try await wish(world, .rate(nil), 6)
-            for second in [7, 7, 7, 8, 8, 8, 9, 9, 9] { try await send(second) }
+            for second in [7, 7, 8, 8, 9, 9] { try await send(second) }
             // Behind the first settle.
-            #expect(try await pace(world, 9) == 4)
+            #expect(try await pace(world, 9) == 2.5)
+            try await wish(world, .rate(1_000), 9)
+            #expect(try await pace(world, 9) == nil)
         }
     }
 
@@ -80,43 +85,61 @@ struct EstimateTests {
     func stoodStill() async throws {
         try await sending(to: 40) { world, send in
             for second in 0...10 { try await send(second) }
-            #expect(try await pace(world, 29) != nil)
-            #expect(try await pace(world, 30) == nil)
-            for second in 100...104 { try await send(second) }
-            #expect(try await pace(world, 104) == 1)
+            #expect(try await pace(world, 40) == 1)
+            #expect(try await pace(world, 41) == nil)
+            for second in 41...45 { try await send(second) }
+            #expect(try await pace(world, 45) == 1)
         }
     }
 
-    @Test("goes on where transactions settle in another order than they began in")
+    @Test("is right where a push takes half a minute, whenever somebody asks")
+    func slow() async throws {
+        try await sending(to: 9) { world, send in
+            for second in [0, 25, 50, 75] {
+                try await send(second)
+                for later in [second, second + 12, second + 24] {
+                    #expect(try await pace(world, later) == (second == 0 ? nil : 0.04))
+                }
+            }
+        }
+    }
+
+    @Test("goes on where transactions settle in another order than they began in, and anew by a clock set back")
     func outOfOrder() async throws {
-        try await sending(to: 40) { world, send in
-            for second in [1, 0, 2, 1, 3, 2, 4, 3, 5] { try await send(second) }
-            #expect(try await pace(world, 5) == 2)
+        try await sending(to: 60) { world, send in
+            for second in [1, 0, 2, 1, 3, 2, 4, 3, 5] { try await send(100 + second) }
+            #expect(try await pace(world, 105) == 2)
+            // Around a look.
+            for second in [6, 16, 15, 17, 16, 18] { try await send(100 + second) }
+            #expect(try await pace(world, 118) == 14.0 / 17)
+            for second in [60, 61, 62] { try await send(second) }
+            #expect(try await pace(world, 62) == 1)
         }
     }
 
-    @Test("counts what ends while its parcel is open, and no push that goes on or was never sent")
+    @Test("counts what ends while its parcel is open, however it ends, and no push that goes on")
     func parts() async throws {
         try await withStores { world in
             _ = try await world.credential()
-            try await world.register(1...9)
-            try await world.send(world.newMessage(lifetime: .seconds(7_200)), parcelMembersMax: 6)
+            try await world.register(1...11)
+            try await world.send(world.newMessage(lifetime: .seconds(7_200)), parcelMembersMax: 8)
             let parcel = try #require(try await world.lease())
-            func part(_ settles: Int32, accepted: Int, suppressed: Int = 0, bits: UInt8) -> Settlement {
-                let endings = [
-                    EndingCount(ending: Ending(.accepted), count: accepted),
-                    EndingCount(ending: Ending(.suppressed, "daily_cap"), count: suppressed),
-                ]
-                return Settlement(
+            func part(
+                _ settles: Int32, _ states: [TerminalState], bits: UInt8, again: Range<Int> = 0..<0
+            ) -> Settlement {
+                Settlement(
                     parcel: parcel.id, message: parcel.message, epoch: 1, settles: settles,
-                    endings: endings.filter { $0.count > 0 }, settledBits: [bits], remainders: [],
-                    pendingAfter: 6 - bits.nonzeroBitCount)
+                    endings: states.map { EndingCount(ending: Ending($0, "\($0)"), count: 1) }, settledBits: [bits],
+                    remainders: again.isEmpty ? [] : [parcel.remainder(again, after: .seconds(60))],
+                    pendingAfter: 8 - bits.nonzeroBitCount)
             }
-            try await world.settle(part(0, accepted: 1, bits: 0b1))
-            try await world.settle(part(1, accepted: 2, suppressed: 1, bits: 0b1111), at: dawn + .seconds(2))
-            #expect(try await pace(world, 4) == 0.5)
-            try await world.settle(part(2, accepted: 2, bits: 0b11_1111), at: dawn + .seconds(4))
-            #expect(try await pace(world, 4) == 1)
+            try await world.settle(part(0, [.accepted], bits: 0b1))
+            try await world.settle(
+                part(1, [.rejected, .unregistered, .expired], bits: 0b1_1111, again: 4..<5), at: dawn + .seconds(2))
+            #expect(try await pace(world, 2) == 1.5)
+            try await world.settle(
+                part(2, [.suppressed, .gaveUp], bits: 0b1111_1111, again: 7..<8), at: dawn + .seconds(4))
+            #expect(try await pace(world, 4) == 1.25)
         }
     }
 
@@ -161,10 +184,10 @@ struct EstimateTests {
             }
             // All but one of the first message.
             try await settle(2, 0)
-            #expect(try await world.number("SELECT answered FROM message_paces") == 2)
+            #expect(try await world.number("SELECT ended FROM message_paces") == 2)
             // The rest of it, and two of the second.
             try await settle(3, 2)
-            #expect(try await world.number("SELECT count(*) FROM message_paces WHERE answered = 2") == 2)
+            #expect(try await world.number("SELECT count(*) FROM message_paces WHERE ended = 2") == 2)
         }
     }
 

@@ -31,7 +31,19 @@ struct ProgressTests {
                         until: dawn + .seconds(30), reason: "provider_busy")
                 ])
             #expect(later.lastDue == dawn + .seconds(30))
-            #expect(try await world.checkedProgress(at: dawn + .seconds(29)).waits.isEmpty, "in a moment")
+            #expect(try await world.checkedProgress(at: dawn + .seconds(29)).waits.count == 1)
+            #expect(try await world.checkedProgress(at: dawn + .seconds(30)).waits.isEmpty)
+        }
+    }
+
+    @Test("calls what was cut a moment ago ready, by a clock that is a little behind")
+    func justCut() async throws {
+        try await withStores { world in
+            _ = try await world.credential()
+            try await world.register(1...2)
+            try await world.send(world.newMessage(), at: dawn + .milliseconds(60))
+            let progress = try await world.checkedProgress()
+            #expect(progress.waits.isEmpty && progress.providers.map(\.ready) == [2])
         }
     }
 

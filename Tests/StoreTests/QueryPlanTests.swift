@@ -52,8 +52,9 @@ struct QueryPlanTests {
         INSERT INTO message_provider_reasons (message_id, provider, state, reason, count)
         SELECT m.id, 1, 2, 'r' || n, 1 FROM (SELECT id FROM messages ORDER BY id DESC LIMIT 50) AS m,
             generate_series(1, 100) AS n;
-        INSERT INTO message_paces (message_id, provider, answered, seen_at, seen)
-        SELECT id, 1, 1, '2026-01-01', 1 FROM messages WHERE state = 6;
+        INSERT INTO message_paces (message_id, provider, ended, settled_at, seen_at, seen)
+        SELECT id, 1, 1, '2026-01-01', '2026-01-01', 1 FROM messages WHERE state = 6
+        ON CONFLICT DO NOTHING;
         ANALYZE
         """
 

@@ -58,13 +58,16 @@ enum LifeSQL {
     static let resume = Statement(
         "message_resume",
         """
-        UPDATE messages SET state = CASE
-                WHEN EXISTS (SELECT FROM schedules WHERE message_id = $2) THEN 2
-                WHEN audience = members THEN 6
-                WHEN audience IS NOT NULL THEN 4
-                WHEN planned_members > 0 THEN 3 ELSE 1 END,
-            finished_at = CASE WHEN audience = members THEN coalesce($3, clock_timestamp()) END
-        WHERE app_id = $1 AND id = $2 AND state = 5
+        WITH changed AS (
+            UPDATE messages SET state = CASE
+                    WHEN EXISTS (SELECT FROM schedules WHERE message_id = $2) THEN 2
+                    WHEN audience = members THEN 6
+                    WHEN audience IS NOT NULL THEN 4
+                    WHEN planned_members > 0 THEN 3 ELSE 1 END,
+                finished_at = CASE WHEN audience = members THEN coalesce($3, clock_timestamp()) END
+            WHERE app_id = $1 AND id = $2 AND state = 5
+            RETURNING id
+        ) \(PaceSQL.forgotten)
         """)
 
     /// $1 app, $2 message.

@@ -7,8 +7,10 @@ enum ProgressSQL {
     /// Told again every fifteen seconds while it lasts.
     private static let outageIsFresh = "interval '60 seconds'"
 
-    // What was cut or handed back while this began to read is due in a moment, and waits for nothing.
-    private static let isLater = "p.due_at > clock.now + interval '1 second'"
+    // What was cut while this began to read is due in a moment, and waits for nothing.
+    private static let isLater = """
+        p.due_at > clock.now + CASE WHEN p.waits_for IS NULL THEN interval '1 second' ELSE interval '0' END
+        """
 
     // Of each route and service of the message: its open parcels by what they are at. A newer program's are counted, and
     // not explained.
@@ -93,7 +95,7 @@ enum ProgressSQL {
 
     private static let pace = """
         CROSS JOIN LATERAL (
-            SELECT array_agg(provider) AS providers, array_agg(answered) AS answered, array_agg(micros) AS micros
+            SELECT array_agg(provider) AS providers, array_agg(ended) AS ended, array_agg(micros) AS micros
             FROM (\(PaceSQL.ofMessage(now: "clock.now"))) AS paced
         ) AS pace
         """
@@ -126,7 +128,7 @@ enum ProgressSQL {
         SELECT \(MessageSQL.wholeColumns), clock.now,
             open.providers, open.environments, open.topics, open.causes, open.reasons, open.pushes, open.since,
             open.first_due, open.last_due, why.providers, why.states, why.reasons, why.counts, why.wholes,
-            pace.providers, pace.answered, pace.micros, walk.walked, walk.whole,
+            pace.providers, pace.ended, pace.micros, walk.walked, walk.whole,
             \(MessageSQL.formColumns)
         FROM messages m CROSS JOIN (SELECT coalesce($3, now()) AS now) AS clock
             \(MessageSQL.openParcels) \(MessageSQL.byProvider) \(open) \(why) \(pace) \(walk)

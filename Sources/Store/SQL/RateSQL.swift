@@ -211,7 +211,13 @@ enum RateSQL {
     /// $1 app, $2 message, $3 pushes a second; null: as fast as may be.
     static let change = Statement(
         "message_rate_change",
-        "UPDATE messages SET rate_per_second = $3 WHERE app_id = $1 AND id = $2 AND state < 6")
+        """
+        WITH changed AS (
+            UPDATE messages SET rate_per_second = $3
+            WHERE app_id = $1 AND id = $2 AND state < 6 AND rate_per_second IS DISTINCT FROM $3
+            RETURNING id
+        ) \(PaceSQL.forgotten)
+        """)
 
     /// $1 app, $2 message, $3 now.
     static let open = Statement(

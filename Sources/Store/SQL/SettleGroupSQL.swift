@@ -31,7 +31,7 @@ enum SettleGroupSQL {
             RETURNING said.place, p.id, said.settles, p.message_id, p.route_id, p.home_route_id,
                 p.member_count - p.handed_over\(leavingSome ? " - said.handed" : "") AS ended,
                 \(listed { "p.\($0) + said.\($0) AS \($0)" }), said.answered, said.suspected,
-                said.accepted + said.rejected + said.unregistered + said.gave_up AS ended_now
+                \(counts.map { "said.\($0)" }.joined(separator: " + ")) AS ended_now
                 \(leavingSome ? ", said.turn, p.app_id, p.format, p.priority, p.badge_marked, p.expires_at" : "")
         )
         """

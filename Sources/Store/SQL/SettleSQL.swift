@@ -81,10 +81,12 @@ enum SettleSQL {
     private static func paced(of source: String) -> String {
         PaceSQL.counting(
             """
-            SELECT mine.message_id, routes.provider, $4 + $5 + $6 + $10
-            FROM \(source) JOIN routes ON routes.id = mine.route_id WHERE $4 + $5 + $6 + $10 > 0
+            SELECT mine.message_id, routes.provider, \(endedNow)
+            FROM \(source) JOIN routes ON routes.id = mine.route_id WHERE \(endedNow) > 0
             """, now: "coalesce($12, now())")
     }
+
+    private static let endedNow = "$4 + $5 + $6 + $7 + $8 + $9 + $10"
 
     // What the route answered counts where the settle does, once. Away from home it speaks of home.
     private static let heard = """
