@@ -94,6 +94,7 @@ let package = Package(
                 .embedInCode("0035_broadcasts_read_less.sql"),
                 .embedInCode("0036_resting_lanes_are_told.sql"),
                 .embedInCode("0037_pace_of_a_message.sql"),
+                .embedInCode("0038_backlogs_by_urgency.sql"),
             ], swiftSettings: house),
         room(
             "Store",

@@ -30,5 +30,6 @@ package enum EmbeddedMigrations {
         ("0035_broadcasts_read_less", PackageResources._035_broadcasts_read_less_sql),
         ("0036_resting_lanes_are_told", PackageResources._036_resting_lanes_are_told_sql),
         ("0037_pace_of_a_message", PackageResources._037_pace_of_a_message_sql),
+        ("0038_backlogs_by_urgency", PackageResources._038_backlogs_by_urgency_sql),
     ]
 }

@@ -7,8 +7,6 @@ import Store
 
 /// Where messages are handed in: checks that every provider could take them, writes them durably, wakes the planner.
 package struct MessageDesk: Sendable {
-    /// Unfinished messages of one app; above it, new ones are told to come back later (P8).
-    private let backlogMax: Int
     /// More receivers than this named in one message make it a bulk message.
     private static let transactionalMax = 100
 
@@ -19,12 +17,11 @@ package struct MessageDesk: Sendable {
     private let accepted: @Sendable ([NewMessage]) -> Void
 
     package init(
-        store: MessageStore, backlogMax: Int, steps: (any StepListener)?,
+        store: MessageStore, backlog: BacklogBounds, steps: (any StepListener)?,
         accepted: @escaping @Sendable ([NewMessage]) -> Void
     ) {
         self.store = store
-        self.backlogMax = backlogMax
-        backlog = BacklogMemory(backlogMax: backlogMax)
+        self.backlog = BacklogMemory(bounds: backlog)
         self.steps = steps
         self.accepted = accepted
     }
@@ -39,7 +36,8 @@ package struct MessageDesk: Sendable {
         /// Which content is at fault, by its place.
         case refused(ContentFault, Int)
         case refusedHour(SendTimeFault)
-        case backlogFull
+        /// The app has as many unfinished messages of this urgency as it may have (P8).
+        case backlogFull(MessageUrgency)
     }
 
     /// Committed when this returns `.accepted` (P1): a message for each content, all or none, sent one after the other.
@@ -63,8 +61,10 @@ package struct MessageDesk: Sendable {
             return .refusedHour(error)
         }
         let state: MessageState = dueAt == nil ? .accepted : .scheduled
-        let hasRoom = backlog.takesIn(contents.count, of: app, now: Clocks.monotonicNow())
-        let standing = try await store.standing(of: app, countingTo: hasRoom ? 0 : backlogMax)
+        let urgency = urgency(of: audience)
+        let room = backlog.take(contents.count, of: app, urgency, now: Clocks.monotonicNow())
+        let standing = try await store.standing(
+            of: app, urgency, countingTo: room == .uncounted ? backlog.bounds.max(urgency) : 0)
         var messages: [NewMessage] = []
         for (place, content) in contents.enumerated() {
             switch compile(content, audience: audience, app: app, sendAt, dueAt, reached: standing.providers) {
@@ -79,12 +79,17 @@ package struct MessageDesk: Sendable {
         }
         let ids = messages.map(\.id)
         messages[0].idempotency = idempotency.map { IdempotentAnswer(claim: $0, answer: answer(ids, state)) }
-        if !hasRoom {
-            guard standing.openMessages + messages.count <= backlogMax else {
-                // A repetition adds nothing to the backlog. Asked only here, so that one with room costs no further look.
-                return try await earlier(idempotency, app) ?? .backlogFull
+        let isTaken: Bool =
+            switch room {
+            case .taken: true
+            case .full: false
+            case .uncounted:
+                backlog.note(
+                    standing.openMessages, adding: messages.count, of: app, urgency, now: Clocks.monotonicNow())
             }
-            backlog.note(standing.openMessages, adding: messages.count, of: app, now: Clocks.monotonicNow())
+        guard isTaken else {
+            // A repetition adds nothing to the backlog. Asked only here, so that one with room costs no further look.
+            return try await earlier(idempotency, app) ?? .backlogFull(urgency)
         }
         let outcome = try await store.accept(messages)
         if outcome == .accepted {

@@ -115,9 +115,10 @@ package struct GatewayProgram: Sendable {
     private func services(
         _ ground: Ground, _ stores: Stores, _ keeper: CredentialKeeper, _ delivery: DeliveryService
     ) -> GatewayServices {
+        let backlog = BacklogBounds(
+            messages: settings.limits.backlogMessages, broadcasts: settings.limits.backlogBroadcasts)
         let desk = MessageDesk(
-            store: stores.messages, backlogMax: settings.limits.backlogMessages, steps: steps,
-            accepted: { delivery.accepted($0) })
+            store: stores.messages, backlog: backlog, steps: steps, accepted: { delivery.accepted($0) })
         var limits = GatewayLimits()
         limits.bodyBytesMax = settings.limits.bodyBytes
         // So that one large body leaves room for others.

@@ -50,7 +50,8 @@ package struct Limits: Sendable {
     /// What Google lets a project send, and each process keeps to, over HTTP v1.
     package var fcmMessagesPerMinute = FCMLimits.messagesPerMinute
     package var parcelMembers = 5_000
-    package var backlogMessages = 1_000
+    package var backlogMessages = 1_000_000
+    package var backlogBroadcasts = 1_000
     package var historyDays = 30
     package var contentDays = 30
     package var feedbackDays = 365

@@ -137,8 +137,12 @@ package enum SettingsTable {
                 + " your project's quota."),
         count("PARCEL_MEMBERS", \.parcelMembers, 1...20_000, "Pushes that are leased, sent and settled together."),
         count(
-            "BACKLOG_MESSAGES", \.backlogMessages, 1...1_000_000,
-            "Unfinished messages of one app; further ones are answered 429."),
+            "BACKLOG_MESSAGES", \.backlogMessages, 1...100_000_000,
+            "Unfinished messages of one app that name their receivers, at most 100; further ones are answered 429."
+                + " Those that wait count: for their hour, for the end of quiet hours, for a credential."),
+        count(
+            "BACKLOG_BROADCASTS", \.backlogBroadcasts, 1...1_000_000,
+            "The same of all other messages, which have a backlog of their own."),
         count(
             "HISTORY_DAYS", \.historyDays, 1...3_650,
             "How long it can be asked what happened to each push of a message, from the message's day on."),

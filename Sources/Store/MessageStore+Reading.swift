@@ -77,12 +77,15 @@ extension MessageStore {
             expiresAt: try rows.instant(row, 4), content: try rows.bytes(row, 5))
     }
 
-    /// What a message is held against before it is taken. Open messages are counted up to a limit.
-    package func standing(of app: AppID, countingTo limit: Int) async throws(StoreFault) -> AppStanding {
+    /// What a message is held against before it is taken. Open messages of its urgency are counted up to a limit.
+    package func standing(
+        of app: AppID, _ urgency: MessageUrgency, countingTo limit: Int
+    ) async throws(StoreFault) -> AppStanding {
         let query = Query(MessageSQL.standing) {
             $0.int64(app.value)
             $0.int64(Int64(limit))
             $0.int16Array(Provider.allCases.map(\.rawValue))
+            $0.int16(urgency.rawValue)
         }
         return try await translating { () throws(PostgresError) in
             // By the limit's value each would be planned anew, which takes longer than counting.

@@ -7,6 +7,7 @@ package struct MessageStore: Sendable {
     let bell: WorkBell
     let steps: (any StepListener)?
     let turns = PlanTurns()
+    let sizes = SliceSizes()
 
     package init(pool: PostgresPool, bell: WorkBell, steps: (any StepListener)? = nil) {
         self.pool = pool
@@ -160,7 +161,7 @@ package struct NewMessage: Equatable, Sendable {
 
 /// How an app stands where a message is handed in for it.
 package struct AppStanding: Equatable, Sendable {
-    /// Messages that are not over: what `backlog_full` is decided by.
+    /// Messages of one urgency that are not over: what `backlog_full` is decided by.
     package let openMessages: Int
     /// Of which it has registrations' routes, or an active credential.
     package let providers: [Provider]

@@ -8,41 +8,69 @@ struct BacklogMemoryTests {
     private let app = AppID(1)
     private let start = MonotonicInstant(nanoseconds: 1_000_000_000)
 
+    private func memory(_ messages: Int = 10, broadcasts: Int = 10) -> BacklogMemory {
+        BacklogMemory(bounds: BacklogBounds(messages: messages, broadcasts: broadcasts))
+    }
+
     @Test("gives away what was left when it was counted, and not more")
     func room() {
-        let memory = BacklogMemory(backlogMax: 10)
-        #expect(!memory.takesIn(1, of: app, now: start), "nobody has counted")
-        memory.note(5, adding: 1, of: app, now: start)
-        #expect(memory.takesIn(3, of: app, now: start))
-        #expect(!memory.takesIn(2, of: app, now: start))
-        #expect(memory.takesIn(1, of: app, now: start))
-        #expect(!memory.takesIn(1, of: app, now: start))
+        let memory = memory()
+        #expect(memory.take(1, of: app, .bulk, now: start) == .uncounted, "nobody has counted")
+        #expect(memory.note(5, adding: 1, of: app, .bulk, now: start))
+        #expect(memory.take(3, of: app, .bulk, now: start) == .taken)
+        #expect(memory.take(2, of: app, .bulk, now: start) == .uncounted)
+        #expect(memory.take(1, of: app, .bulk, now: start) == .taken)
+        #expect(memory.take(1, of: app, .bulk, now: start) == .uncounted)
     }
 
     @Test("ends after a moment, and knows no other app's")
     func moment() {
-        let memory = BacklogMemory(backlogMax: 10)
-        memory.note(0, adding: 1, of: app, now: start)
-        #expect(!memory.takesIn(1, of: AppID(2), now: start))
-        #expect(memory.takesIn(1, of: app, now: start + (BacklogMemory.countedFor - .milliseconds(1))))
-        #expect(!memory.takesIn(1, of: app, now: start + BacklogMemory.countedFor))
+        let memory = memory()
+        #expect(memory.note(0, adding: 1, of: app, .bulk, now: start))
+        #expect(memory.take(1, of: AppID(2), .bulk, now: start) == .uncounted)
+        let end = start + BacklogMemory.countedFor
+        #expect(memory.take(1, of: app, .bulk, now: end + .nanoseconds(-1)) == .taken)
+        #expect(memory.take(1, of: app, .bulk, now: end) == .uncounted)
     }
 
     @Test("keeps the places of those who counted at the same time")
     func together() {
-        let memory = BacklogMemory(backlogMax: 10)
-        for _ in 1...8 { memory.note(0, adding: 1, of: app, now: start) }
-        #expect(memory.takesIn(2, of: app, now: start))
-        #expect(!memory.takesIn(1, of: app, now: start))
+        let memory = memory()
+        for _ in 1...8 { #expect(memory.note(0, adding: 1, of: app, .bulk, now: start)) }
+        #expect(memory.take(2, of: app, .bulk, now: start) == .taken)
+        #expect(memory.take(1, of: app, .bulk, now: start) == .uncounted)
     }
 
     @Test("makes room again by what was counted last")
     func again() {
-        let memory = BacklogMemory(backlogMax: 10)
-        memory.note(9, adding: 1, of: app, now: start)
-        #expect(!memory.takesIn(1, of: app, now: start))
-        memory.note(4, adding: 1, of: app, now: start)
-        #expect(memory.takesIn(5, of: app, now: start))
-        #expect(!memory.takesIn(1, of: app, now: start))
+        let memory = memory()
+        #expect(memory.note(9, adding: 1, of: app, .bulk, now: start))
+        #expect(memory.take(1, of: app, .bulk, now: start) == .uncounted)
+        #expect(!memory.note(10, adding: 1, of: app, .bulk, now: start))
+        #expect(memory.note(4, adding: 1, of: app, .bulk, now: start))
+        #expect(memory.take(5, of: app, .bulk, now: start) == .taken)
+        #expect(memory.take(1, of: app, .bulk, now: start) == .uncounted)
+    }
+
+    @Test("keeps single messages apart from broadcasts, of which there are never more than of those")
+    func apart() {
+        let memory = memory(10, broadcasts: 2)
+        #expect(!memory.note(2, adding: 1, of: app, .bulk, now: start))
+        #expect(memory.note(2, adding: 1, of: app, .transactional, now: start))
+        #expect(memory.take(7, of: app, .transactional, now: start) == .taken)
+        #expect(memory.take(1, of: app, .bulk, now: start) == .uncounted)
+        #expect(BacklogBounds(messages: 3, broadcasts: 9).max(.bulk) == 3)
+    }
+
+    @Test("holds the longer the more was counted, and says so too where there is no room")
+    func dear() {
+        let (many, end) = (3 * BacklogMemory.cheapMax, start + BacklogMemory.countedFor * 4)
+        let memory = memory(many)
+        #expect(memory.note(many - 1, adding: 1, of: app, .transactional, now: start))
+        #expect(memory.take(1, of: app, .transactional, now: start) == .full)
+        let later = start + BacklogMemory.countedFor
+        #expect(!memory.note(many, adding: 1, of: app, .transactional, now: later))
+        #expect(memory.take(1, of: app, .transactional, now: end) == .full)
+        #expect(memory.take(1, of: app, .transactional, now: later + BacklogMemory.countedFor * 4) == .uncounted)
     }
 }

@@ -123,7 +123,8 @@ final class StepRecorder: StepListener {
 
 /// A world of its own for one test.
 func withGateway(
-    limits: GatewayLimits = GatewayLimits(), backlogMax: Int = 1_000, database: PostgresSettings? = nil,
+    limits: GatewayLimits = GatewayLimits(), backlog: (messages: Int, broadcasts: Int) = (1_000, 1_000),
+    database: PostgresSettings? = nil,
     pool bounds: PoolSettings = .patient, _ body: (GatewayWorld) async throws -> Void
 ) async throws {
     let settings: PostgresSettings
@@ -131,7 +132,7 @@ func withGateway(
     let loop = try ReactorLoop(name: "gateway-test")
     let pool = PostgresPool(settings, pool: bounds, loop: loop)
     let outcome: Result<Void, any Error>
-    do { outcome = .success(try await serve(pool, limits, backlogMax, body)) } catch { outcome = .failure(error) }
+    do { outcome = .success(try await serve(pool, limits, backlog, body)) } catch { outcome = .failure(error) }
     await pool.close()
     loop.stop()
     try outcome.get()
@@ -139,7 +140,8 @@ func withGateway(
 }
 
 private func serve(
-    _ pool: PostgresPool, _ limits: GatewayLimits, _ backlogMax: Int, _ body: (GatewayWorld) async throws -> Void
+    _ pool: PostgresPool, _ limits: GatewayLimits, _ backlog: (messages: Int, broadcasts: Int),
+    _ body: (GatewayWorld) async throws -> Void
 ) async throws {
     let steps = StepRecorder()
     let stores = Stores(pool: pool)
@@ -149,9 +151,10 @@ private func serve(
     let keeper = CredentialKeeper(
         store: stores.credentials, vault: try Vault(masterKey: Array(repeating: 7, count: Vault.keyBytes)),
         tokenEndpoint: NoTokenEndpoint(), allowsPrivateTargets: false)
+    let bounds = BacklogBounds(messages: backlog.messages, broadcasts: backlog.broadcasts)
     let services = GatewayServices(
         registry: RegistryKeeper(stores: stores, committer: GroupCommitter(registry: stores.registry)),
-        messages: MessageDesk(store: stores.messages, backlogMax: backlogMax, steps: nil) { _ in },
+        messages: MessageDesk(store: stores.messages, backlog: bounds, steps: nil) { _ in },
         credentials: keeper, keys: stores.keys, adminKeySHA256: TestHash.sha256(GatewayWorld.key),
         readiness: { readiness.value }, clock: { Clocks.wallNow() }, entropy: { Entropy.bytes($0) }, limits: limits,
         log: log, steps: steps)

@@ -92,6 +92,7 @@ struct ServedMessageTests {
             let none = try await world.expect(200, "PATCH", "\(path)/\(id)", #"{"rate_per_second": null}"#)
             #expect(try none.member("rate_per_second") == nil && none.member("state") == "paused")
             let pointer = "/rate_per_second"
+            try await world.refuse(.unknownMember, "PATCH", "\(path)/\(id)", #"{"rate": 5}"#, pointer: "/rate")
             try await world.refuse(.missingMember, "PATCH", "\(path)/\(id)", "{}", pointer: pointer)
             for value in ["0", "1000001", "1.5"] {
                 let body = #"{"rate_per_second": \#(value)}"#
@@ -356,12 +357,18 @@ struct ServedMessageTests {
 
     @Test("have to wait where too many are unfinished; another app's do not")
     func backlog() async throws {
-        try await withGateway(backlogMax: 2) { world in
+        try await withGateway(backlog: (messages: 3, broadcasts: 2)) { world in
             let path = try await world.makeApp() + "/messages"
-            try await world.expect(202, "POST", path, Self.hello)
-            try await world.expect(202, "POST", path, Self.hello)
+            for _ in 1...2 { try await world.expect(202, "POST", path, Self.hello) }
             let full = try await world.refuse(.backlogFull, "POST", path, Self.hello)
             #expect(full.header("retry-after") == "10")
+            // What names its receivers is no broadcast, and counts while it waits.
+            let hour = RFC3339.format(Clocks.wallNow() + .seconds(3_600))
+            let said = #""audience": {"users": ["ann"]}, "notification": {"body": "Noon"}"#
+            let (one, later) = ("{\(said)}", "{\(said), \"options\": {\"send_at\": \"\(hour)\"}}")
+            for body in [later, one, one] { try await world.expect(202, "POST", path, body) }
+            let fuller = try await world.refuse(.backlogFull, "POST", path, one)
+            #expect(try fuller.member("detail") != full.member("detail"))
             let other = try await world.makeApp("other") + "/messages"
             try await world.expect(202, "POST", other, Self.hello)
         }
@@ -369,7 +376,7 @@ struct ServedMessageTests {
 
     @Test("that repeat an accepted one get its answer also where too many are unfinished")
     func repeatedAtFullBacklog() async throws {
-        try await withGateway(backlogMax: 1) { world in
+        try await withGateway(backlog: (messages: 1, broadcasts: 1)) { world in
             let path = try await world.makeApp() + "/messages"
             let key = ["Idempotency-Key: lost-answer"]
             let first = try await world.expect(202, "POST", path, Self.hello, headers: key)

@@ -112,10 +112,16 @@ struct AcceptTests {
             for number in 1...5 as ClosedRange<UInt64> {
                 _ = try await world.stores.messages.accept(world.newMessage(number), now: dawn)
             }
-            #expect(try await world.stores.messages.standing(of: world.app, countingTo: 100).openMessages == 5)
-            #expect(try await world.stores.messages.standing(of: world.app, countingTo: 3).openMessages == 3)
-            _ = try await world.stores.messages.planSlice(knownFormats: [1], now: dawn)
-            #expect(try await world.stores.messages.standing(of: world.app, countingTo: 100).openMessages == 4)
+            let one = world.newMessage(6, urgency: .transactional, audience: .installations(["i1"]))
+            _ = try await world.stores.messages.accept(one, now: dawn)
+            func open(_ urgency: MessageUrgency, countingTo limit: Int = 100) async throws -> Int {
+                try await world.stores.messages.standing(of: world.app, urgency, countingTo: limit).openMessages
+            }
+            #expect(try await open(.bulk) == 5)
+            #expect(try await open(.bulk, countingTo: 3) == 3)
+            #expect(try await open(.transactional) == 1)
+            while try await world.stores.messages.planSlice(knownFormats: [1], now: dawn) != .nothing {}
+            #expect(try await open(.bulk) == 0)
         }
     }
 }
@@ -198,7 +204,7 @@ struct IdempotencyTests {
     func standing() async throws {
         try await withStores { world in
             func providers() async throws -> [Provider] {
-                try await world.stores.messages.standing(of: world.app, countingTo: 1).providers
+                try await world.stores.messages.standing(of: world.app, .bulk, countingTo: 1).providers
             }
             #expect(try await providers() == [])
             let key = try await world.stores.credentials.nextIDs(1)[0]

@@ -37,11 +37,19 @@ struct MessageHandlers: Sendable {
         case .mismatch: throw .idempotencyMismatch
         case .refused(let fault, let place): throw Problem(fault).inRecord(request.isList ? place : nil)
         case .refusedHour(let fault): throw Problem(fault)
-        case .backlogFull:
+        case .backlogFull(.transactional):
             throw Problem(
                 .backlogFull,
-                "This app has as many unfinished messages as it may have. Wait until some have finished, and join "
-                    + "receivers of the same message in one audience.", retryAfterSeconds: RetryHint.backlogFull)
+                "This app has as many unfinished messages to few receivers as it may have; those that wait for their "
+                    + "hour, for the end of quiet hours or for a credential count. Wait until some have finished, cancel "
+                    + "some, or join receivers of the same message in one audience.",
+                retryAfterSeconds: RetryHint.backlogFull)
+        case .backlogFull(.bulk):
+            throw Problem(
+                .backlogFull,
+                "This app has as many unfinished broadcasts as it may have; scheduled and paused ones count. Wait "
+                    + "until some have finished, or cancel some. Messages that name at most 100 receivers are still taken.",
+                retryAfterSeconds: RetryHint.backlogFull)
         }
     }
 

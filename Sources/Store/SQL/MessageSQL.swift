@@ -149,11 +149,12 @@ enum MessageSQL {
         FROM messages m JOIN message_contents c ON c.message_id = m.id WHERE m.id = ANY ($1)
         """)
 
-    /// $1 app, $2 where to stop counting, $3 providers. Twins, the routes of number 0, reach nobody.
+    /// $1 app, $2 where to stop counting, $3 providers, $4 of which priority. Twins, the routes of number 0, reach nobody.
     static let standing = Statement(
         "message_app_standing",
         """
-        SELECT (SELECT count(*) FROM (SELECT 1 FROM messages WHERE app_id = $1 AND state < 6 LIMIT $2) AS unfinished),
+        SELECT (SELECT count(*) FROM (SELECT 1 FROM messages WHERE app_id = $1 AND priority = $4 AND state < 6 LIMIT $2)
+                AS unfinished),
             ARRAY(
                 SELECT asked.provider FROM unnest($3) WITH ORDINALITY AS asked (provider, place)
                 WHERE EXISTS (
