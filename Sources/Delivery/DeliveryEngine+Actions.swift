@@ -102,29 +102,28 @@ extension DeliveryEngine {
             route: request.line.route, service: request.line.service, owner: process,
             leaseFor: settings.dispatcher.leaseLength, knownFormats: StoredContent.knownFormats, scope: request.scope)
         do {
-            var again: Duration?
-            var leased: LeasedParcel?
+            let leased: Lease
             if request.scope.mayBringSeveral {
                 let log = log
                 var size = settings.dispatcher.leaseGroup
                 size.parcelsMax = min(size.parcelsMax, request.parcelsMax)
-                let parcels = try await stores.parcels.leaseGroup(order, size) {
+                leased = try await stores.parcels.leaseGroup(order, size) {
                     log.error(
                         "A parcel makes no sense, and waits for the end of its lease", metadata: ["fault": "\($0)"])
                 }
-                guard parcels.count <= 1 else { return await begin(parcels, request) }
-                leased = parcels.first
             } else if request.scope == .paced {
-                let share = try await stores.parcels.leasePaced(order, passing: request.passing)
-                (leased, again) = (share.parcel, share.again)
+                leased = try await stores.parcels.leasePaced(order, passing: request.passing)
             } else {
-                leased = try await stores.parcels.lease(order)
+                leased = Lease(try await stores.parcels.lease(order))
             }
-            guard let parcel = leased else { return take(.leasedNothing(request, again: again)) }
+            guard leased.parcels.count <= 1 else { return await begin(leased, request) }
+            guard let parcel = leased.parcel else {
+                return take(.leasedNothing(request, again: leased.again))
+            }
             steps?.reached(.leaseCommitted)
             let found = await content(of: parcel)
             keep(parcel, request, found)
-            take(.leased(parcel, asked: request, found.reading, again: again))
+            take(.leased(parcel, asked: request, found.reading, again: leased.again))
         } catch .damaged(let place) {
             log.error("A parcel can't be leased, and waits for its mending", metadata: ["place": "\(place)"])
             take(.leaseFailed(request))
@@ -136,14 +135,14 @@ extension DeliveryEngine {
     }
 
     /// Several of one call: their messages are read together.
-    private func begin(_ parcels: [LeasedParcel], _ request: LeaseRequest) async {
+    private func begin(_ leased: Lease, _ request: LeaseRequest) async {
         steps?.reached(.leaseCommitted)
         var read: [ReadParcel] = []
-        for (parcel, found) in zip(parcels, await contents(of: parcels)) {
+        for (parcel, found) in zip(leased.parcels, await contents(of: leased.parcels)) {
             keep(parcel, request, found)
             read.append(ReadParcel(parcel, found.reading))
         }
-        take(.leasedTogether(read, asked: request))
+        take(.leasedTogether(read, asked: request, again: leased.again))
     }
 
     private func keep(_ parcel: LeasedParcel, _ request: LeaseRequest, _ found: FoundContent) {

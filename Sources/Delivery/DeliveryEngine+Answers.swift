@@ -104,6 +104,9 @@ extension DeliveryEngine {
 
     private func read(_ delivery: ParcelAnswers) -> AnsweredLease? {
         guard var out = parcelsOut[delivery.name] else { return nil }
+        guard !delivery.batch.answers.isEmpty else {
+            return AnsweredLease(delivery.name, accepted: [], others: [], isSent: delivery.batch.isSent)
+        }
         if !out.sawAnswer {
             out.sawAnswer = true
             steps?.reached(.firstAnswer)
@@ -119,7 +122,8 @@ extension DeliveryEngine {
         reading.read(delivery.batch, &reasonWords)
         proofs.note(out.lane, accepted: reading.accepted.count, notFound: reading.notFoundCount, now: now)
         for consequence in reading.consequences { lanes.heed(consequence, on: out.lane, out.line) }
-        return AnsweredLease(delivery.name, accepted: reading.accepted, others: reading.others)
+        return AnsweredLease(
+            delivery.name, accepted: reading.accepted, others: reading.others, isSent: delivery.batch.isSent)
     }
 }
 

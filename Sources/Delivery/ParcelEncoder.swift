@@ -81,7 +81,7 @@ package struct ParcelEncoder: Sendable {
         let batch = PushBatch(
             idHeader: idHeader, sharedFields: sharedFields(pushes: positions.count), bytes: bytes,
             frames: frames(now: now), requests: requests, noStreamAfter: noStreamAfter,
-            isUrgent: parcel.urgency == .transactional)
+            isUrgent: parcel.urgency == .transactional, tellsWhenSent: parcel.ratePerSecond != nil)
         return EncodedPushes(batch: batch, tooLarge: tooLarge)
     }
 

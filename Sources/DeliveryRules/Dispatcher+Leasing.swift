@@ -206,6 +206,7 @@ extension Dispatcher {
     ) {
         routes[place].isLeasing = true
         routes[place].wasPaced = scope == .paced
+        if scope == .paced { routes[place].passed = messagesFull(on: routes[place].lane) }
         leasesOutstanding += 1
         lastServed = routes[place].ready.app
         let lane = scope == .expired ? nil : routes[place].lane
@@ -213,7 +214,7 @@ extension Dispatcher {
             .lease(
                 LeaseRequest(
                     line: routes[place].ready.line, lane: lane, startedAt: now, scope: scope,
-                    passing: scope == .paced ? messagesFull(on: lane) : [],
+                    passing: scope == .paced ? routes[place].passed : [],
                     parcelsMax: parcelsMax(on: lane, isUrgent: scope == .urgent))))
     }
 

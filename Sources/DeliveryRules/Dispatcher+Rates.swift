@@ -11,12 +11,18 @@ extension Dispatcher {
     }
 
     /// - Parameters:
-    ///   - again: what the database says; nothing where the call was for other parcels.
+    ///   - again: what the database says.
     ///   - floor: where nothing came, another process has the share in its hand.
     mutating func notePaced(
         _ request: LeaseRequest, _ again: Duration?, atLeast floor: Duration, _ now: MonotonicInstant
     ) {
-        guard request.scope == .paced, let place = placeOfRoute(request.line) else { return }
+        guard let place = placeOfRoute(request.line) else { return }
+        guard request.scope == .paced else {
+            guard again != nil else { return }
+            routes[place].pacedAt = now
+            routes[place].pacedSeenAt = now
+            return
+        }
         if let again {
             routes[place].pacedAt = now + max(again, floor)
         } else if routes[place].pacedSeenAt.map({ $0 <= request.startedAt }) ?? true {
@@ -30,21 +36,36 @@ extension Dispatcher {
         routes[place].pacedAt = now + settings.storePause
     }
 
-    /// Messages of which so much is leased here for a lane and unanswered that the lane is what keeps them. What another
-    /// lane owes is no reason for this one to wait (P7).
+    /// Messages of which so much is leased here for a lane that the lane is what keeps them: what has no stream yet would
+    /// all leave at once when it can, beside what others send of the message. What another lane owes is no reason for this
+    /// one to wait (P7).
     func messagesFull(on lane: LaneKey?) -> [MessageID] {
-        var open: [MessageID: Int] = [:]  // lookup only
-        var full: [MessageID] = []
+        var open: [(message: MessageID, rate: Int32, unsent: Int, unanswered: Int)] = []
         for state in runs.states where state.lane == lane {
             guard let rate = state.ratePerSecond else { continue }
-            let message = state.run.parcel.message
-            let before = open[message, default: 0]
-            let after = before + state.run.openCount
-            open[message] = after
-            let limit = Int(rate) * MessagePace.secondsOpenMax
-            if before < limit, after >= limit { full.append(message) }
+            let (message, count) = (state.run.parcel.message, state.run.openCount)
+            let known = open.firstIndex { $0.message == message }
+            if known == nil { open.append((message, rate, 0, 0)) }
+            let place = known ?? open.count - 1
+            open[place].unanswered += count
+            if !state.isSent { open[place].unsent += count }
         }
-        return full
+        return open.filter {
+            $0.unsent >= MessagePace.unsentMax(perSecond: $0.rate)
+                || $0.unanswered >= Int($0.rate) * MessagePace.secondsOpenMax
+        }.map(\.message)
+    }
+
+    /// Of what a call passed by, less is under way now.
+    mutating func askForPassed(on lane: LaneKey?, _ now: MonotonicInstant) {
+        guard routes.contains(where: { $0.lane == lane && !$0.passed.isEmpty }) else { return }
+        let full = messagesFull(on: lane)
+        for place in routes.indices where routes[place].lane == lane {
+            guard !routes[place].passed.allSatisfy(full.contains) else { continue }
+            routes[place].passed = []
+            routes[place].pacedAt = routes[place].pacedAt.map { min($0, now) } ?? now
+            routes[place].pacedSeenAt = now
+        }
     }
 
     /// Takes back what has no stream yet where it was leased at a higher rate, or at none: it goes on at the one that it
@@ -56,7 +77,10 @@ extension Dispatcher {
             guard let rate = rates[runs[place].run.parcel.message], runs[place].ratePerSecond != rate else { continue }
             let isSlower = runs[place].ratePerSecond.map { rate < $0 } ?? true
             runs[place].ratePerSecond = rate
-            if isSlower, let lane = runs[place].lane { actions.append(.withdraw(runs[place].name, lane)) }
+            if isSlower, let lane = runs[place].lane {
+                actions.append(.withdraw(runs[place].name, lane))
+                runs[place].isSent = true
+            }
         }
     }
 }

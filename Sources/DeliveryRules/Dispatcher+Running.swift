@@ -9,6 +9,10 @@ extension Dispatcher {
         for other in lease.others { runs[place].run.record(other.outcome, for: Int(other.position), now: now) }
         let returned = open - runs[place].run.openCount
         noteReturned(returned, to: runs[place].lane, leasedAt: runs[place].run.leasedAtMonotonic)
+        if runs[place].ratePerSecond != nil {
+            if lease.isSent { runs[place].isSent = true }
+            askForPassed(on: runs[place].lane, now)
+        }
     }
 
     mutating func noteSettled(

@@ -55,7 +55,8 @@ package struct Dispatcher: Sendable {
         case .leased(let parcel, let request, let reading, let again):
             notePaced(request, again, atLeast: .zero, now)
             noteLeased(parcel, request, reading, now, &actions)
-        case .leasedTogether(let parcels, let request):
+        case .leasedTogether(let parcels, let request, let again):
+            notePaced(request, again, atLeast: .zero, now)
             noteLeaseEnded(request, parcels.first?.parcel)
             for read in parcels { begin(read.parcel, request, read.reading, now, &actions) }
         case .leasedNothing(let request, let again):
@@ -138,6 +139,8 @@ struct RouteState: Sendable {
     var pacedAt: MonotonicInstant?
     /// When a poll saw such last.
     var pacedSeenAt: MonotonicInstant?
+    /// Messages that the last call for a share did not ask for: enough of them was under way here.
+    var passed: [MessageID] = []
     /// The last call was for such: where both wait, the other is next.
     var wasPaced = false
 }
@@ -186,6 +189,8 @@ struct RunState: Sendable {
     var verdictsDone = false
     /// As it was leased, or said since; nil: none.
     var ratePerSecond: Int32?
+    /// Its pushes have left, as far as any will: none waits for a stream.
+    var isSent = false
     // The table's own: which of all that were begun it is, when its alarm rings, and whether that may be wrong by now.
     var number = 0
     var alarmAt: MonotonicInstant?

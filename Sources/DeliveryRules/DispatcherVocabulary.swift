@@ -107,10 +107,11 @@ package enum DispatchEvent: Equatable, Sendable {
     case stopped([StoppedMessage])
     /// Of `runningMessages`: those that have a rate now, each.
     case rated([RatedMessage])
-    /// `again`, of a lease of what waits for a rate: how long it is until there is more; nil: nothing else waits.
+    /// `again`, of a lease of what waits for a rate: how long it is until there is more; nil: nothing else waits. Of other
+    /// leases: nought where some of what they found waits for a rate from now on.
     case leased(LeasedParcel, asked: LeaseRequest, MessageReading, again: Duration? = nil)
     /// Small parcels of one call, in their order.
-    case leasedTogether([ReadParcel], asked: LeaseRequest)
+    case leasedTogether([ReadParcel], asked: LeaseRequest, again: Duration? = nil)
     case leasedNothing(LeaseRequest, again: Duration? = nil)
     case leaseFailed(LeaseRequest)
     /// Answers to the parcel's pushes, by position: the plain 200s, and the others.
@@ -160,10 +161,15 @@ package struct AnsweredLease: Equatable, Sendable {
     package let name: LeaseName
     package let accepted: [Int32]
     package let others: [PositionedOutcome]
-    package init(_ name: LeaseName, accepted: [Int32], others: [PositionedOutcome]) {
+    /// All its pushes have streams by now, or are answered. Told of messages that have a rate.
+    package let isSent: Bool
+    package init(
+        _ name: LeaseName, accepted: [Int32], others: [PositionedOutcome], isSent: Bool = false
+    ) {
         self.name = name
         self.accepted = accepted
         self.others = others
+        self.isSent = isSent
     }
 }
 

@@ -15,8 +15,8 @@ package enum MessagePace {
     package static let coarseShareMax: Int32 = 500
     /// What a lease that comes late may catch up with. Longer would be a burst, shorter is lost at a busy moment.
     package static let slack: Duration = .milliseconds(200)
-    /// A message whose leased and unanswered pushes would last so long is asked for no more, by this process: where a lane
-    /// stood still for a while, no more than that leaves at once.
+    /// A message whose leased and unanswered pushes would last so long is asked for no more, by this process: what a
+    /// provider that answers late may have before it.
     package static let secondsOpenMax = 2
     /// A rate that is said while the message runs counts from then on: what it owes from before is forgiven beyond this.
     package static let debtMax: Duration = .seconds(1)
@@ -31,6 +31,10 @@ package enum MessagePace {
         let fine = max(coarseShareMax, perSecond / fineSharesPerSecond)
         return min(pending, max(1, Int(min(perSecond / sharesPerSecond, fine))))
     }
+
+    /// A message of which a lane of this process has so much without a stream is asked for no more there: a share. That
+    /// leaves at once when a lane goes on that stood still, or that its provider let out little of.
+    package static func unsentMax(perSecond: Int32) -> Int { share(of: .max, perSecond: perSecond) }
 
     /// When the next share may be leased, of which `next` is stored.
     package static func instant(_ next: WallInstant, now: WallInstant) -> WallInstant {

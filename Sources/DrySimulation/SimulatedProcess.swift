@@ -76,6 +76,11 @@ struct SimulatedProcess: Sendable {
         }
     }
 
+    mutating func collectSent(_ lease: LeaseName) {
+        if answers.last?.lease != lease { answers.append(AnswerBatch(lease: lease)) }
+        answers[answers.count - 1].isSent = true
+    }
+
     mutating func collect(_ outcome: Outcome, for position: Int32, of lease: LeaseName) {
         if answers.last?.lease != lease { answers.append(AnswerBatch(lease: lease)) }
         if outcome == .accepted {
@@ -96,12 +101,15 @@ struct HeldLease: Sendable {
     var until: MonotonicInstant?
     /// The process was told that its message is stopped.
     var isSilenced = false
+    /// The process was told that its pushes have left.
+    var isToldSent = false
 }
 
 struct AnswerBatch: Sendable {
     let lease: LeaseName
     var accepted: [Int32] = []
     var others: [PositionedOutcome] = []
+    var isSent = false
 }
 
 /// The connections of one credential, as seen from one process.

@@ -32,6 +32,7 @@ extension SimulatedStore {
     }
 
     mutating func pace(_ id: MessageID, _ now: WallInstant) {
+        hasFoundRated = true
         for place in parcels.indices where parcels[place].message == id && parcels[place].isReady {
             if waitsForRate(place, now) { parcels[place].isPaced = true }
         }

@@ -26,6 +26,8 @@ package struct SimulatedStore: Equatable, Sendable {
     package var feedback: [FeedbackRow] = []
     package var inlineTargets: [InlineRow] = []
     package var senders: [SenderRow] = []
+    /// A lease found what waits for a rate among the ready ones. Whoever asks sets it back.
+    package var hasFoundRated = false
     /// Of apps that set any.
     package var limits: [LimitRow] = []
     package var userDays: [UserDayRow] = []

@@ -58,6 +58,10 @@ extension SimulatedWorld {
     /// The Dispatcher hears of it with the next batch of answers.
     mutating func report(_ outcome: Outcome, _ position: Int32, _ name: LeaseName, _ index: Int) {
         processes[index].collect(outcome, for: position, of: name)
+        flushSoon(index)
+    }
+
+    private mutating func flushSoon(_ index: Int) {
         guard !processes[index].isFlushScheduled else { return }
         processes[index].isFlushScheduled = true
         queue.put(.flush(processes[index].addressee), at: after(.zero ... .milliseconds(20)))
@@ -71,7 +75,8 @@ extension SimulatedWorld {
         for batch in batches {
             guard processes[index].isAlive, processes[index].life == life else { return }
             noteSlowness(batch, index)
-            let answers = AnsweredLease(batch.lease, accepted: batch.accepted, others: batch.others)
+            let answers = AnsweredLease(
+                batch.lease, accepted: batch.accepted, others: batch.others, isSent: batch.isSent)
             tell(.answeredTogether([answers]), to: index)
         }
     }
@@ -85,7 +90,22 @@ extension SimulatedWorld {
                 open(next.lease, next.position, lane, index)
             }
             guard processes[index].isAlive else { return }
+            tellSent(lane, index)
             restPace(lane, index)
+        }
+    }
+
+    /// Of messages that have a rate: that none of a lease's pushes waits for a stream.
+    private mutating func tellSent(_ lane: Int, _ index: Int) {
+        let (key, waiting) = (processes[index].lanes[lane].key, processes[index].lanes[lane].waiting)
+        for place in processes[index].leases.indices {
+            let lease = processes[index].leases[place]
+            guard lease.lane == key, lease.until != nil, !lease.isToldSent, lease.parcel.ratePerSecond != nil,
+                !waiting.contains(where: { $0.lease == lease.name })
+            else { continue }
+            processes[index].leases[place].isToldSent = true
+            processes[index].collectSent(lease.name)
+            flushSoon(index)
         }
     }
 

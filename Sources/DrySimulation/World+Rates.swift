@@ -12,7 +12,8 @@ extension SimulatedWorld {
         guard rateMeters[id]?.perSecond != rate else { return }
         // What was leased before at a higher one is taken back when its process hears of it.
         rateMeters[id] = RateMeter(
-            perSecond: rate, leavingFrom: now + SimulatedTime(plan.settings.pollEvery) + .seconds(1))
+            perSecond: rate, lanesMax: plan.hasSandbox ? 3 : 2,
+            leavingFrom: now + SimulatedTime(plan.settings.pollEvery) + .seconds(1))
     }
 
     /// Small parcels are leased together as one share.
@@ -47,6 +48,8 @@ extension SimulatedWorld {
 /// The bookkeeper's own count of one message since it got its rate: it keeps no instants to come, and no debts.
 struct RateMeter: Sendable {
     let perSecond: Int32
+    /// Of one process, that have pushes of the message: APNs' environments, and Google's.
+    let lanesMax: Int
     /// What left before that was leased under another rate.
     let leavingFrom: SimulatedTime
     private var leases: [(at: WallInstant, pushes: Int)] = []
@@ -54,8 +57,9 @@ struct RateMeter: Sendable {
     /// Longer ago than this, whatever was too much would have been seen.
     private static let eventsMax = 400
 
-    init(perSecond: Int32, leavingFrom: SimulatedTime) {
+    init(perSecond: Int32, lanesMax: Int, leavingFrom: SimulatedTime) {
         self.perSecond = perSecond
+        self.lanesMax = lanesMax
         self.leavingFrom = leavingFrom
     }
 
@@ -81,7 +85,9 @@ struct RateMeter: Sendable {
     }
 
     /// Its routes are asked beside each other, each for a share.
-    private func open(_ processes: Int) -> Int { processes * (Int(perSecond) * MessagePace.secondsOpenMax + 4 * share) }
+    private func open(_ processes: Int) -> Int {
+        processes * (lanesMax * MessagePace.unsentMax(perSecond: perSecond) + 4 * share)
+    }
 
     /// So many have left that they would have been too many at once.
     func wouldShow(processes: Int) -> Bool { left.count > open(processes) + allowed(within: MessagePace.slack) + 1 }

@@ -165,11 +165,11 @@ extension SimulatedWorld {
             checkCompany(index)
             tell(.leased(parcel, asked: request, reading(of: parcel.message), again: again), to: index)
         case .leased(nil, _, let again): tell(.leasedNothing(request, again: again), to: index)
-        case .leasedTogether(let parcels, let number):
+        case .leasedTogether(let parcels, let number, let again):
             for (place, parcel) in parcels.enumerated() { hold(parcel, number + place, request, index) }
             checkCompany(index)
             let read = parcels.map { ReadParcel($0, reading(of: $0.message)) }
-            tell(.leasedTogether(read, asked: request), to: index)
+            tell(.leasedTogether(read, asked: request, again: again), to: index)
         default: tell(.leaseFailed(request), to: index)
         }
     }

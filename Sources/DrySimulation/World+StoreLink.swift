@@ -106,6 +106,7 @@ extension SimulatedWorld {
 
     private mutating func applyLease(_ request: LeaseRequest, _ owner: ProcessID) -> StoreReply {
         store.senders = senders
+        store.hasFoundRated = false
         let parcel: LeasedParcel?
         var again: Duration?
         if request.scope.mayBringSeveral {
@@ -117,7 +118,7 @@ extension SimulatedWorld {
                 size: size, now: wall)
             guard parcels.count <= 1 else {
                 let numbers = parcels.map { take($0, request.scope) }
-                return .leasedTogether(parcels, number: numbers[0])
+                return .leasedTogether(parcels, number: numbers[0], again: store.hasFoundRated ? .zero : nil)
             }
             parcel = parcels.first
         } else if request.scope == .paced {
@@ -129,6 +130,7 @@ extension SimulatedWorld {
                 route: request.line.route, service: request.line.service, owner: owner,
                 leaseFor: plan.settings.leaseLength, knownFormats: Self.formats, scope: request.scope, now: wall)
         }
+        if store.hasFoundRated { again = .zero }
         return .leased(parcel, number: take(parcel, request.scope), again: again)
     }
 

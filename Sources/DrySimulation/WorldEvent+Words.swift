@@ -100,7 +100,7 @@ extension StoreReply {
         case .leased(nil, _, _): "nothing there"
         case .leased(let parcel?, _, _):
             "parcel \(parcel.id.value), lease \(parcel.epoch), \(parcel.members.count) members, try \(parcel.attempt + 1)"
-        case .leasedTogether(let parcels, _):
+        case .leasedTogether(let parcels, _, _):
             parcels.map { "parcel \($0.id.value), lease \($0.epoch)" }.joined(separator: "; ")
         case .renewed(let held): held.map { $0 ? "held" : "lost" }.joined(separator: "; ")
         case .verdictsWritten: "written"

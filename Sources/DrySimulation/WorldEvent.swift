@@ -98,7 +98,7 @@ enum StoreReply: Sendable {
     /// With its number among all leases of the run, and when there is more of what waits for a rate.
     case leased(LeasedParcel?, number: Int, again: Duration?)
     /// The number of the first: the others follow.
-    case leasedTogether([LeasedParcel], number: Int)
+    case leasedTogether([LeasedParcel], number: Int, again: Duration?)
     /// In the order of the leases.
     case renewed([Bool])
     case verdictsWritten

@@ -25,15 +25,21 @@ package struct LeaseOrder: Equatable, Sendable {
     }
 }
 
-/// What came of asking for a share.
-package struct PacedLease: Equatable, Sendable {
-    package let parcel: LeasedParcel?
-    /// How long it is until the next share of any message that waits on the route may leave; nil: none waits.
-    package let again: Duration?
-    package init(parcel: LeasedParcel?, again: Duration?) {
-        self.parcel = parcel
+/// What came of asking for parcels.
+package struct Lease: Equatable, Sendable {
+    /// In their order. Of a share one at most.
+    package var parcels: [LeasedParcel] = []
+    /// How long it is until a share may be leased of what waits on the route for its message's rate; nil: where shares were
+    /// asked for, nothing waits. Of other parcels: nought where some of them were found to wait, else nil.
+    package var again: Duration?
+
+    package init(_ parcel: LeasedParcel? = nil, again: Duration? = nil) {
+        parcels = parcel.map { [$0] } ?? []
         self.again = again
     }
+
+    /// The first.
+    package var parcel: LeasedParcel? { parcels.first }
 }
 
 extension LeaseOrder {
@@ -80,12 +86,12 @@ extension LeaseOrder {
     ///
     /// - Parameter state: of the claimed one, which is among them already.
     func keeping(_ message: UniversalID, _ state: Int16, now: WallInstant?) -> Query? {
-        switch state {
-        case ParcelStore.heldState: .holding(message)
-        case ParcelStore.pacedState where scope != .paced: .moving(message, by: RateSQL.wait, now: now)
-        default: nil
-        }
+        if isForRate(state) { return .moving(message, by: RateSQL.wait, now: now) }
+        return state == ParcelStore.heldState ? .holding(message) : nil
     }
+
+    /// Whether it is to wait for its message's rate from now on.
+    func isForRate(_ state: Int16) -> Bool { scope != .paced && state == ParcelStore.pacedState }
 }
 
 extension LeaseScope {

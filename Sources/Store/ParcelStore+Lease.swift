@@ -18,7 +18,7 @@ extension ParcelStore {
     /// - Parameter passing: messages that are not asked for.
     package func leasePaced(
         _ order: LeaseOrder, passing: [MessageID] = [], now: WallInstant? = nil
-    ) async throws(StoreFault) -> PacedLease {
+    ) async throws(StoreFault) -> Lease {
         precondition(order.scope == .paced)
         return try await lease(order, passing: passing, now: now)
     }
@@ -27,19 +27,20 @@ extension ParcelStore {
     ///   moment; nil: as long as any statement.
     func lease(
         _ order: LeaseOrder, passing: [MessageID] = [], now: WallInstant?, patience: Duration? = nil
-    ) async throws(StoreFault) -> PacedLease {
+    ) async throws(StoreFault) -> Lease {
         let atWork = RowAtWork<ParcelID>()
+        var found: Duration?
         do throws(StoreFault) {
             for _ in 1...Self.stoppedMax {
                 let (claim, again) = try await leaseNext(
                     order, passing, now: now, noting: atWork, TransactionOptions(lockTimeout: patience))
                 switch claim {
-                case .nothing: return PacedLease(parcel: nil, again: again)
-                case .leased(let parcel): return PacedLease(parcel: parcel, again: again)
-                case .held: continue
+                case .nothing: return Lease(again: again ?? found)
+                case .leased(let parcel): return Lease(parcel, again: again ?? found)
+                case .kept(let isForRate): if isForRate { found = .zero }
                 }
             }
-            return PacedLease(parcel: nil, again: nil)
+            return Lease(again: found)
         } catch {
             let isLocked = error == .contended && patience != nil
             guard let parcel = isLocked ? atWork.row : atWork.blamed(for: error) else { throw error }
@@ -64,7 +65,7 @@ extension ParcelStore {
         case nothing
         case leased(LeasedParcel)
         /// Its message is stopped, or has a rate: kept now, and the others of that message with it.
-        case held
+        case kept(isForRate: Bool)
     }
 
     private func leaseNext(
@@ -84,7 +85,7 @@ extension ParcelStore {
                     let state = try answer.int16(0, 25)
                     if let keeping = order.keeping(try answer.uuid(0, 1), state, now: now) {
                         _ = try await transaction.runAndCommit([keeping])
-                        return (.held, wait)
+                        return (.kept(isForRate: order.isForRate(state)), wait)
                     }
                     var claimed = try ClaimedParcel(reading: answer, order)
                     if state == Self.pacedState {

@@ -15,13 +15,14 @@ extension ParcelStore {
     package func leaseGroup(
         _ order: LeaseOrder, _ size: LeaseGroup = .standard, now: WallInstant? = nil,
         unreadable: @Sendable (StoreFault) -> Void = { _ in }
-    ) async throws(StoreFault) -> [LeasedParcel] {
+    ) async throws(StoreFault) -> Lease {
         precondition(order.scope.mayBringSeveral, "only ordinary parcels travel together")
         var size = size
         var lockTimeout = GroupAtWork.lockTimeout
+        var lease = Lease()
         for _ in 1...Self.stoppedMax {
             let atWork = GroupAtWork()
-            let leased: LeasedGroup?
+            let leased: LeasedGroup
             do throws(GroupFault) {
                 leased = try await leaseNextGroup(order, size, lockTimeout, now: now, noting: atWork)
             } catch {
@@ -29,32 +30,36 @@ extension ParcelStore {
                 if error.fault == .contended { lockTimeout = GroupAtWork.lockTimeoutThen }
                 guard let fewer = atWork.fewer else {
                     let patience = atWork.patience.map { min($0, lockTimeout) }
-                    return try await lease(order, now: now, patience: patience).parcel.map { [$0] } ?? []
+                    let single = try await self.lease(order, now: now, patience: patience)
+                    lease.parcels = single.parcels
+                    lease.again = single.again ?? lease.again
+                    return lease
                 }
                 size.parcelsMax = fewer
                 continue
             }
-            guard let leased else { continue }
-            guard let fault = leased.unreadable.first else { return leased.parcels }
+            if leased.isForRate { lease.again = .zero }
+            if leased.isKept { continue }
+            lease.parcels = leased.parcels
+            guard let fault = leased.unreadable.first else { return lease }
             for other in leased.unreadable.dropFirst() { unreadable(other) }
             guard !leased.parcels.isEmpty else { throw fault }
             unreadable(fault)
-            return leased.parcels
+            return lease
         }
-        return []
+        return lease
     }
 
-    /// nil: all that were found are kept now, since their messages are stopped or have a rate.
     private func leaseNextGroup(
         _ order: LeaseOrder, _ size: LeaseGroup, _ lockTimeout: Duration, now: WallInstant?,
         noting atWork: GroupAtWork
-    ) async throws(GroupFault) -> LeasedGroup? {
+    ) async throws(GroupFault) -> LeasedGroup {
         let (pool, steps) = (pool, steps)
         return try await translatingGroup { () throws(PostgresError) in
             // 40P01: a registration took the same badges in another order after all.
             try await pool.retryingConflicts { () throws(PostgresError) in
                 try await pool.transaction(TransactionOptions(lockTimeout: lockTimeout)) {
-                    transaction throws(PostgresError) -> LeasedGroup? in
+                    transaction throws(PostgresError) -> LeasedGroup in
                     let answer = try await transaction.run([
                         Query(PlannerSQL.inKeyOrder), order.claim(size, now: now),
                     ])[1]
@@ -62,7 +67,7 @@ extension ParcelStore {
                     var group = try ClaimedGroup(reading: answer, order, now: now, noting: atWork)
                     guard !group.parcels.isEmpty else {
                         _ = try await transaction.runAndCommit(group.keepings)
-                        return nil
+                        return LeasedGroup(isForRate: group.isForRate, isKept: true)
                     }
                     try await group.judge(in: transaction)
                     try await group.look(in: transaction)
@@ -81,6 +86,10 @@ extension ParcelStore {
 private struct LeasedGroup: Sendable {
     var parcels: [LeasedParcel] = []
     var unreadable: [StoreFault] = []
+    /// Some that were found wait for their messages' rates from now on.
+    var isForRate = false
+    /// All that were found are kept now, since their messages are stopped or have a rate.
+    var isKept = false
 }
 
 /// What one claim took, in the order of single ones.
@@ -88,6 +97,8 @@ private struct ClaimedGroup: Sendable {
     private(set) var parcels: [ClaimedParcel] = []
     /// Moves what waits of messages that are stopped or have a rate out of the way of leases.
     private(set) var keepings: [Query] = []
+    /// Some of it waits for a rate.
+    private(set) var isForRate = false
     /// What the apps' limits made of it, to be written before `readings`.
     private(set) var writes: [Query] = []
     /// Of each parcel: the badges of its members as its lease leaves them.
@@ -109,7 +120,9 @@ private struct ClaimedGroup: Sendable {
         var kept: Set<UniversalID> = []
         for (place, (_, row)) in places.enumerated() {
             let message = try answer.uuid(row, 1)
-            if let keeping = order.keeping(message, try answer.int16(row, 25), now: now) {
+            let state = try answer.int16(row, 25)
+            if let keeping = order.keeping(message, state, now: now) {
+                if order.isForRate(state) { isForRate = true }
                 if kept.insert(message).inserted { keepings.append(keeping) }
             } else {
                 do {
@@ -222,7 +235,7 @@ private struct ClaimedGroup: Sendable {
     /// - Parameter answers: to `readings`.
     func leased(with answers: [ResultSet]) throws(PostgresError) -> LeasedGroup {
         let readings = try isAlone ? nil : MemberReadings(answers: answers[(raised.isEmpty ? 0 : 1)...], to: asked)
-        var leased = LeasedGroup()
+        var leased = LeasedGroup(isForRate: isForRate)
         for (place, parcel) in parcels.enumerated() {
             do throws(PostgresError) {
                 if let readings {

@@ -43,11 +43,14 @@ package struct AnswerBatch: Sendable {
     package let ticket: BatchTicket
     package let answers: [Answer]
     package let bytes: [UInt8]
+    /// None of the batch's requests waits for a stream any more, as far as it was to be told. It may come without answers.
+    package let isSent: Bool
 
-    package init(ticket: BatchTicket, answers: [Answer], bytes: [UInt8]) {
+    package init(ticket: BatchTicket, answers: [Answer], bytes: [UInt8], isSent: Bool = false) {
         self.ticket = ticket
         self.answers = answers
         self.bytes = bytes
+        self.isSent = isSent
     }
 }
 

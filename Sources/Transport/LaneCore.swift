@@ -272,6 +272,7 @@ extension LaneCore {
             }
             sent += 1
         }
+        queue.noteSent(run)
         connection.noteStreams()
         connection.retireIfSpent()
         return sent

@@ -29,6 +29,9 @@ package struct LaneQueue {
         var again: [Again] = []
         var unanswered: Int
         var isInRing = false
+        var isInNews = false
+        /// None of it waits; noted where somebody wants to know.
+        var isSent = false
         // What this turn has brought.
         var answers: [Answer] = []
         var bytes: [UInt8] = []
@@ -53,7 +56,7 @@ package struct LaneQueue {
     private var ring: [Int32] = []
     /// While others waited.
     private var urgentInARow = 0
-    /// Batches with answers to deliver.
+    /// Batches with something to deliver, each once.
     private var news: [Int32] = []
     private var serials: UInt64 = 0
     package private(set) var waiting = 0
@@ -150,6 +153,20 @@ extension LaneQueue {
         }
     }
 
+    /// Requests of the batch have left: the last ones, maybe.
+    package mutating func noteSent(_ place: Int32) {
+        let index = Int(place)
+        guard runs[index].batch.tellsWhenSent, !runs[index].isSent, runs[index].waiting == 0 else { return }
+        runs[index].isSent = true
+        enterNews(place)
+    }
+
+    private mutating func enterNews(_ place: Int32) {
+        if runs[Int(place)].isInNews { return }
+        runs[Int(place)].isInNews = true
+        news.append(place)
+    }
+
     private mutating func pop(_ place: Int32) -> Flight? {
         let index = Int(place)
         if let again = runs[index].again.popLast() {
@@ -194,7 +211,7 @@ extension LaneQueue {
         precondition(runs[place].unanswered > 0, "each request is answered once")
         runs[place].unanswered -= 1
         unanswered -= 1
-        if runs[place].answers.isEmpty { news.append(flight.run) }
+        enterNews(flight.run)
         let tag = runs[place].batch.requests[Int(flight.request)].tag
         let origin = connection.map { AnswerOrigin(connection: $0, authorization: flight.authorization) }
         runs[place].answers.append(Answer(tag: tag, kind: kind, origin: origin))
@@ -228,10 +245,12 @@ extension LaneQueue {
         for place in news.map({ Int($0) }) {
             guard let sink = runs[place].sink else { continue }
             let batch = AnswerBatch(
-                ticket: runs[place].ticket, answers: runs[place].answers, bytes: runs[place].bytes)
+                ticket: runs[place].ticket, answers: runs[place].answers, bytes: runs[place].bytes,
+                isSent: runs[place].isSent)
             deliveries.append((sink, batch))
             runs[place].answers = []
             runs[place].bytes = []
+            runs[place].isInNews = false
             if runs[place].unanswered == 0 { free(place) }
         }
         news.removeAll(keepingCapacity: true)

@@ -72,6 +72,53 @@ struct DispatcherRateTests {
         #expect(bench.tell(rated(100)).withdrawn == [DispatcherBench.name])
     }
 
+    @Test("is asked for at once where another lease found it among the ready ones")
+    func found() {
+        for isTogether in [false, true] {
+            var bench = DispatcherBench()
+            let first = bench.find([DispatcherBench.route(7)]).leaseRequests[0]
+            let found: DispatchEvent =
+                isTogether
+                ? .leasedTogether([ReadParcel(ParcelRunSamples.parcel(), .repeatable)], asked: first, again: .zero)
+                : .leasedNothing(first, again: .zero)
+            #expect(bench.tell(found).leaseRequests.map(\.scope) == [.paced])
+        }
+    }
+
+    @Test("is passed by while a share has no stream here, and asked for as soon as it has")
+    func unsent() throws {
+        var bench = DispatcherBench()
+        let first = bench.find([paced(after: .zero)]).leaseRequests[0]
+        let parcel = ParcelRunSamples.parcel(ratePerSecond: 30)
+        let second = bench.tell(.leased(parcel, asked: first, .repeatable, again: .zero)).leaseRequests
+        #expect(second.map(\.passing) == [[Self.message]], "3 of 3")
+        bench.tell(.leasedNothing(second[0]))
+        let name = DispatcherBench.name
+        let other = LeaseName(parcel: ParcelID(2), epoch: 1)
+        bench.now = bench.now + .milliseconds(100)
+        #expect(bench.tell(.answeredTogether([sent(other)])).leaseRequests.isEmpty, "nobody's")
+        let third = bench.tell(.answeredTogether([sent(name)])).leaseRequests
+        #expect(third.map(\.scope) == [.paced] && third.map(\.passing) == [[]])
+        bench.tell(.leasedNothing(third[0]))
+        #expect(bench.tell(.answeredTogether([sent(name)])).leaseRequests.isEmpty, "it was not passed by")
+    }
+
+    @Test("is asked for again when answers leave less than is enough without a stream")
+    func answered() {
+        var bench = DispatcherBench()
+        let first = bench.find([paced(after: .zero)]).leaseRequests[0]
+        let parcel = ParcelRunSamples.parcel(ratePerSecond: 20)
+        let second = bench.tell(.leased(parcel, asked: first, .repeatable, again: .zero)).leaseRequests
+        #expect(second.map(\.passing) == [[Self.message]], "3 of 2")
+        bench.tell(.leasedNothing(second[0]))
+        #expect(bench.accept([0]).leaseRequests.isEmpty, "2 of 2")
+        #expect(bench.accept([1]).leaseRequests.map(\.passing) == [[]], "1 of 2")
+    }
+
+    private func sent(_ name: LeaseName) -> AnsweredLease {
+        AnsweredLease(name, accepted: [], others: [], isSent: true)
+    }
+
     @Test("is passed by while two seconds' worth of it is unanswered here")
     func full() {
         for (rate, passing): (Int32, [MessageID]) in [(2, []), (1, [Self.message])] {

@@ -13,7 +13,8 @@ enum ParcelRunSamples {
         settles: Int32 = 0, attempt: Int16 = 0, lapses: Int16 = 0, retrySpent: Duration = .zero,
         answerLost: Bool = false, expiresAfter: Duration = .seconds(86_400), suspected: [Int] = [],
         settledBefore: Int = 0, route: RouteID = route, app: AppID = AppID(1), home: HomeRefusal? = nil,
-        otherEnvironment: RouteID? = nil, compared: [Int] = [], urgency: MessageUrgency = .bulk
+        otherEnvironment: RouteID? = nil, compared: [Int] = [], ratePerSecond: Int32? = nil,
+        urgency: MessageUrgency = .bulk
     ) -> LeasedParcel {
         let members = standings.enumerated().map { place, standing in
             LeasedMember(
@@ -26,7 +27,7 @@ enum ParcelRunSamples {
         return LeasedParcel(
             id: ParcelID(id), message: MessageID(UniversalID(high: 1, low: 2)), app: app, route: route, epoch: epoch,
             settles: settles, attempt: attempt, lapses: lapses, retrySpent: retrySpent, answerLost: answerLost,
-            home: home, otherEnvironment: otherEnvironment, urgency: urgency,
+            home: home, otherEnvironment: otherEnvironment, ratePerSecond: ratePerSecond, urgency: urgency,
             expiresAt: leasedAt + expiresAfter, leasedAt: leasedAt, memberCount: settledBefore + standings.count,
             members: members, tokens: [UInt8](repeating: 0xAB, count: standings.count * 4), settledBits: bits)
     }

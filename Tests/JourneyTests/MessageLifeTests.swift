@@ -149,6 +149,35 @@ extension Journeys {
             }
         }
 
+        @Test("by a pause and a resume where it has a rate: it goes on within a second, and at its rate")
+        func resumedAtARate() async throws {
+            let rate = Rate(perSecond: 500)
+            try await World.within { world in
+                let gateway = try await world.gateway()
+                try await world.furnish(.garden, Array(Self.live[..<4_000]), through: gateway)
+                let message = try await gateway.broadcast(.garden, at: rate)
+                var reached = 0
+                for _ in 1...3 {
+                    try await world.production.accepted(atLeast: reached + 300)
+                    let paused = try await change(message, "pause", through: gateway)
+                    try await eventually("what was in flight to be settled") {
+                        try await world.database { pool in
+                            try await pool.number("SELECT count(*) FROM parcels WHERE state = 2") == 0
+                        }
+                    }
+                    reached = await world.production.simulator.summary().accepted
+                    let resumed = try await change(message, "resume", through: gateway)
+                    try await world.production.accepted(atLeast: reached + 300)
+                    let arrivals = await world.production.simulator.arrivals(of: Self.live)
+                    let next = try #require(arrivals.first { $0 > max(resumed, paused + Self.effective) })
+                    #expect(next < resumed + Self.effective)
+                    #expect(rate.excess(of: arrivals, since: resumed) <= rate.share + rate.credit)
+                }
+                #expect(try await gateway.finished(message, of: .garden).endings == ["accepted": 4_000])
+                try await gateway.stopGently()
+            }
+        }
+
         @Test("by its hour: it waits over a restart, reaches who came meanwhile, and may be taken back until then")
         func hours() async throws {
             let devices = [Device](.live, 3)

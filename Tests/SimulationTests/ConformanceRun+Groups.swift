@@ -9,11 +9,13 @@ extension ConformanceRun {
         let size = LeaseGroup(parcelsMax: random.pick([1, 2, 3, 64]), membersMax: random.pick([1, 4, 1_000]))
         story.append("  together, at most \(size.parcelsMax) with \(size.membersMax) members")
         let real = try await stores.parcels.leaseGroup(order, size, now: now)
+        simulated.hasFoundRated = false
         let parcels = simulated.leaseGroup(
             route: order.route, service: order.service, owner: order.owner, leaseFor: Self.leaseFor,
             knownFormats: order.knownFormats, scope: order.scope, size: size, now: now)
         for parcel in parcels { take(parcel, order.owner) }
-        if let difference = differ("group", real, parcels) { return difference }
+        if let difference = differ("group", real.parcels, parcels) { return difference }
+        if let difference = differ("again", real.again, simulated.hasFoundRated ? .zero : nil) { return difference }
         guard parcels.count > 1, parcels.contains(where: { !$0.holds.isEmpty }) else { return nil }
         groupsHeldBack += 1
         // Before anything else is settled of them.

@@ -34,7 +34,7 @@ extension StoreWorld {
     ) async throws -> [LeasedParcel] {
         let order = LeaseOrder(
             route: try await route(), owner: owner, leaseFor: .seconds(60), knownFormats: [1, 2], scope: scope)
-        return try await stores.parcels.leaseGroup(order, size, now: now, unreadable: unreadable)
+        return try await stores.parcels.leaseGroup(order, size, now: now, unreadable: unreadable).parcels
     }
 
     /// In the order in which the messages were planned.

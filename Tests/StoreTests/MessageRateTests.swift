@@ -16,7 +16,7 @@ extension StoreWorld {
 
     fileprivate func share(
         owner: ProcessID = ann, passing: [MessageID] = [], at now: WallInstant = dawn
-    ) async throws -> PacedLease {
+    ) async throws -> Lease {
         let order = LeaseOrder(
             route: try await route(), owner: owner, leaseFor: .seconds(60), knownFormats: [1], scope: .paced)
         return try await stores.parcels.leasePaced(order, passing: passing, now: now)
@@ -110,7 +110,7 @@ struct MessageRateTests {
             let none = try await world.share(owner: StoreWorld.bob)
             #expect(none.parcel == nil && none.again == .milliseconds(100))
             #expect(
-                try await world.share(passing: [StoreWorld.message(1)], at: dawn + .seconds(1)) == PacedLease.nothing)
+                try await world.share(passing: [StoreWorld.message(1)], at: dawn + .seconds(1)) == Lease())
         }
     }
 
@@ -150,7 +150,7 @@ struct MessageRateTests {
             // Of the three shares that there would be now, one is spent.
             #expect(try await world.share(at: later).parcel?.members.count == 10)
             #expect(try await world.share(at: later).parcel?.members.count == 10)
-            #expect(try await world.share(at: later) == PacedLease(parcel: nil, again: .milliseconds(100)))
+            #expect(try await world.share(at: later) == Lease(again: .milliseconds(100)))
         }
     }
 
@@ -165,7 +165,7 @@ struct MessageRateTests {
             #expect(try await world.stores.parcels.rescue(now: later) == 1)
             #expect(try await world.lease(scope: .lapsed, at: later)?.lapses == 3)
             for _ in 1...3 { #expect(try await world.share(at: later).parcel?.members.count == 10) }
-            #expect(try await world.share(at: later) == PacedLease(parcel: nil, again: .milliseconds(100)))
+            #expect(try await world.share(at: later) == Lease(again: .milliseconds(100)))
         }
     }
 
@@ -230,7 +230,7 @@ struct MessageRateTests {
             let back = try await world.share()
             #expect(back.parcel?.members.count == 5 && back.again == .milliseconds(100))
             try await world.pool.script("UPDATE message_rates SET next_at = next_at + interval '59.9 s'")
-            #expect(try await world.share() == PacedLease(parcel: nil, again: .seconds(60)))
+            #expect(try await world.share() == Lease(again: .seconds(60)))
             let routes = try await world.stores.parcels.pacedRoutes(knownFormats: [1], limit: 9, now: dawn)
             #expect(routes.map(\.pacedAfter) == [.seconds(60)])
             try await world.pool.script("UPDATE message_rates SET next_at = next_at + interval '1 us'")
@@ -250,7 +250,7 @@ struct MessageRateTests {
                 "UPDATE parcels SET state = 1, lapses = 2 WHERE id = (SELECT min(id) FROM parcels)")
             #expect(try await world.lease(scope: .lapsed)?.members.count == 100)
             #expect(try await world.lease() == nil)
-            #expect(try await world.share() == PacedLease(parcel: nil, again: .seconds(60)))
+            #expect(try await world.share() == Lease(again: .seconds(60)))
         }
     }
 }
@@ -289,8 +289,11 @@ struct RateChangeTests {
             try await world.send(world.newMessage(), parcelMembersMax: 30)
             #expect(try await world.lease()?.ratePerSecond == nil)
             #expect(try await world.rate(50) == .stands)
-            #expect(try await world.lease() == nil)
+            let order = LeaseOrder(
+                route: try await world.route(), owner: StoreWorld.ann, leaseFor: .seconds(60), knownFormats: [1])
+            #expect(try await world.stores.parcels.leaseGroup(order, now: dawn) == Lease(again: .zero))
             #expect(try await world.number("SELECT count(*) FROM parcels WHERE state = 4 AND epoch = 0") == 3)
+            #expect(try await world.stores.parcels.leaseGroup(order, now: dawn) == Lease(), "it is known by now")
             #expect(try await world.share().parcel?.members.count == 5)
         }
     }
@@ -327,7 +330,7 @@ struct RateChangeTests {
             let messages = world.stores.messages
             let id = StoreWorld.message(1)
             #expect(try await messages.wish(.pause, app: world.app, id: id, now: dawn) == .stands)
-            #expect(try await world.share() == PacedLease.nothing)
+            #expect(try await world.share() == Lease())
             try await world.stores.stops.carryOut(now: dawn)
             #expect(try await world.number("SELECT count(*) FROM parcels WHERE state = 3") == 1)
             #expect(try await world.rate(20) == .stands)
@@ -366,8 +369,4 @@ struct RateChangeTests {
             #expect(try await world.number("SELECT count(*) FROM message_rates") == 0)
         }
     }
-}
-
-extension PacedLease {
-    fileprivate static let nothing = PacedLease(parcel: nil, again: nil)
 }

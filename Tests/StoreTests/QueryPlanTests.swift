@@ -214,7 +214,7 @@ struct QueryPlanTests {
             _ = try await world.stores.messages.list(app: world.app, limit: 10, state: state)
         }
         _ = try await world.stores.messages.content(StoreWorld.message(1))
-        _ = try await world.stores.messages.standing(of: world.app, countingTo: 10)
+        _ = try await world.stores.messages.standing(of: world.app, .bulk, countingTo: 10)
         let ask = QuotaAsk(number: 1, wants: .whole, holds: .none)
         _ = try await world.stores.credentials.answer(ask, of: StoreWorld.ann, project: "bells", now: dawn)
     }
@@ -231,7 +231,7 @@ struct QueryPlanTests {
                 route: try await world.route(), owner: StoreWorld.ann, leaseFor: .seconds(60), knownFormats: [1],
                 scope: scope)
         }
-        let parcels = try await world.stores.parcels.leaseGroup(order(.ordinary), now: dawn)
+        let parcels = try await world.stores.parcels.leaseGroup(order(.ordinary), now: dawn).parcels
         #expect(parcels.count > 1)
         _ = try await world.stores.parcels.leaseGroup(order(.urgent), now: dawn)
         _ = try await world.stores.messages.contents(parcels.map(\.message))
@@ -364,7 +364,7 @@ struct QueryPlanTests {
         ("feedback_number", "Index Only Scan Backward using feedback_numbered on feedback"),
         // Of partitions that are each read in order; no day fits a message that is null.
         ("history_failures", "Merge Append\n"),
-        ("message_app_standing", "using messages_open on messages"),
+        ("message_app_standing", "using messages_unfinished on messages"),
         ("message_app_standing", "on routes"),
     ]
 

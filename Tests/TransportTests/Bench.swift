@@ -180,7 +180,8 @@ final class Bench: Sendable {
     ///
     /// - Parameter padding: bytes that make each path longer.
     static func batch(
-        _ tags: Range<Int32>, noStreamAfter: MonotonicInstant, padding: Int = 0, isUrgent: Bool = false
+        _ tags: Range<Int32>, noStreamAfter: MonotonicInstant, padding: Int = 0, isUrgent: Bool = false,
+        tellsWhenSent: Bool = false
     ) -> PushBatch {
         let end = String(repeating: "~", count: padding)
         var bytes: [UInt8] = []
@@ -199,7 +200,8 @@ final class Bench: Sendable {
         return PushBatch(
             idHeader: Array("apns-id".utf8),
             sharedFields: fields.map { .init(name: Array($0.utf8), value: Array($1.utf8), isIndexed: true) },
-            bytes: bytes, requests: requests, noStreamAfter: noStreamAfter, isUrgent: isUrgent)
+            bytes: bytes, requests: requests, noStreamAfter: noStreamAfter, isUrgent: isUrgent,
+            tellsWhenSent: tellsWhenSent)
     }
 }
 

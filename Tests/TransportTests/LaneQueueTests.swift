@@ -98,6 +98,39 @@ struct LaneQueueTests {
         #expect(queue.batch(next).0.requests.first?.tag == 20)
     }
 
+    @Test("tells that all of a batch have streams, once, without an answer or with some, where it was asked to")
+    func sent() throws {
+        for (tells, answers) in [(true, false), (true, true), (false, true)] {
+            var queue = LaneQueue()
+            let batch = Bench.batch(0..<3, noStreamAfter: at(100), tellsWhenSent: tells)
+            queue.submit(batch, BatchTicket(1), NoSink(), at(0))
+            let run = try #require(queue.front)
+            var flights: [Flight] = []
+            for _ in 1...3 {
+                queue.noteSent(run)
+                #expect(queue.takeNews().isEmpty)
+                let taken = queue.take(run)
+                flights.append(try #require(taken))
+            }
+            if answers { queue.respond(flights[0], from: nil, status: 200) }
+            queue.noteSent(run)
+            queue.noteSent(run)
+            let news = queue.takeNews().map(\.answers)
+            #expect(news.map(\.isSent) == [tells])
+            #expect(news.map(\.answers.count) == [answers ? 1 : 0])
+            // One comes back, and leaves again.
+            queue.giveBack(flights[2])
+            let taken = queue.take(run)
+            let last = try #require(taken)
+            queue.noteSent(run)
+            #expect(queue.takeNews().isEmpty)
+            if !answers { queue.respond(flights[0], from: nil, status: 200) }
+            for flight in [flights[1], last] { queue.respond(flight, from: nil, status: 200) }
+            #expect(queue.takeNews().map(\.answers.answers.count) == [answers ? 2 : 3])
+            #expect(queue.unanswered == 0)
+        }
+    }
+
     @Test("hands back what waits when its time is over, and leaves what is in flight alone")
     func expiry() throws {
         var queue = LaneQueue()
