@@ -28,8 +28,8 @@ package struct DeliveryService: Sendable {
         planner = Planner(
             store: stores.messages, settings: settings, steps: steps, log: log,
             parcelsWait: { await engine.planned($0) })
-        let bell = planner.bell
-        scheduler = Scheduler(store: stores.messages, log: log, fellDue: { bell.ring() })
+        let planner = planner
+        scheduler = Scheduler(store: stores.messages, log: log, fellDue: { planner.ring() })
         stopper = Stopper(stops: stores.stops, log: log, parcelsWait: { await engine.hint() })
     }
 
@@ -45,7 +45,7 @@ package struct DeliveryService: Sendable {
             group.addTask { await ringRegularly() }
             group.addTask { await keepUp() }
             await engine.run()
-            planner.bell.remove()
+            planner.stop()
             scheduler.bell.remove()
             stopper.bell.remove()
             group.cancelAll()
@@ -58,11 +58,11 @@ package struct DeliveryService: Sendable {
         for message in messages where message.dueAt == nil {
             engine.fresh.keep(message.id, FreshContents.Content(format: message.format, bytes: message.content))
         }
-        planner.bell.ring()
+        planner.ring()
     }
 
     /// A message was accepted elsewhere.
-    package func messageAccepted() { planner.bell.ring() }
+    package func messageAccepted() { planner.ring() }
 
     /// A message waits for its hour.
     package func messageScheduled() { scheduler.bell.ring() }
@@ -83,7 +83,7 @@ package struct DeliveryService: Sendable {
     }
 
     package func drain() async {
-        planner.bell.remove()
+        planner.stop()
         scheduler.bell.remove()
         stopper.bell.remove()
         await engine.drain()
@@ -92,7 +92,7 @@ package struct DeliveryService: Sendable {
     /// The safety net under the signals.
     private func ringRegularly() async {
         while !Task.isCancelled {
-            planner.bell.ring()
+            planner.ring()
             stopper.bell.ring()
             try? await Task.sleep(for: settings.dispatcher.pollEvery)
         }

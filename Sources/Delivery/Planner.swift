@@ -2,15 +2,19 @@ import JSON
 import Logging
 import PushModel
 import Store
+import Synchronization
 
 /// Cuts accepted messages into parcels, a slice at a time, as long as there is something to cut.
 ///
-/// Any number of planners run beside each other: the database hands each slice to one of them.
+/// Any number of planners run beside each other: the database hands each slice to one of them. One more plans transactional
+/// messages alone, whenever another is at work on a broadcast: what a slice of that costs, whoever waits for a single push
+/// doesn't wait for it.
 actor Planner {
     private let store: MessageStore
     private let settings: DeliverySettings
     /// Rung where something may wait; others join in as long as more stands behind it.
-    nonisolated let bell = Doorbell()
+    private nonisolated let bell = Doorbell()
+    private nonisolated let broadcasts = BroadcastsAtWork()
     private let steps: (any StepListener)?
     private let log: Logger
     /// Told after each turn: parcels are waiting.
@@ -27,8 +31,26 @@ actor Planner {
         self.parcelsWait = parcelsWait
     }
 
-    /// Until the bell is removed.
-    func run() async { await run(beside: settings.plannersMax - 1, bell) }
+    /// Something may wait.
+    nonisolated func ring() {
+        bell.ring()
+        broadcasts.ring()
+    }
+
+    /// `run` returns when what is under way is done.
+    nonisolated func stop() {
+        bell.remove()
+        broadcasts.bell.remove()
+    }
+
+    func run() async {
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await self.run(beside: self.settings.plannersMax - 1, self.bell) }
+            for await _ in broadcasts.bell.rings {
+                while !Task.isCancelled, await planOne(transactionalAlone: true) {}
+            }
+        }
+    }
 
     /// One message after the other, the way to the disk included, is some hundred a second. Whoever finds a second one
     /// wakes a neighbour, and that one the next: a single message, or a broadcast's slices, are one planner's work.
@@ -48,11 +70,14 @@ actor Planner {
     }
 
     /// True where there may be more. After a fault the safety net rings again.
-    private func planOne() async -> Bool {
+    private func planOne(transactionalAlone: Bool = false) async -> Bool {
+        let turn = BroadcastsAtWork.Turn(of: broadcasts)
+        defer { turn.end() }
         do {
             let reply = try await store.planGroup(
                 idsMax: settings.sliceIDsMax, parcelMembersMax: settings.parcelMembersMax,
-                knownFormats: MessageStore.plannedFormats)
+                knownFormats: MessageStore.plannedFormats,
+                PlannedUrgencies(transactionalAlone: transactionalAlone) { turn.begin() })
             switch reply {
             case .nothing: return false
             case .planned(let slices):
@@ -66,6 +91,37 @@ actor Planner {
         } catch {
             log.warning("Planning waits for the database", metadata: ["fault": "\(error)"])
             return false
+        }
+    }
+}
+
+/// How many planners are at work on broadcasts, and whom that wakes.
+private final class BroadcastsAtWork: Sendable {
+    /// Of the planner for transactional messages alone.
+    let bell = Doorbell()
+    private let count = Atomic<Int>(0)
+
+    /// Something may wait: nobody who is at work on a broadcast will look for it.
+    func ring() {
+        if count.load(ordering: .sequentiallyConsistent) > 0 { bell.ring() }
+    }
+
+    /// One planner's call.
+    final class Turn: Sendable {
+        private let all: BroadcastsAtWork
+        private let isBegun = Atomic<Bool>(false)
+
+        init(of all: BroadcastsAtWork) { self.all = all }
+
+        /// It has a broadcast. What came since it asked has found nobody at work.
+        func begin() {
+            guard !isBegun.exchange(true, ordering: .relaxed) else { return }
+            all.count.add(1, ordering: .sequentiallyConsistent)
+            all.bell.ring()
+        }
+
+        func end() {
+            if isBegun.load(ordering: .relaxed) { all.count.subtract(1, ordering: .sequentiallyConsistent) }
         }
     }
 }

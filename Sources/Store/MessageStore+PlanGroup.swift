@@ -20,7 +20,7 @@ extension MessageStore {
     /// planned as it is stored, or others have locked its row, the rest goes without it, until it alone is put aside.
     package func planGroup(
         atMost limit: Int = plannedTogetherMax, idsMax: Int = 20_000, parcelMembersMax: Int = 5_000,
-        knownFormats: [Int16], now: WallInstant? = nil
+        knownFormats: [Int16], _ urgencies: PlannedUrgencies = PlannedUrgencies(), now: WallInstant? = nil
     ) async throws(StoreFault) -> PlanGroupReply {
         precondition(limit > 0 && idsMax > 0 && parcelMembersMax > 0)
         var limit = limit
@@ -28,7 +28,7 @@ extension MessageStore {
             let atWork = GroupAtWork()
             do throws(GroupFault) {
                 let slices = try await planNextGroup(
-                    limit, idsMax, parcelMembersMax, knownFormats, now: now, noting: atWork)
+                    limit, idsMax, parcelMembersMax, knownFormats, urgencies, now: now, noting: atWork)
                 if let slices {
                     if slices.contains(where: { !$0.routes.isEmpty }) { bell.ring(.parcels) }
                     return slices.isEmpty ? .nothing : .planned(slices)
@@ -40,7 +40,9 @@ extension MessageStore {
                     continue
                 }
             }
-            switch try await planSlice(idsMax, parcelMembersMax, knownFormats, now: now, patience: atWork.patience) {
+            let slice = try await planSlice(
+                idsMax, parcelMembersMax, knownFormats, urgencies, now: now, patience: atWork.patience)
+            switch slice {
             case .nothing: return .nothing
             case .planned(let slice): return .planned([slice])
             case .putAside(let fault): return .putAside(fault)
@@ -50,15 +52,15 @@ extension MessageStore {
 
     /// nil: the first one is one by itself, and neighbours take the others meanwhile.
     private func planNextGroup(
-        _ limit: Int, _ idsMax: Int, _ parcelMembersMax: Int, _ knownFormats: [Int16], now: WallInstant?,
-        noting atWork: GroupAtWork
+        _ limit: Int, _ idsMax: Int, _ parcelMembersMax: Int, _ knownFormats: [Int16], _ urgencies: PlannedUrgencies,
+        now: WallInstant?, noting atWork: GroupAtWork
     ) async throws(GroupFault) -> [PlannedSlice]? {
-        let (pool, steps, turns) = (pool, steps, turns)
+        let (pool, steps, turns, sizes) = (pool, steps, turns, sizes)
         return try await translatingGroup { () throws(PostgresError) in
             try await pool.retryingConflicts { () throws(PostgresError) in
                 try await pool.transaction(GroupAtWork.options) {
                     transaction throws(PostgresError) -> [PlannedSlice]? in
-                    var parameters = turns.claiming(knownFormats, now: now)
+                    var parameters = turns.claiming(knownFormats, urgencies, now: now)
                     parameters.int64(Int64(limit))
                     let claim = Query(PlanSQL.claimGroup, parameters)
                     let rows = try await transaction.run([Query(PlannerSQL.throughKeys), claim])[1]
@@ -68,9 +70,10 @@ extension MessageStore {
                         try turns.pass(rows, 0)
                         do throws(PostgresError) {
                             let turn = try PlanTurn(reading: rows)
+                            urgencies.note(turn)
                             return [
                                 try await turn.plan(
-                                    idsMax, parcelMembersMax, in: transaction, now: now, announcingTo: steps)
+                                    idsMax, parcelMembersMax, sizes, in: transaction, now: now, announcingTo: steps)
                             ]
                         } catch {
                             // Whoever plans it by itself has to find it again.

@@ -43,29 +43,32 @@ extension MessageStore {
     package func planSlice(
         idsMax: Int = 20_000, parcelMembersMax: Int = 5_000, knownFormats: [Int16], now: WallInstant? = nil
     ) async throws(StoreFault) -> PlanReply {
-        try await planSlice(idsMax, parcelMembersMax, knownFormats, now: now, patience: nil)
+        try await planSlice(idsMax, parcelMembersMax, knownFormats, PlannedUrgencies(), now: now, patience: nil)
     }
 
     /// - Parameter patience: how long a row that others have locked is waited for, before the message is put aside for a
     ///   moment; nil: as long as any statement.
     func planSlice(
-        _ idsMax: Int, _ parcelMembersMax: Int, _ knownFormats: [Int16], now: WallInstant?, patience: Duration?
+        _ idsMax: Int, _ parcelMembersMax: Int, _ knownFormats: [Int16], _ urgencies: PlannedUrgencies,
+        now: WallInstant?, patience: Duration?
     ) async throws(StoreFault) -> PlanReply {
         precondition(idsMax > 0 && parcelMembersMax > 0)
         let options = TransactionOptions(lockTimeout: patience)
-        let (pool, steps, turns) = (pool, steps, turns)
+        let (pool, steps, turns, sizes) = (pool, steps, turns, sizes)
         let atWork = RowAtWork<MessageID>()
         do throws(StoreFault) {
             let slice = try await translating { () throws(PostgresError) in
                 try await pool.retryingConflicts { () throws(PostgresError) in
                     try await pool.transaction(options) { transaction throws(PostgresError) -> PlannedSlice? in
-                        let claim = Query(PlanSQL.claim, turns.claiming(knownFormats, now: now))
+                        let claim = Query(PlanSQL.claim, turns.claiming(knownFormats, urgencies, now: now))
                         let row = try await transaction.run([Query(PlannerSQL.throughKeys), claim])[1]
                         atWork.note(row.rowCount == 1 ? MessageID(try row.uuid(0, 0)) : nil)
                         guard row.rowCount == 1 else { return nil }
                         try turns.pass(row, 0)
-                        return try await PlanTurn(reading: row)
-                            .plan(idsMax, parcelMembersMax, in: transaction, now: now, announcingTo: steps)
+                        let turn = try PlanTurn(reading: row)
+                        urgencies.note(turn)
+                        return try await turn.plan(
+                            idsMax, parcelMembersMax, sizes, in: transaction, now: now, announcingTo: steps)
                     }
                 }
             }
@@ -106,13 +109,14 @@ final class PlanTurns: Sendable {
     private let last = Mutex(Last())
 
     /// As `PlanSQL.claim` reads them.
-    func claiming(_ knownFormats: [Int16], now: WallInstant?) -> Parameters {
+    func claiming(_ knownFormats: [Int16], _ urgencies: PlannedUrgencies, now: WallInstant?) -> Parameters {
         let last = last.withLock { $0 }
         var parameters = Parameters()
         parameters.int16Array(TopicService.allFormats(ofContents: knownFormats))
         parameters.instant(now)
         parameters.int64(last.transactional)
         parameters.int64(last.bulk)
+        parameters.bool(!urgencies.transactionalAlone)
         return parameters
     }
 
@@ -176,10 +180,10 @@ struct PlanTurn: Sendable {
 
     /// The next slice, to the end of the transaction.
     func plan(
-        _ idsMax: Int, _ parcelMembersMax: Int, in transaction: PostgresTransaction, now: WallInstant?,
-        announcingTo steps: (any StepListener)?
+        _ idsMax: Int, _ parcelMembersMax: Int, _ sizes: SliceSizes, in transaction: PostgresTransaction,
+        now: WallInstant?, announcingTo steps: (any StepListener)?
     ) async throws(PostgresError) -> PlannedSlice {
-        let found = try await look(idsMax: idsMax).read(audience, in: transaction)
+        let found = try await find(idsMax: idsMax, sizes, in: transaction)
         let cut = try await cut(found, parcelMembersMax, in: transaction)
         let answers = try await transaction.conclude(writing(cut, now: now), announcing: .sliceWritten, to: steps)
         var told = ToldRoutes()
@@ -191,12 +195,38 @@ struct PlanTurn: Sendable {
     /// apart each is a page of its own, which may have to come from a disk.
     private static let firstIDsMax = 2_000
 
-    func look(idsMax sliceIDs: Int) -> AudienceLook {
+    func look(idsMax sliceIDs: Int) -> AudienceLook { look(at: idsMax(of: sliceIDs), sliceIDs) }
+
+    private func idsMax(of sliceIDs: Int) -> Int {
         let idsMax = plannedThrough == 0 ? min(sliceIDs, Self.firstIDsMax) : sliceIDs
-        return AudienceLook(
+        return local == nil ? idsMax : idsMax * LocalHour.slicesAtOnce
+    }
+
+    private func look(at ids: Int, _ sliceIDs: Int) -> AudienceLook {
+        AudienceLook(
             message: message, sentFrom: sentFrom, app: app, kind: kind, after: plannedThrough, horizon: horizon,
-            idsMax: local == nil ? idsMax : idsMax * LocalHour.slicesAtOnce, sliceIDs: sliceIDs,
-            providers: audience.providers?.map(\.rawValue) ?? [])
+            idsMax: ids, sliceIDs: sliceIDs, providers: audience.providers?.map(\.rawValue) ?? [])
+    }
+
+    /// Of a filter, which may ask sixty-four things of each registration, as many ids as the last slice says can be asked in
+    /// the time of a usual one (decision 0043).
+    private func find(
+        idsMax sliceIDs: Int, _ sizes: SliceSizes, in transaction: PostgresTransaction
+    ) async throws(PostgresError) -> FoundMembers {
+        guard case .filter = audience.selection else {
+            return try await look(idsMax: sliceIDs).read(audience, in: transaction)
+        }
+        let ids = min(idsMax(of: sliceIDs), sizes.ids(of: MessageID(message)))
+        let clock = ContinuousClock()
+        let start = clock.now
+        do {
+            let found = try await look(at: ids, sliceIDs).read(audience, in: transaction)
+            sizes.note(clock.now - start, for: ids, of: MessageID(message))
+            return found
+        } catch {
+            sizes.noteFailed(ids, of: MessageID(message))
+            throw error
+        }
     }
 
     func cut(

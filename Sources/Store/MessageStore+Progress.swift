@@ -134,15 +134,17 @@ private struct ProgressReader {
     }
 
     private func paces() throws(PostgresError) -> [(provider: Provider, pace: Pace?)] {
-        let (providers, ended, micros) = (try int16s(15), try int64s(16), try int64s(17))
-        return zip(providers, zip(ended, micros)).compactMap { number, counted in
-            Provider(rawValue: number).map { ($0, Pace(ended: counted.0, in: .microseconds(counted.1))) }
+        let (providers, ended, micros, idle) = (try int16s(15), try int64s(16), try int64s(17), try int64s(18))
+        return providers.indices.compactMap { place in
+            Provider(rawValue: providers[place]).map {
+                ($0, Pace(ended: ended[place], in: .microseconds(micros[place]), idle: .microseconds(idle[place])))
+            }
         }
     }
 
     private func walked() throws(PostgresError) -> Double? {
-        guard let walked = try rows.int64OrNil(0, Self.first + 18),
-            let whole = try rows.int64OrNil(0, Self.first + 19), whole > 0
+        guard let walked = try rows.int64OrNil(0, Self.first + 19),
+            let whole = try rows.int64OrNil(0, Self.first + 20), whole > 0
         else { return nil }
         return min(1, max(0, Double(walked) / Double(whole)))
     }

@@ -106,6 +106,7 @@ struct ServedRegistryTests {
                 try Self.names(try await world.expect(200, "GET", devices + "?filter=" + filter)) == ["a1", "i2", "i5"])
             let both = devices + "?user=u0&filter=" + filter
             #expect(try Self.names(try await world.expect(200, "GET", both)) == ["i2"])
+            try await world.refuse(.invalidFilter, "GET", devices + "?filter=")
             try await world.refuse(.invalidFilter, "GET", devices + "?filter=tags%20has%20t2")
             let first = try await world.expect(200, "GET", devices + "?user=u1&limit=1").member("next")?.string ?? ""
             try await world.refuse(.invalidCursor, "GET", devices + "?cursor=\(first)")
@@ -113,6 +114,44 @@ struct ServedRegistryTests {
             for query in ["state=dead", "provider=gcm", "kind=x", "stale=yes", "limit=0", "limit=1001", "user=%00"] {
                 try await world.refuse(.invalidQuery, "GET", devices + "?" + query)
             }
+        }
+    }
+
+    @Test("filtered lists are two at once of an app, and leave room for another's")
+    func filteredLists() async throws {
+        try await withGateway { world in
+            let devices = try await world.makeApp() + "/devices?filter=provider%20%3D%3D%20%27apns%27"
+            let others = try await world.makeApp("other") + "/devices?filter=provider%20%3D%3D%20%27apns%27"
+            let waiting = Statement(
+                unprepared: """
+                    SELECT count(*) FROM pg_stat_activity
+                    WHERE datname = current_database() AND pid <> pg_backend_pid() AND wait_event_type = 'Lock'
+                    """)
+            let (locked, isLocked) = AsyncStream<Void>.makeStream()
+            let (free, isFree) = AsyncStream<Void>.makeStream()
+            let holder = Task {
+                try await world.pool.transaction { transaction throws(PostgresError) in
+                    let lock = Statement(unprepared: "LOCK TABLE registrations IN ACCESS EXCLUSIVE MODE")
+                    _ = try await transaction.run([Query(lock)])
+                    isLocked.finish()
+                    for await _ in free {}
+                }
+            }
+            for await _ in locked {}
+            func wait(for count: Int64) async throws {
+                while try await world.pool.read(Query(waiting)).int64(0, 0) < count { await Task.yield() }
+            }
+            async let first = world.expect(200, "GET", devices)
+            async let second = world.expect(200, "GET", devices)
+            try await wait(for: 2)
+            let refused = try await world.refuse(.shareUsedUp, "GET", devices)
+            #expect(refused.header("retry-after") == "1")
+            async let other = world.expect(200, "GET", others)
+            try await wait(for: 3)
+            isFree.finish()
+            _ = try await (first, second, other)
+            try await holder.value
+            try await world.expect(200, "GET", devices)
         }
     }
 

@@ -2,6 +2,7 @@ import DeliveryRules
 import Postgres
 import PushModel
 import Store
+import Synchronization
 import Testing
 
 private let dawn = StoreWorld.dawn
@@ -107,6 +108,25 @@ struct PlanGroupTests {
                 try await plan(world) == .putAside(.damaged("plan of message \(bad): plan_claim, column 8")))
             #expect(planned(try await plan(world)) == one(4...5))
             #expect(try await plan(world) == .nothing)
+        }
+    }
+
+    @Test("are asked for alone where a planner is for them, which hears of no broadcast")
+    func transactionalAlone() async throws {
+        try await withStores { world in
+            try await world.register(1...2)
+            _ = try await world.stores.messages.accept(world.newMessage(), now: dawn)
+            try await world.acceptEach([.installations(["i1"]), .installations(["i2"])], from: 2)
+            let heard = Mutex(0)
+            func plan(alone: Bool) async throws -> [MessageID] {
+                let urgencies = PlannedUrgencies(transactionalAlone: alone) { heard.withLock { $0 += 1 } }
+                return planned(
+                    try await world.stores.messages.planGroup(
+                        knownFormats: MessageStore.plannedFormats, urgencies, now: dawn))
+            }
+            #expect(try await plan(alone: true) == one(2...3))
+            #expect(try await plan(alone: true) == [] && heard.withLock { $0 } == 0)
+            #expect(try await plan(alone: false) == one(1...1) && heard.withLock { $0 } == 1)
         }
     }
 

@@ -161,10 +161,14 @@ extension ErrorPage {
                 remedy: "repeat a request exactly as it was, or take a fresh key for a new one."),
             Explanation(
                 .backlogFull,
-                cause: "the app has as many unfinished messages as it may have; without a bound it would delay others.",
+                cause: """
+                    the app has as many unfinished messages as it may have: of those that name at most 100 receivers, \
+                    or of broadcasts, which are counted apart and keep no single push out. Scheduled and paused ones \
+                    count, and those that wait for the end of quiet hours or for a credential.
+                    """,
                 remedy: """
                     wait as `Retry-After` says; join receivers of the same message in one audience; find out why \
-                    messages do not finish.
+                    messages do not finish, and cancel what nobody needs any more.
                     """),
             Explanation(
                 .shareUsedUp,
@@ -173,7 +177,8 @@ extension ErrorPage {
                     1 MiB), hold as much of the memory for bodies as one app may: at most as much as is left free \
                     for all others, which is half while nobody else sends. Requests that are about no app, or name one that \
                     there is not, hold one such share together. Or the app follows messages (`.../events`) 128 times at \
-                    once.
+                    once, or has more filtered lists of devices under way than it leaves to others: two, while nobody \
+                    else has any.
                     """,
                 remedy: """
                     wait as `Retry-After` says, and send fewer at once. Send bodies whole, without pauses: one that \

@@ -78,6 +78,9 @@ package struct QueryReader: Sendable {
         parameters.first { $0.name == name && !$0.value.isEmpty }?.value
     }
 
+    /// nil where absent alone.
+    package func said(_ name: String) -> String? { parameters.first { $0.name == name }?.value }
+
     package func limit(_ page: PageLimits) throws(Problem) -> Int {
         guard let text = self["limit"] else { return page.standard }
         guard let limit = Int(text), (1...page.max).contains(limit) else {

@@ -75,15 +75,15 @@ package enum RateRequest {
     /// nil: as fast as its providers take it.
     package static func read(_ body: [UInt8]) throws(Problem) -> Int32? {
         var reader = try EnvelopeReader(body: body)
-        guard let value = reader.takeAny("rate_per_second") else {
+        let said = reader.takeAny("rate_per_second")
+        try reader.end()
+        guard let value = said else {
             throw Problem(
                 .missingMember,
                 "rate_per_second is missing: the pushes a second, or null for as many as the providers take.",
                 at: .root / "rate_per_second")
         }
-        let rate = value.isNull ? nil : try value.whole(perSecond, at: reader.pointer / "rate_per_second")
-        try reader.end()
-        return rate
+        return value.isNull ? nil : try value.whole(perSecond, at: reader.pointer / "rate_per_second")
     }
 }
 

@@ -20,6 +20,12 @@ extension DeviceHandlers {
         let isStale = try call.query.word("stale", ["true", "false"]) { ["true": true, "false": false][$0] } ?? false
         let app = try await apps.app(of: call)
         if isStale { filter.silentSince = app.settings.stale.silentSince(now: clock()) }
+        let account = BodyBudget.Account(app: app.slug)
+        let (calls, isFiltered) = (filteredLists, filter.condition != nil)
+        if isFiltered {
+            do throws(BodyBudget.Refusal) { try calls.take(1, for: account) } catch { throw Problem(listing: error) }
+        }
+        defer { if isFiltered { calls.giveBack(1, of: account) } }
         let page: DevicePage?
         do { page = try await registry.devices(app: app.id, filter, after: after, limit: limit) } catch {
             throw Problem(error, .reads)
@@ -37,7 +43,7 @@ extension DeviceHandlers {
             "state", RegistrationState.allCases.map(\.name)
         ) { name in RegistrationState.allCases.first { $0.name == name } }
         filter.kind = try query.kind()
-        if let text = query["filter"] {
+        if let text = query.said("filter") {
             do throws(FilterFault) {
                 filter.condition = DeviceCondition(try FilterExpression(parsing: text), now: now)
             } catch { throw Problem(error, at: nil) }
@@ -128,5 +134,21 @@ extension DeviceHandlers {
             throw Problem(error, .isIdempotent)
         }
         return Answer(.ok, DeviceAnswer.erasure(registrations: report.registrations, feedback: report.feedback))
+    }
+}
+
+extension Problem {
+    fileprivate init(listing refusal: BodyBudget.Refusal) {
+        switch refusal {
+        case .full:
+            self.init(
+                .overloaded, "As many lists are being filtered as may be at once. Try again.",
+                retryAfterSeconds: RetryHint.overloaded)
+        case .shareUsedUp:
+            self.init(
+                .shareUsedUp,
+                "This app has as many filtered lists under way as one app may. Ask for one page after the other.",
+                retryAfterSeconds: RetryHint.overloaded)
+        }
     }
 }

@@ -7,6 +7,8 @@ import Store
 struct DeviceHandlers: Sendable {
     let apps: AppHandlers
     let clock: @Sendable () -> WallInstant
+    /// Counts calls, not bytes.
+    let filteredLists: BodyBudget
 
     var registry: RegistryKeeper { apps.registry }
 

@@ -32,7 +32,9 @@ package struct GatewayResponder: HTTPResponder {
         importBudget = BodyBudget(bytesMax: limits.importsInFlightBytesMax, shareFloor: limits.importBytes)
         lateBodies = LateBodies(after: limits.bodyTimeout)
         apps = AppHandlers(registry: services.registry)
-        devices = DeviceHandlers(apps: apps, clock: services.clock)
+        devices = DeviceHandlers(
+            apps: apps, clock: services.clock,
+            filteredLists: BodyBudget(bytesMax: limits.filteredListsMax, shareFloor: 1))
         messages = MessageHandlers(apps: apps, desk: services.messages, clock: services.clock)
         watches = MessageWatches(desk: services.messages, limits: services.limits)
         feedback = FeedbackHandlers(apps: apps)

@@ -33,11 +33,12 @@ enum PaceSQL {
         """
     }
 
-    /// Of the message `m`, by provider: pushes, and microseconds in which they ended. None of whom stands still.
+    /// Of the message `m`, by provider: pushes, microseconds in which they ended, and such since. None of whom stands still.
     static func ofMessage(now: String) -> String {
         """
         SELECT provider, ended - coalesce(before, seen) AS ended,
-            (extract(epoch FROM settled_at - coalesce(before_at, seen_at)) * 1000000)::bigint AS micros
+            (extract(epoch FROM settled_at - coalesce(before_at, seen_at)) * 1000000)::bigint AS micros,
+            (extract(epoch FROM \(now) - settled_at) * 1000000)::bigint AS idle
         FROM message_paces WHERE message_id = m.id AND settled_at BETWEEN \(now) - \(still) AND \(now) + \(still)
         """
     }

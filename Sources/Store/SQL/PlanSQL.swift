@@ -23,7 +23,8 @@ enum PlanSQL {
     private static let inTurn = "ORDER BY priority, app_id, planned_at NULLS FIRST, message_id"
     private static let claimed = "message_id, planned_through, slices, planned_at"
 
-    /// $1 known formats, $2 now; the apps that had their turn before: $3 of transactional messages, $4 of others.
+    /// $1 known formats, $2 now; the apps that had their turn before: $3 of transactional messages, $4 of others; $5 whether
+    /// others are asked for at all.
     /// Transactional first; of each sort the apps go in turn, from the one behind that, and of an app whoever waited
     /// longest. Who was put aside waits for its time, and who follows another message until that one's pushes have all had
     /// their first attempt, as far as they can be sent (`isAwaited`).
@@ -50,9 +51,9 @@ enum PlanSQL {
             ), urgent_again AS MATERIALIZED (
                 \(first(of: urgent, "app_id <= $3 \(before)AND \(none("urgent"))"))
             ), bulk AS MATERIALIZED (
-                \(first(of: bulk, "app_id > $4 \(before)AND \(none("urgent")) AND \(none("urgent_again"))"))
+                \(first(of: bulk, "$5 AND app_id > $4 \(before)AND \(none("urgent")) AND \(none("urgent_again"))"))
             ), bulk_again AS MATERIALIZED (
-                \(first(of: bulk, "app_id <= $4 \(before)AND \(none("urgent")) AND \(none("urgent_again")) AND \(none("bulk"))"))
+                \(first(of: bulk, "$5 AND app_id <= $4 \(before)AND \(none("urgent")) AND \(none("urgent_again")) AND \(none("bulk"))"))
             )
             """
     }
@@ -66,7 +67,7 @@ enum PlanSQL {
         """
     }
 
-    /// The same, but several transactional ones: $5 how many. One of each app in turn, then a second one of each, as if they
+    /// The same, but several transactional ones: $6 how many. One of each app in turn, then a second one of each, as if they
     /// were claimed one by one; of each app so many that all have a part. No app is asked that has none to plan now, and
     /// where others are at work on all that were asked, one is claimed as above.
     static let claimGroup = Statement(
@@ -86,14 +87,14 @@ enum PlanSQL {
             SELECT app, row_number() OVER (ORDER BY lap, place) AS place FROM (
                 SELECT app, place, 1 AS lap FROM ahead UNION ALL SELECT app, place, 2 FROM again
             ) AS apps
-            WHERE app IS NOT NULL ORDER BY lap, apps.place LIMIT least($5, \(MessageStore.plannedTogetherMax))
+            WHERE app IS NOT NULL ORDER BY lap, apps.place LIMIT least($6, \(MessageStore.plannedTogetherMax))
         ), taken AS MATERIALIZED (
             SELECT mine.*, round.place AS app_place,
                 row_number() OVER (PARTITION BY round.place ORDER BY mine.planned_at NULLS FIRST, mine.message_id) AS lap
             FROM round CROSS JOIN LATERAL (
                 SELECT \(claimed) FROM plans
                 WHERE priority = \(MessageUrgency.transactional.rawValue) AND app_id = round.app AND \(isReady)
-                \(inTurn) LIMIT greatest(1, $5 / (SELECT count(*) FROM round)) FOR UPDATE SKIP LOCKED
+                \(inTurn) LIMIT greatest(1, $6 / (SELECT count(*) FROM round)) FOR UPDATE SKIP LOCKED
             ) AS mine
         ), \(oneByOne(unless: "taken")), turn AS MATERIALIZED (
             SELECT \(claimed), lap, app_place FROM taken

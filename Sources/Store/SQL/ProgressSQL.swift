@@ -95,7 +95,8 @@ enum ProgressSQL {
 
     private static let pace = """
         CROSS JOIN LATERAL (
-            SELECT array_agg(provider) AS providers, array_agg(ended) AS ended, array_agg(micros) AS micros
+            SELECT array_agg(provider) AS providers, array_agg(ended) AS ended, array_agg(micros) AS micros,
+                array_agg(idle) AS idle
             FROM (\(PaceSQL.ofMessage(now: "clock.now"))) AS paced
         ) AS pace
         """
@@ -128,7 +129,7 @@ enum ProgressSQL {
         SELECT \(MessageSQL.wholeColumns), clock.now,
             open.providers, open.environments, open.topics, open.causes, open.reasons, open.pushes, open.since,
             open.first_due, open.last_due, why.providers, why.states, why.reasons, why.counts, why.wholes,
-            pace.providers, pace.ended, pace.micros, walk.walked, walk.whole,
+            pace.providers, pace.ended, pace.micros, pace.idle, walk.walked, walk.whole,
             \(MessageSQL.formColumns)
         FROM messages m CROSS JOIN (SELECT coalesce($3, now()) AS now) AS clock
             \(MessageSQL.openParcels) \(MessageSQL.byProvider) \(open) \(why) \(pace) \(walk)

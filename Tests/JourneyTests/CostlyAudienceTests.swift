@@ -1,0 +1,54 @@
+import Postgres
+import PushModel
+import Testing
+
+extension Journeys {
+    @Suite("Broadcasts whose audiences are slow to find")
+    struct CostlyAudienceTests {
+        /// Every slice of a broadcast takes as long as the gate is shut.
+        private static let gate = """
+            CREATE TABLE shut_gates ();
+            CREATE FUNCTION wait_at_gate() RETURNS trigger LANGUAGE plpgsql AS $$
+            BEGIN
+                WHILE to_regclass('shut_gates') IS NOT NULL LOOP PERFORM pg_sleep(0.01); END LOOP;
+                RETURN NEW;
+            END $$;
+            CREATE TRIGGER wait_at_gate BEFORE INSERT ON parcels FOR EACH ROW
+                WHEN (NEW.priority = \(MessageUrgency.bulk.rawValue)) EXECUTE FUNCTION wait_at_gate();
+            """
+        private static let broadcasts = 4
+
+        @Test("hold up nobody who waits for one push, of their app or another's")
+        func beside() async throws {
+            let devices = [Device](.live, 40)
+            try await World.within { world in
+                let gateway = try await world.gateway()
+                try await world.furnish(.garden, devices, through: gateway)
+                try await world.database { pool in try await pool.script(Self.gate) }
+                var messages: [String] = []
+                for _ in 1...Self.broadcasts { messages.append(try await gateway.broadcast(.garden)) }
+                try await eventually("all planners to stand at the gate") {
+                    try await world.database { pool in
+                        try await pool.number(
+                            "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'") == 3
+                    }
+                }
+                for device in devices {
+                    let single = try await gateway.send(
+                        .garden,
+                        """
+                        {"audience": {"installations": ["\(device.installation)"]},
+                         "notification": {"body": "\(World.text)"}}
+                        """)[0]
+                    #expect(try await gateway.finished(single, of: .garden).endings == ["accepted": 1])
+                }
+                #expect(try await gateway.account(messages[0], of: .garden).state == "accepted")
+                try await world.database { pool in try await pool.script("DROP TABLE shut_gates") }
+                for message in messages {
+                    #expect(try await gateway.finished(message, of: .garden).endings == ["accepted": devices.count])
+                }
+                try await gateway.stopGently()
+            }
+        }
+    }
+}

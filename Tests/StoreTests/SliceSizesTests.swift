@@ -1,0 +1,50 @@
+import DeliveryRules
+import PushModel
+import Store
+import Testing
+
+@Suite("The size of a filtered audience's slices")
+struct SliceSizesTests {
+    private let one = StoreWorld.message(1)
+    private let other = StoreWorld.message(2)
+
+    @Test("is what the slice before it could have looked at in time, and grows tenfold at most")
+    func measured() {
+        let sizes = SliceSizes()
+        #expect(sizes.ids(of: one) == SliceSizes.first)
+        sizes.note(SliceSizes.aim * 10, for: 2_000, of: one)
+        #expect(sizes.ids(of: one) == 200 && sizes.ids(of: other) == SliceSizes.first)
+        sizes.note(.seconds(300), for: 200, of: one)
+        #expect(sizes.ids(of: one) == SliceSizes.least)
+        sizes.note(.zero, for: 100, of: one)
+        #expect(sizes.ids(of: one) == 1_000)
+        sizes.note(SliceSizes.aim / 2, for: 1_000, of: one)
+        #expect(sizes.ids(of: one) == 2_000)
+        sizes.noteFailed(2_000, of: one)
+        #expect(sizes.ids(of: one) == 500)
+    }
+
+    @Test("begins with few ids, at local hours too, and is a whole one where these cost little")
+    func planned() async throws {
+        for isLocal in [false, true] {
+            try await withStores { world in
+                _ = await world.stores.registry.register(
+                    (1...4_100).map { StoreWorld.registration("i\($0)", token: $0) }, app: world.app,
+                    now: StoreWorld.dawn)
+                var message = world.newMessage(audience: Audience(.filter("provider == 'apns'")))
+                if isLocal {
+                    message.localSending = LocalSending(hour: LocalHour(inUTC: StoreWorld.dawn + .seconds(3_600)))
+                }
+                #expect(try await world.stores.messages.accept(message, now: StoreWorld.dawn) == .accepted)
+                var members: [Int] = []
+                while case .planned(let slice) = try await world.stores.messages.planSlice(
+                    knownFormats: MessageStore.plannedFormats, now: StoreWorld.dawn)
+                {
+                    members.append(slice.members)
+                }
+                // Nobody knows how long this machine took.
+                #expect(members.first == 2_000 && members.reduce(0, +) == 4_100)
+            }
+        }
+    }
+}
