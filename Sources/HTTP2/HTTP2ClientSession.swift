@@ -96,6 +96,13 @@ import CNGHTTP2
         return streamID
     }
 
+    /// The final status of an answer that has begun; 0: none has come, or nobody knows of such a request any more.
+    package func status(of streamID: Int32) -> UInt16 {
+        guard streamID > 0, let place = unsafe notes.pointee.place(of: streamID) else { return 0 }
+        let status = unsafe (notes.pointee.slots.base + place).pointee.status
+        return status >= 200 ? status : 0
+    }
+
     /// Gives a request up, any number of times. It ends as `cancelled` once the RST_STREAM was taken with the output.
     package func reset(_ streamID: Int32, _ code: HTTP2ErrorCode = .cancel) throws(HTTP2Fault) {
         guard streamID > 0, !native.isBroken,

@@ -98,6 +98,7 @@ extension LaneConnection {
         if hasEnded || !follow.isEmpty { core.touch(self) }
         if isRefusedLate && core.machine.isNews(refusalOn: id) { core.drains(self, .goAway) }
         for event in follow { handle(event) }
+        if follow.contains(.settings) { noteStreamLimit() }
         if hasEnded && !isClosed { noteStreams() }
     }
 

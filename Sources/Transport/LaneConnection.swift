@@ -27,6 +27,8 @@ final class LaneConnection: ReadinessHandler, TimerHandler {
     /// Among those that are written at the turn's end.
     var isTouched = false
     var isMarkedBusy = false
+    /// Since when the peer allows no streams at all; nil: it allows some.
+    private var shutSince: MonotonicInstant?
     /// The peer's GOAWAY has come.
     var isLeaving = false
 
@@ -139,6 +141,7 @@ extension LaneConnection {
         timerAt = nil
         if isClosed { return }
         giveUpLateRequests()
+        if let shutUntil, shutUntil <= core.loop.now { return fail(.unreachable, "the peer allows no streams") }
         handle(.timer)
     }
 
@@ -153,8 +156,23 @@ extension LaneConnection {
 
     private var wakeAt: MonotonicInstant? {
         let deadline = streams.oldestOpening.map { $0 + core.settings.requestDeadline }
-        guard let at = machine.wakeAt else { return deadline }
-        return deadline.map { min($0, at) } ?? at
+        return [machine.wakeAt, deadline, shutUntil].lazy.compactMap(\.self).min()
+    }
+
+    /// A peer may take no requests for a moment. One that goes on so, with none in flight, is as good as gone: another
+    /// connection may do better, and if none does, that is an outage.
+    private var shutUntil: MonotonicInstant? {
+        guard machine.phase == .open, streams.count == 0 else { return nil }
+        return shutSince.map { $0 + core.settings.unreachableAfter }
+    }
+
+    func noteStreamLimit() {
+        guard let session, !isClosed else { return }
+        let isShut = session.peerStreamLimit == 0
+        guard isShut != (shutSince != nil) else { return }
+        shutSince = isShut ? core.loop.now : nil
+        core.decide(.streams(id, allowed: !isShut))
+        adjustTimer()
     }
 
     /// Their streams are reset, their answers are not waited for any longer.
@@ -180,11 +198,14 @@ extension LaneConnection {
     /// unsent, and its reset keeps it so.
     private func giveUp(_ streamID: Int32) -> Answer.Kind {
         guard let session else { return .unknown(.deadlinePassed) }
+        // The provider has taken it, and only the end of the stream is missing.
+        let isAccepted = session.status(of: streamID) == 200
         let wasTaken = session.wasTaken(streamID)
         do throws(HTTP2Fault) { try session.reset(streamID) } catch {
             // Unknown to HTTP/2 where its end is already on its way to us.
-            return .unknown(.deadlinePassed)
+            return isAccepted ? .response(status: 200, retryAfter: .empty, body: .empty) : .unknown(.deadlinePassed)
         }
+        if isAccepted { return .response(status: 200, retryAfter: .empty, body: .empty) }
         return wasTaken ? .unknown(.deadlinePassed) : .unsent(.deadlinePassed)
     }
 }

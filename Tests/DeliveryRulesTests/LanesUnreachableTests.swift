@@ -49,6 +49,29 @@ struct UnreachableLaneTests {
         #expect(world.blocks == [.unreachable])
     }
 
+    @Test("is not proven by a connection that is open and allows no streams, but by one that allows them again")
+    func withoutStreams() {
+        var world = LaneWorld(connectionsMax: 1)
+        world.demand()
+        for _ in 0..<2 {
+            if let id = world.dialled.last {
+                world.tell(.opened(id))
+                world.tell(.streams(id, allowed: false))
+                world.pass(.seconds(10))
+                world.tell(.closed(id, failure: .unreachable))
+            }
+            world.passUntilWoken()
+        }
+        #expect(world.blocks == [.unreachable] && world.dialled.count == 3)
+        world.tell(.opened(world.dialled[2]))
+        world.tell(.streams(world.dialled[2], allowed: false))
+        #expect(world.machine.wakeAt(world.now) == nil, "nothing to wait for")
+        world.pass(.seconds(10))
+        #expect(world.unblocks == 0)
+        world.tell(.streams(world.dialled[2], allowed: true))
+        #expect(world.unblocks == 1)
+    }
+
     @Test("dials again at once after a working connection was lost, and blocks nothing")
     func lost() {
         var world = LaneWorld()

@@ -26,6 +26,21 @@ struct LaneHalfAnswerTests {
         #expect(try await answer(breakingOffAfter: Self.ok).count(of: .accepted) == 1)
     }
 
+    @Test("behind its 200 and goes on for ever takes the push for accepted, and gives no other answer up")
+    func endless() async throws {
+        for (status, isAccepted) in [(Self.ok, true), (Self.internalError, false)] {
+            var script = PeerScript()
+            script.onRequest = { _ in [.raw(Self.head + [status])] }
+            let peer = try await Peer(script)
+            let bench = try Bench(peer) { $0.requestDeadline = .milliseconds(300) }
+            bench.submit(0..<1)
+            let answers = await bench.sink.answers(1)
+            await bench.finish()
+            peer.stop()
+            #expect(isAccepted ? answers.count(of: .accepted) == 1 : answers == [.unknown(.deadlinePassed)])
+        }
+    }
+
     @Test("behind any other status says that nobody knows")
     func refusal() async throws {
         #expect(try await answer(breakingOffAfter: Self.internalError) == [.unknown(.connectionLost)])

@@ -57,6 +57,24 @@ struct UnreachableLaneTests {
         peer.stop()
     }
 
+    @Test("says so where the peer opens connections and allows no stream on any, for as long as it does")
+    func noStreams() async throws {
+        var script = PeerScript()
+        script.settings.streamLimit = 0
+        let closed = try await Peer(script)
+        let bench = try Bench(closed) { $0.unreachableAfter = .milliseconds(200) }
+        bench.submit(0..<10)
+        #expect(await bench.sink.answers(10).count(of: .unsent(.unreachable)) == 10)
+        await bench.observer.wait { _, changes in changes == [false] }
+        closed.stop()
+        let peer = try await Peer(on: closed.address)
+        await bench.observer.wait { _, changes in changes.last == true }
+        bench.submit(10..<20, ticket: 2)
+        #expect(await bench.sink.answers(20).count(of: .accepted) == 10)
+        await bench.finish()
+        peer.stop()
+    }
+
     @Test("tells that it does not believe the peer's certificate")
     func disbelief() async throws {
         let peer = try await Peer()

@@ -55,6 +55,8 @@ package struct LaneMachine: Sendable {
         case proved(ConnectionID)
         case busy(ConnectionID)
         case idle(ConnectionID)
+        /// The peer allows it some streams, or none at all; some at first.
+        case streams(ConnectionID, allowed: Bool)
         /// It takes no more requests. `refused`: the peer's goodbye said that our credential is the reason.
         case draining(ConnectionID, refused: Bool)
         case closed(ConnectionID, failure: BlockCause?)
@@ -89,6 +91,7 @@ package struct LaneMachine: Sendable {
         var stage = Stage.dialling
         var openedAt: MonotonicInstant?
         var isProven = false
+        var allowsStreams = true
         /// nil while it has requests in flight.
         var idleSince: MonotonicInstant?
         /// The credential that it speaks with was refused: its end is no news.
@@ -142,6 +145,7 @@ extension LaneMachine {
         case .proved(let id): return proved(id)
         case .busy(let id): change(id) { $0.idleSince = nil }
         case .idle(let id): change(id) { $0.idleSince = now }
+        case .streams(let id, let allowed): change(id) { $0.allowsStreams = allowed }
         case .draining(let id, let refused):
             change(id) { $0.stage = .draining }
             return refused ? credentialRefused(now, entropy) : []
@@ -219,10 +223,15 @@ extension LaneMachine {
         return actions
     }
 
-    /// With requests in flight only their answers prove it; and it is idle for a moment when they have all timed out.
     private func isDueForProof(_ connection: Connection, _ now: MonotonicInstant) -> Bool {
-        guard !connection.isProven, connection.stage == .open, let since = connection.idleSince else { return false }
-        return now - since >= limits.provenAfter
+        proofAt(connection).map { $0 <= now } ?? false
+    }
+
+    /// With requests in flight only their answers prove it; and it is idle for a moment when they have all timed out. One
+    /// that allows no streams may be idle for ever.
+    private func proofAt(_ connection: Connection) -> MonotonicInstant? {
+        guard !connection.isProven, connection.stage == .open, connection.allowsStreams else { return nil }
+        return connection.idleSince.map { $0 + limits.provenAfter }
     }
 
     private mutating func retireIdle(_ now: MonotonicInstant) -> [Action] {
@@ -289,7 +298,7 @@ extension LaneMachine {
         func earlier(_ other: MonotonicInstant) { at = at.map { min($0, other) } ?? other }
         let open = connections.reduce(0) { $0 + ($1.stage == .open ? 1 : 0) }
         for connection in connections where connection.stage == .open {
-            if !connection.isProven, let since = connection.idleSince { earlier(since + limits.provenAfter) }
+            if let proof = proofAt(connection) { earlier(proof) }
             if open > 1, let since = connection.idleSince { earlier(since + limits.idleClose) }
         }
         return at
