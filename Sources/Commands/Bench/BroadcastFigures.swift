@@ -22,8 +22,7 @@ struct BroadcastFigures {
     }
 
     private func median(_ value: (Round) -> Double) -> Double {
-        let sorted = rounds.map(value).sorted()
-        return sorted.isEmpty ? 0 : sorted[sorted.count / 2]
+        rounds.map(value).median
     }
 
     /// Seconds for a million pushes, that is microseconds a push.

@@ -1,16 +1,32 @@
 import Foundation
 
 /// nghttp2's load generator, which sends as many requests of a push's shape to the same sink: what this machine's wire can do.
-struct ReferenceSender {
+package struct ReferenceSender {
     /// Of so many requests, without the start of the program.
-    struct Figures {
+    package struct Figures {
         let requests: Int
         let time: Duration
         let processor: Duration
         /// The sink's processor time meanwhile.
         let sink: Duration
 
+        package init(requests: Int, time: Duration, processor: Duration, sink: Duration) {
+            self.requests = requests
+            self.time = time
+            self.processor = processor
+            self.sink = sink
+        }
+
         var perSecond: Double { Double(requests) / (time / .seconds(1)) }
+
+        /// Not what is left when noise is taken from noise: N requests take a good part of what N and the program's start
+        /// took, and nobody used more than all of the machine meanwhile.
+        ///
+        /// - Parameter once: what the first N took, with the start.
+        package func isBelievable(beside once: Duration) -> Bool {
+            time * 4 > once && processor > .zero && sink >= .zero
+                && (processor + sink) * 10 <= time * (11 * ProcessInfo.processInfo.activeProcessorCount)
+        }
     }
 
     private let program: String
@@ -70,14 +86,15 @@ struct ReferenceSender {
         for _ in 1...Self.triesMax {
             let one = try runOnce(requests)
             let two = try runOnce(2 * requests)
-            guard two.time > one.time, two.processor > one.processor else { continue }
-            return Figures(
+            let figures = Figures(
                 requests: requests, time: two.time - one.time, processor: two.processor - one.processor,
                 sink: two.sink - one.sink)
+            if figures.isBelievable(beside: one.time) { return figures }
         }
         throw CommandFault(
             .failed,
-            "h2load took as long for \(requests) requests as for twice as many, \(Self.triesMax) times: try more")
+            "h2load took about as long for \(requests) requests as for twice as many, \(Self.triesMax) times: the machine is "
+                + "busy, or they are too few to tell; try more")
     }
 
     private func runOnce(

@@ -41,10 +41,9 @@ struct RegisterFigures {
     }
 
     private func median(_ part: Part, _ value: (_ run: Run, _ empty: Run) -> Double) -> Double {
-        let values = rounds.compactMap { round in
+        rounds.compactMap { round in
             round[part].flatMap { run in round[.empty].map { value(run, $0) } }
-        }
-        return values.isEmpty ? 0 : values.sorted()[values.count / 2]
+        }.median
     }
 
     private func rate(_ part: Part) -> Double { median(part) { run, _ in run.load.perSecond } }

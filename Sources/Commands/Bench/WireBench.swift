@@ -54,8 +54,7 @@ struct WireFigures {
     init(pushes: Int) { self.pushes = pushes }
 
     private func median(_ value: ((ours: WireSender.Run, reference: ReferenceSender.Figures)) -> Double) -> Double {
-        let sorted = rounds.map(value).sorted()
-        return sorted.isEmpty ? 0 : sorted[sorted.count / 2]
+        rounds.map(value).median
     }
 
     private var rate: Double { median { Double(pushes) / ($0.ours.time / .seconds(1)) } }
