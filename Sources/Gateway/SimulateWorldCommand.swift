@@ -18,8 +18,7 @@ struct SimulateWorldCommand: AsyncParsableCommand {
             examples: [
                 "carillon simulate-world --seed 11", "carillon simulate-world --seed 11 --events 1000000",
                 "carillon simulate-world --seed 1 --worlds 20000",
-            ]),
-        shouldDisplay: false)
+            ]))
 
     /// As many as the suite tries.
     private static let tellingMin: UInt64 = 2_000

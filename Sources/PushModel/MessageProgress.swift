@@ -82,23 +82,31 @@ package struct ProviderProgress: Equatable, Sendable {
 package struct Pace: Equatable, Sendable {
     package let ended: Int64
     package let time: Duration
+    /// For how long none has ended.
+    package let idle: Duration
 
     /// nil where nothing ended, or the time is too short to say anything.
-    package init?(ended: Int64, in time: Duration) {
+    package init?(ended: Int64, in time: Duration, idle: Duration = .zero) {
         guard ended > 0, time >= Self.shortest else { return nil }
         self.ended = ended
         self.time = time
+        self.idle = max(.zero, idle)
     }
 
     /// Less is the noise of one settle: they come up to a second late.
     private static let shortest: Duration = .seconds(2)
 
+    /// The last ones of a message are late by more than that: something keeps them, and nobody knows until when.
+    private static let lateMax: Duration = .seconds(5)
+
     package var perSecond: Double { Double(ended) / Self.seconds(time) }
 
-    /// nil: no estimate is worth its words.
+    /// nil: no estimate is worth its words, or so many should have ended by now.
     package func lasting(for pushes: Int64) -> Duration? {
         let seconds = Double(max(0, pushes)) / perSecond
-        return seconds < Self.secondsMax ? .milliseconds(Int64(seconds * 1_000)) : nil
+        guard seconds < Self.secondsMax else { return nil }
+        let time = Duration.milliseconds(Int64(seconds * 1_000))
+        return idle > time + time + Self.lateMax ? nil : time
     }
 
     /// A year.

@@ -24,11 +24,12 @@ struct MessageProgressTests {
     }
 
     private func part(
-        _ provider: Provider = .apns, sending: Int64 = 0, ready: Int64 = 0, waiting: Int64 = 0, answered: Int64?
+        _ provider: Provider = .apns, sending: Int64 = 0, ready: Int64 = 0, waiting: Int64 = 0, answered: Int64?,
+        idle: Duration = .zero
     ) -> ProviderProgress {
         ProviderProgress(
             provider: provider, sending: sending, ready: ready, waiting: waiting, reasons: [], otherReasons: 0,
-            pace: answered.flatMap { Pace(ended: $0, in: .seconds(10)) })
+            pace: answered.flatMap { Pace(ended: $0, in: .seconds(10), idle: idle) })
     }
 
     private func wait(_ cause: PushWait.Cause) -> PushWait {
@@ -131,6 +132,16 @@ struct MessageProgressTests {
         #expect(end(5, ended: 499, pace: nil) == nil)
         #expect(end(5, ended: 500, pace: 1) == Self.noon + .seconds(300))
         #expect(end(50, ended: 5_000, pace: 1) == Self.noon + .seconds(570))
+    }
+
+    @Test("has no end where the last ones should have ended twice by now")
+    func late() {
+        func end(idle: Duration) -> WallInstant? {
+            progress(parts: [part(sending: 100, answered: 100, idle: idle)]).estimatedEnd
+        }
+        #expect(end(idle: .seconds(25)) == Self.noon + .seconds(10))
+        #expect(end(idle: .milliseconds(25_001)) == nil)
+        #expect(end(idle: .seconds(-9)) == Self.noon + .seconds(10))
     }
 
     @Test("says nothing of a second, nor of a thousand years")
