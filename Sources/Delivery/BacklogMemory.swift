@@ -26,13 +26,18 @@ package struct BacklogBounds: Equatable, Sendable {
 /// How many unfinished messages each app has, as it was counted a moment ago and has been added to since.
 ///
 /// Counting reads an entry for each of them, which takes longer than accepting one; the more there are, the longer a count
-/// holds. What other processes accept meanwhile is overlooked for that time, and what has finished is not noticed: where
-/// there seems to be no room and counting is cheap, it is counted again.
+/// holds, and one request counts for all: the others go by what is remembered meanwhile. What other processes accept is
+/// overlooked for that time, and what has finished is not noticed: where there seems to be no room and counting is cheap, it
+/// is counted again.
 package final class BacklogMemory: Sendable {
     /// How long a count of up to `cheapMax` holds; of more, as many times longer.
     package static let countedFor: Duration = .milliseconds(250)
     /// So many are counted in a few milliseconds.
     package static let cheapMax = 20_000
+    /// A count holds for no longer than so many times `countedFor`.
+    package static let timesMax = 40
+    /// A request that counts and does not come back is not waited for any longer.
+    package static let countingMax: Duration = .seconds(10)
     /// Backlogs remembered at once.
     private static let countsMax = 4_096
 
@@ -46,6 +51,17 @@ package final class BacklogMemory: Sendable {
         /// Whether the time in which it holds is a long one.
         let isDear: Bool
         let until: MonotonicInstant
+        /// Of these, taken since somebody began to count; nil: nobody does.
+        var taken: Int?
+        var countingUntil: MonotonicInstant?
+
+        func isCounted(_ now: MonotonicInstant) -> Bool { now < until }
+        func isBeingCounted(_ now: MonotonicInstant) -> Bool { countingUntil.map { now < $0 } ?? false }
+
+        mutating func take(_ count: Int) {
+            open += count
+            if let taken { self.taken = taken + count }
+        }
     }
 
     /// What is known without counting.
@@ -65,10 +81,17 @@ package final class BacklogMemory: Sendable {
     package func take(_ count: Int, of app: AppID, _ urgency: MessageUrgency, now: MonotonicInstant) -> Room {
         let (backlog, max) = (Backlog(app: app, urgency: urgency), bounds.max(urgency))
         return counts.withLock { counts in
-            guard let known = counts[backlog], now < known.until else { return .uncounted }
-            guard known.open + count <= max else { return known.isDear ? .full : .uncounted }
-            counts[backlog]?.open += count
-            return .taken
+            if let known = counts[backlog], known.isCounted(now) || known.isBeingCounted(now) {
+                guard known.open + count <= max else { return known.isDear ? .full : .uncounted }
+                counts[backlog]?.take(count)
+                return .taken
+            }
+            if counts.count >= Self.countsMax, counts[backlog] == nil { counts = [:] }
+            var known = counts[backlog] ?? Count(open: 0, isDear: false, until: now)
+            known.taken = 0
+            known.countingUntil = now + Self.countingMax
+            counts[backlog] = known
+            return .uncounted
         }
     }
 
@@ -82,18 +105,37 @@ package final class BacklogMemory: Sendable {
         _ counted: Int, adding added: Int, of app: AppID, _ urgency: MessageUrgency, now: MonotonicInstant
     ) -> Bool {
         let (backlog, max) = (Backlog(app: app, urgency: urgency), bounds.max(urgency))
-        let hasRoom = counted + added <= max
-        let times = 1 + counted / Self.cheapMax
-        guard hasRoom || times > 1 else { return false }
-        counts.withLock { counts in
-            if let known = counts[backlog], now < known.until, known.open + added <= max, hasRoom {
+        let times = min(Self.timesMax, 1 + counted / Self.cheapMax)
+        return counts.withLock { counts in
+            let known = counts[backlog]
+            // Whatever was taken meanwhile may have been counted already, or not.
+            let taken = known?.taken ?? 0
+            let hasRoom = counted + taken + added <= max
+            if hasRoom, let known, known.taken == nil, known.isCounted(now), known.open + added <= max {
                 counts[backlog]?.open = Swift.max(known.open, counted) + added
-                return
+            } else if hasRoom || times > 1 {
+                if counts.count >= Self.countsMax, known == nil { counts = [:] }
+                counts[backlog] = Count(
+                    open: counted + taken + (hasRoom ? added : 0), isDear: times > 1,
+                    until: now + Self.countedFor * times)
+            } else {
+                counts[backlog] = nil
             }
-            if counts.count >= Self.countsMax { counts = [:] }
-            counts[backlog] = Count(
-                open: counted + (hasRoom ? added : 0), isDear: times > 1, until: now + Self.countedFor * times)
+            return hasRoom
         }
-        return hasRoom
+    }
+
+    /// No count comes of it after all: the next one counts.
+    package func stopCounting(_ app: AppID, _ urgency: MessageUrgency) {
+        counts.withLock { $0[Backlog(app: app, urgency: urgency)]?.countingUntil = nil }
+    }
+
+    /// They were taken, and nothing came of it.
+    package func giveBack(_ count: Int, of app: AppID, _ urgency: MessageUrgency) {
+        let backlog = Backlog(app: app, urgency: urgency)
+        counts.withLock { counts in
+            guard let known = counts[backlog] else { return }
+            counts[backlog]?.open = Swift.max(0, known.open - count)
+        }
     }
 }

@@ -63,8 +63,28 @@ package struct MessageDesk: Sendable {
         let state: MessageState = dueAt == nil ? .accepted : .scheduled
         let urgency = urgency(of: audience)
         let room = backlog.take(contents.count, of: app, urgency, now: Clocks.monotonicNow())
-        let standing = try await store.standing(
-            of: app, urgency, countingTo: room == .uncounted ? backlog.bounds.max(urgency) : 0)
+        let standing: AppStanding
+        do {
+            standing = try await store.standing(
+                of: app, urgency, countingTo: room == .uncounted ? backlog.bounds.max(urgency) : 0)
+        } catch {
+            switch room {
+            case .taken: backlog.giveBack(contents.count, of: app, urgency)
+            case .uncounted: backlog.stopCounting(app, urgency)
+            case .full: break
+            }
+            throw error
+        }
+        let isTaken: Bool =
+            switch room {
+            case .taken: true
+            case .full: false
+            case .uncounted:
+                backlog.note(
+                    standing.openMessages, adding: contents.count, of: app, urgency, now: Clocks.monotonicNow())
+            }
+        var isUnused = isTaken
+        defer { if isUnused { backlog.giveBack(contents.count, of: app, urgency) } }
         var messages: [NewMessage] = []
         for (place, content) in contents.enumerated() {
             switch compile(content, audience: audience, app: app, sendAt, dueAt, reached: standing.providers) {
@@ -79,20 +99,13 @@ package struct MessageDesk: Sendable {
         }
         let ids = messages.map(\.id)
         messages[0].idempotency = idempotency.map { IdempotentAnswer(claim: $0, answer: answer(ids, state)) }
-        let isTaken: Bool =
-            switch room {
-            case .taken: true
-            case .full: false
-            case .uncounted:
-                backlog.note(
-                    standing.openMessages, adding: messages.count, of: app, urgency, now: Clocks.monotonicNow())
-            }
         guard isTaken else {
             // A repetition adds nothing to the backlog. Asked only here, so that one with room costs no further look.
             return try await earlier(idempotency, app) ?? .backlogFull(urgency)
         }
         let outcome = try await store.accept(messages)
         if outcome == .accepted {
+            isUnused = false
             steps?.reached(.messageCommitted)
             accepted(messages)
         }

@@ -52,15 +52,15 @@ actor Planner {
         }
     }
 
-    /// One message after the other, the way to the disk included, is some hundred a second. Whoever finds a second one
-    /// wakes a neighbour, and that one the next: a single message, or a broadcast's slices, are one planner's work.
+    /// One message after the other, the way to the disk included, is some hundred a second. Whoever finds a second one, or
+    /// a broadcast, of which a slice may take its time, wakes a neighbour, and that one the next.
     private func run(beside others: Int, _ bell: Doorbell) async {
         let neighbour = Doorbell()
         await withTaskGroup(of: Void.self) { group in
             if others > 0 { group.addTask { await self.run(beside: others - 1, neighbour) } }
             for await _ in bell.rings {
                 var found = 0
-                while !Task.isCancelled, await planOne() {
+                while !Task.isCancelled, await planOne(bulkBegins: { neighbour.ring() }) {
                     found += 1
                     if found > 1 { neighbour.ring() }
                 }
@@ -70,14 +70,19 @@ actor Planner {
     }
 
     /// True where there may be more. After a fault the safety net rings again.
-    private func planOne(transactionalAlone: Bool = false) async -> Bool {
+    private func planOne(
+        transactionalAlone: Bool = false, bulkBegins: @escaping @Sendable () -> Void = {}
+    ) async -> Bool {
         let turn = BroadcastsAtWork.Turn(of: broadcasts)
         defer { turn.end() }
         do {
             let reply = try await store.planGroup(
                 idsMax: settings.sliceIDsMax, parcelMembersMax: settings.parcelMembersMax,
                 knownFormats: MessageStore.plannedFormats,
-                PlannedUrgencies(transactionalAlone: transactionalAlone) { turn.begin() })
+                PlannedUrgencies(transactionalAlone: transactionalAlone) {
+                    turn.begin()
+                    bulkBegins()
+                })
             switch reply {
             case .nothing: return false
             case .planned(let slices):

@@ -76,6 +76,7 @@ extension Dispatcher {
 
     mutating func noteResolved(_ line: RouteLine, _ lane: LaneKey?, _ canSend: Bool?) {
         guard let place = placeOfRoute(line) else { return }
+        if lane != routes[place].lane, !routes[place].passed.isEmpty { wake(place) }
         routes[place].lane = lane
         routes[place].isResolved = true
         guard let lane else { return }
@@ -206,7 +207,10 @@ extension Dispatcher {
     ) {
         routes[place].isLeasing = true
         routes[place].wasPaced = scope == .paced
-        if scope == .paced { routes[place].passed = messagesFull(on: routes[place].lane) }
+        if scope == .paced {
+            routes[place].passed = messagesFull(on: routes[place].lane)
+            routes[place].isWoken = false
+        }
         leasesOutstanding += 1
         lastServed = routes[place].ready.app
         let lane = scope == .expired ? nil : routes[place].lane

@@ -23,7 +23,11 @@ extension Dispatcher {
             routes[place].pacedSeenAt = now
             return
         }
-        if let again {
+        if routes[place].isWoken {
+            // The database was not asked for all that may be leased by now.
+            routes[place].isWoken = false
+            routes[place].pacedAt = now + floor
+        } else if let again {
             routes[place].pacedAt = now + max(again, floor)
         } else if routes[place].pacedSeenAt.map({ $0 <= request.startedAt }) ?? true {
             routes[place].pacedAt = nil
@@ -40,32 +44,47 @@ extension Dispatcher {
     /// all leave at once when it can, beside what others send of the message. What another lane owes is no reason for this
     /// one to wait (P7).
     func messagesFull(on lane: LaneKey?) -> [MessageID] {
-        var open: [(message: MessageID, rate: Int32, unsent: Int, unanswered: Int)] = []
+        var open: [OpenMessage] = []
+        var places: [MessageID: Int] = [:]  // lookup only
         for state in runs.states where state.lane == lane {
             guard let rate = state.ratePerSecond else { continue }
             let (message, count) = (state.run.parcel.message, state.run.openCount)
-            let known = open.firstIndex { $0.message == message }
-            if known == nil { open.append((message, rate, 0, 0)) }
-            let place = known ?? open.count - 1
+            let place = places[message] ?? open.count
+            if place == open.count {
+                places[message] = place
+                open.append(OpenMessage(message: message, rate: rate))
+            }
             open[place].unanswered += count
             if !state.isSent { open[place].unsent += count }
         }
-        return open.filter {
-            $0.unsent >= MessagePace.unsentMax(perSecond: $0.rate)
-                || $0.unanswered >= Int($0.rate) * MessagePace.secondsOpenMax
-        }.map(\.message)
+        return open.filter(\.isFull).map(\.message)
+    }
+
+    private struct OpenMessage {
+        let message: MessageID
+        let rate: Int32
+        var unsent = 0
+        var unanswered = 0
+
+        var isFull: Bool {
+            unsent >= MessagePace.unsentMax(perSecond: rate) || unanswered >= Int(rate) * MessagePace.secondsOpenMax
+        }
     }
 
     /// Of what a call passed by, less is under way now.
-    mutating func askForPassed(on lane: LaneKey?, _ now: MonotonicInstant) {
+    mutating func askForPassed(on lane: LaneKey?) {
         guard routes.contains(where: { $0.lane == lane && !$0.passed.isEmpty }) else { return }
         let full = messagesFull(on: lane)
         for place in routes.indices where routes[place].lane == lane {
-            guard !routes[place].passed.allSatisfy(full.contains) else { continue }
-            routes[place].passed = []
-            routes[place].pacedAt = routes[place].pacedAt.map { min($0, now) } ?? now
-            routes[place].pacedSeenAt = now
+            if !routes[place].passed.allSatisfy(full.contains) { wake(place) }
         }
+    }
+
+    /// At once.
+    mutating func wake(_ place: Int) {
+        routes[place].passed = []
+        routes[place].isWoken = routes[place].isLeasing
+        routes[place].pacedAt = MonotonicInstant(nanoseconds: .min)
     }
 
     /// Takes back what has no stream yet where it was leased at a higher rate, or at none: it goes on at the one that it
@@ -81,6 +100,7 @@ extension Dispatcher {
                 actions.append(.withdraw(runs[place].name, lane))
                 runs[place].isSent = true
             }
+            askForPassed(on: runs[place].lane)
         }
     }
 }

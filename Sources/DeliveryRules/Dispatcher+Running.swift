@@ -11,7 +11,7 @@ extension Dispatcher {
         noteReturned(returned, to: runs[place].lane, leasedAt: runs[place].run.leasedAtMonotonic)
         if runs[place].ratePerSecond != nil {
             if lease.isSent { runs[place].isSent = true }
-            askForPassed(on: runs[place].lane, now)
+            askForPassed(on: runs[place].lane)
         }
     }
 
@@ -141,5 +141,6 @@ extension Dispatcher {
         noteReturned(state.run.openCount, to: state.lane, leasedAt: state.run.leasedAtMonotonic)
         if let lane = state.lane { lanes[placeOfLane(lane)].end(state.run.parcel, state.scope) }
         actions.append(.forget(state.name, state.run.parcel.message))
+        if state.ratePerSecond != nil { askForPassed(on: state.lane) }
     }
 }

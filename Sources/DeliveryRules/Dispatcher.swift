@@ -141,6 +141,8 @@ struct RouteState: Sendable {
     var pacedSeenAt: MonotonicInstant?
     /// Messages that the last call for a share did not ask for: enough of them was under way here.
     var passed: [MessageID] = []
+    /// Less of one of these is under way since that call was made, which is still on its way.
+    var isWoken = false
     /// The last call was for such: where both wait, the other is next.
     var wasPaced = false
 }

@@ -116,8 +116,6 @@ extension LaneConnection {
     }
 
     private func respond(_ answer: HTTP2Answer, _ flight: Flight, _ session: HTTP2ClientSession) {
-        machine.answered(core.loop.now)
-        core.window.answered()
         // What was throttled is not counted.
         if answer.status == 429 { core.pace?.giveBack(1) }
         if answer.body.isEmpty && answer.retryAfter.isEmpty {
@@ -130,7 +128,14 @@ extension LaneConnection {
                 }
             }
         }
-        if core.trust.isDoubted && machine.phase == .open && !core.trust.answered(status: answer.status) {
+        noteAnswer(status: answer.status)
+    }
+
+    /// What an answer says of the connection that it came on.
+    func noteAnswer(status: UInt16) {
+        machine.answered(core.loop.now)
+        core.window.answered()
+        if core.trust.isDoubted && machine.phase == .open && !core.trust.answered(status: status) {
             handle(.retire)
         }
         // The first answer is proof, and each one while the lane takes nobody for reachable.

@@ -178,17 +178,27 @@ extension LaneConnection {
     /// Their streams are reset, their answers are not waited for any longer.
     private func giveUpLateRequests() {
         let now = core.loop.now
-        var isLate = false
+        // nil: no answer was due.
+        var isLate: Bool?
         while let opening = streams.oldestOpening, now >= opening + core.settings.requestDeadline,
             let late = streams.abandonOldest()
         {
-            isLate = true
-            core.queue.answer(late.flight, giveUp(late.streamID), from: id)
+            // The provider has taken it, and only the end of the stream is missing.
+            let isAccepted = session?.status(of: late.streamID) == 200
+            let kind = giveUp(late.streamID)
+            if isAccepted {
+                isLate = isLate ?? false
+                core.queue.respond(late.flight, from: id, status: 200)
+                noteAnswer(status: 200)
+            } else {
+                isLate = true
+                core.queue.answer(late.flight, kind, from: id)
+            }
         }
-        guard isLate else { return }
+        guard let isLate else { return }
         core.touch(self)
         // Before the streams are counted: a connection that none of them is left on looks idle, and well.
-        handle(.requestTimedOut)
+        if isLate { handle(.requestTimedOut) }
         noteStreams()
     }
 }
@@ -198,14 +208,11 @@ extension LaneConnection {
     /// unsent, and its reset keeps it so.
     private func giveUp(_ streamID: Int32) -> Answer.Kind {
         guard let session else { return .unknown(.deadlinePassed) }
-        // The provider has taken it, and only the end of the stream is missing.
-        let isAccepted = session.status(of: streamID) == 200
         let wasTaken = session.wasTaken(streamID)
         do throws(HTTP2Fault) { try session.reset(streamID) } catch {
             // Unknown to HTTP/2 where its end is already on its way to us.
-            return isAccepted ? .response(status: 200, retryAfter: .empty, body: .empty) : .unknown(.deadlinePassed)
+            return .unknown(.deadlinePassed)
         }
-        if isAccepted { return .response(status: 200, retryAfter: .empty, body: .empty) }
         return wasTaken ? .unknown(.deadlinePassed) : .unsent(.deadlinePassed)
     }
 }

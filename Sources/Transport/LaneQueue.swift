@@ -110,6 +110,7 @@ package struct LaneQueue {
 
     private mutating func handBack(_ place: Int32, _ fault: TransportFault) {
         while let flight = pop(place) { answer(flight, .unsent(fault), from: nil) }
+        noteSent(place)
         runs[Int(place)].isInRing = false
     }
 }
@@ -153,7 +154,8 @@ extension LaneQueue {
         }
     }
 
-    /// Requests of the batch have left: the last ones, maybe.
+    /// Requests of the batch have left, or were handed back: the last ones, maybe. Told once: what the peer refuses later
+    /// waits again for a moment.
     package mutating func noteSent(_ place: Int32) {
         let index = Int(place)
         guard runs[index].batch.tellsWhenSent, !runs[index].isSent, runs[index].waiting == 0 else { return }

@@ -90,29 +90,60 @@ struct DispatcherRateTests {
         var bench = DispatcherBench()
         let first = bench.find([paced(after: .zero)]).leaseRequests[0]
         let parcel = ParcelRunSamples.parcel(ratePerSecond: 30)
-        let second = bench.tell(.leased(parcel, asked: first, .repeatable, again: .zero)).leaseRequests
-        #expect(second.map(\.passing) == [[Self.message]], "3 of 3")
-        bench.tell(.leasedNothing(second[0]))
+        let second = try #require(
+            bench.tell(.leased(parcel, asked: first, .repeatable, again: .zero)).leaseRequests.first)
+        #expect(second.passing == [Self.message], "3 of 3")
+        bench.tell(.leasedNothing(second))
         let name = DispatcherBench.name
         let other = LeaseName(parcel: ParcelID(2), epoch: 1)
         bench.now = bench.now + .milliseconds(100)
         #expect(bench.tell(.answeredTogether([sent(other)])).leaseRequests.isEmpty, "nobody's")
-        let third = bench.tell(.answeredTogether([sent(name)])).leaseRequests
-        #expect(third.map(\.scope) == [.paced] && third.map(\.passing) == [[]])
-        bench.tell(.leasedNothing(third[0]))
+        let third = try #require(bench.tell(.answeredTogether([sent(name)])).leaseRequests.first)
+        #expect(third.scope == .paced && third.passing == [])
+        bench.tell(.leasedNothing(third))
         #expect(bench.tell(.answeredTogether([sent(name)])).leaseRequests.isEmpty, "it was not passed by")
     }
 
     @Test("is asked for again when answers leave less than is enough without a stream")
-    func answered() {
+    func answered() throws {
         var bench = DispatcherBench()
         let first = bench.find([paced(after: .zero)]).leaseRequests[0]
         let parcel = ParcelRunSamples.parcel(ratePerSecond: 20)
-        let second = bench.tell(.leased(parcel, asked: first, .repeatable, again: .zero)).leaseRequests
-        #expect(second.map(\.passing) == [[Self.message]], "3 of 2")
-        bench.tell(.leasedNothing(second[0]))
+        let second = try #require(
+            bench.tell(.leased(parcel, asked: first, .repeatable, again: .zero)).leaseRequests.first)
+        #expect(second.passing == [Self.message], "3 of 2")
+        bench.tell(.leasedNothing(second))
         #expect(bench.accept([0]).leaseRequests.isEmpty, "2 of 2")
         #expect(bench.accept([1]).leaseRequests.map(\.passing) == [[]], "1 of 2")
+    }
+
+    @Test("is asked for again where less of it was under way before the call that passed it by came back")
+    func wokenMeanwhile() throws {
+        for again in [nil, Duration.seconds(1)] {
+            var bench = DispatcherBench()
+            let first = bench.find([paced(after: .zero)]).leaseRequests[0]
+            let parcel = ParcelRunSamples.parcel(ratePerSecond: 30)
+            let second = try #require(
+                bench.tell(.leased(parcel, asked: first, .repeatable, again: .zero)).leaseRequests.first)
+            #expect(bench.tell(.answeredTogether([sent(DispatcherBench.name)])).leaseRequests.isEmpty, "one at a time")
+            #expect(bench.tell(.leasedNothing(second, again: again)).leaseRequests.isEmpty, "not in a circle")
+            #expect(bench.pass(MessagePace.askAgainFloor).leaseRequests.map(\.passing) == [[]])
+        }
+    }
+
+    @Test("is asked for where its lane is another one by now, or its rate is higher")
+    func elsewhere() throws {
+        for isRaised in [false, true] {
+            var bench = DispatcherBench()
+            let first = bench.find([paced(after: .zero)]).leaseRequests[0]
+            let parcel = ParcelRunSamples.parcel(ratePerSecond: 30)
+            let second = try #require(
+                bench.tell(.leased(parcel, asked: first, .repeatable, again: .zero)).leaseRequests.first)
+            bench.tell(.leasedNothing(second))
+            let other = LaneKey(CredentialID(2))
+            let event = isRaised ? rated(40) : .resolved(DispatcherBench.route(7).line, other, canSend: true)
+            #expect(bench.tell(event).leaseRequests.map(\.passing) == [[]])
+        }
     }
 
     private func sent(_ name: LeaseName) -> AnsweredLease {

@@ -62,15 +62,46 @@ struct BacklogMemoryTests {
         #expect(BacklogBounds(messages: 3, broadcasts: 9).max(.bulk) == 3)
     }
 
+    @Test("is counted by one for all, who go by what is known meanwhile")
+    func countedOnce() {
+        let memory = memory(100_000)
+        #expect(memory.take(1, of: app, .transactional, now: start) == .uncounted)
+        #expect(memory.take(5, of: app, .transactional, now: start) == .taken)
+        #expect(memory.note(99_990, adding: 1, of: app, .transactional, now: start))
+        #expect(memory.take(5, of: app, .transactional, now: start) == .full, "4 are left")
+        let later = start + BacklogMemory.countedFor * 5
+        #expect(memory.take(1, of: app, .transactional, now: later) == .uncounted)
+        #expect(memory.take(4, of: app, .transactional, now: later) == .taken)
+        #expect(memory.take(1, of: app, .transactional, now: later) == .full)
+        memory.stopCounting(app, .transactional)
+        #expect(memory.take(1, of: app, .transactional, now: later) == .uncounted)
+        // Whoever counts has gone, or is told of less.
+        let lost = later + BacklogMemory.countingMax
+        #expect(memory.take(1, of: app, .transactional, now: lost) == .uncounted)
+        #expect(memory.note(10, adding: 1, of: app, .transactional, now: lost))
+        #expect(memory.take(99_989, of: app, .transactional, now: lost) == .taken)
+    }
+
+    @Test("has the places back that nothing came of")
+    func givenBack() {
+        let memory = memory()
+        #expect(memory.note(9, adding: 1, of: app, .bulk, now: start))
+        memory.giveBack(1, of: app, .bulk)
+        #expect(memory.take(1, of: app, .bulk, now: start) == .taken)
+        memory.giveBack(1, of: AppID(2), .bulk)
+        #expect(memory.take(1, of: app, .bulk, now: start) == .uncounted)
+    }
+
     @Test("holds the longer the more was counted, and says so too where there is no room")
     func dear() {
-        let (many, end) = (3 * BacklogMemory.cheapMax, start + BacklogMemory.countedFor * 4)
+        let many = 3 * BacklogMemory.cheapMax
         let memory = memory(many)
         #expect(memory.note(many - 1, adding: 1, of: app, .transactional, now: start))
         #expect(memory.take(1, of: app, .transactional, now: start) == .full)
         let later = start + BacklogMemory.countedFor
         #expect(!memory.note(many, adding: 1, of: app, .transactional, now: later))
-        #expect(memory.take(1, of: app, .transactional, now: end) == .full)
-        #expect(memory.take(1, of: app, .transactional, now: later + BacklogMemory.countedFor * 4) == .uncounted)
+        let end = later + BacklogMemory.countedFor * 4
+        #expect(memory.take(1, of: app, .transactional, now: end + .nanoseconds(-1)) == .full)
+        #expect(memory.take(1, of: app, .transactional, now: end) == .uncounted)
     }
 }

@@ -16,6 +16,9 @@ extension Journeys {
             CREATE TRIGGER wait_at_gate BEFORE INSERT ON parcels FOR EACH ROW
                 WHEN (NEW.priority = \(MessageUrgency.bulk.rawValue)) EXECUTE FUNCTION wait_at_gate();
             """
+        private static let standing = """
+            SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'
+            """
         private static let broadcasts = 4
 
         @Test("hold up nobody who waits for one push, of their app or another's")
@@ -27,10 +30,10 @@ extension Journeys {
                 try await world.database { pool in try await pool.script(Self.gate) }
                 var messages: [String] = []
                 for _ in 1...Self.broadcasts { messages.append(try await gateway.broadcast(.garden)) }
-                try await eventually("a planner to stand at the gate") {
+                try await eventually("all planners to stand at the gate") {
                     try await world.database { pool in
                         try await pool.number(
-                            "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'") > 0
+                            Self.standing) == 3
                     }
                 }
                 for device in devices {

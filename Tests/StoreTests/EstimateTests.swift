@@ -92,6 +92,19 @@ struct EstimateTests {
         }
     }
 
+    @Test("is withdrawn where the last ones are long overdue, while the pace is told")
+    func overdue() async throws {
+        try await sending(to: 12) { world, send in
+            for second in 0...10 { try await send(second) }
+            func end(_ at: Int) async throws -> WallInstant? {
+                try await world.checkedProgress(at: dawn + .seconds(at)).estimatedEnd
+            }
+            #expect(try await end(17) == dawn + .seconds(18))
+            #expect(try await end(18) == nil)
+            #expect(try await pace(world, 18) == 1)
+        }
+    }
+
     @Test("is right where a push takes half a minute, whenever somebody asks")
     func slow() async throws {
         try await sending(to: 9) { world, send in

@@ -125,6 +125,8 @@ struct PlanGroupTests {
                         knownFormats: MessageStore.plannedFormats, urgencies, now: dawn))
             }
             #expect(try await plan(alone: true) == one(2...3))
+            try await world.acceptEach([.installations(["i1"])], from: 4)
+            #expect(try await plan(alone: true) == one(4...4))
             #expect(try await plan(alone: true) == [] && heard.withLock { $0 } == 0)
             #expect(try await plan(alone: false) == one(1...1) && heard.withLock { $0 } == 1)
         }

@@ -41,6 +41,21 @@ struct LaneHalfAnswerTests {
         }
     }
 
+    @Test("behind its 200 each time, on every connection, is sent to all the same")
+    func endlessForAll() async throws {
+        var script = PeerScript()
+        script.onRequest = { request in [.raw(Self.head.dropLast() + [UInt8(request.streamID), Self.ok])] }
+        let peer = try await Peer(script)
+        let bench = try Bench(peer) { $0.requestDeadline = .milliseconds(100) }
+        for number in 0..<4 as Range<Int32> {
+            bench.submit(number..<number + 1, ticket: UInt64(number) + 1)
+            #expect(await bench.sink.answers(Int(number) + 1).count(of: .accepted) == Int(number) + 1)
+        }
+        #expect(bench.observer.changes.isEmpty, "nobody was taken for unreachable")
+        await bench.finish()
+        peer.stop()
+    }
+
     @Test("behind any other status says that nobody knows")
     func refusal() async throws {
         #expect(try await answer(breakingOffAfter: Self.internalError) == [.unknown(.connectionLost)])

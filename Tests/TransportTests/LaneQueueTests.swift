@@ -131,6 +131,17 @@ struct LaneQueueTests {
         }
     }
 
+    @Test("tells that none of a batch waits where the rest of it was handed back")
+    func sentOrBack() throws {
+        var queue = LaneQueue()
+        queue.submit(Bench.batch(0..<3, noStreamAfter: at(100), tellsWhenSent: true), BatchTicket(1), NoSink(), at(0))
+        let run = try #require(queue.front)
+        _ = queue.take(run)
+        queue.withdraw(BatchTicket(1))
+        let news = queue.takeNews().map(\.answers)
+        #expect(news.map(\.isSent) == [true] && news.map(\.answers.count) == [2])
+    }
+
     @Test("hands back what waits when its time is over, and leaves what is in flight alone")
     func expiry() throws {
         var queue = LaneQueue()
