@@ -26,9 +26,9 @@ package struct BacklogBounds: Equatable, Sendable {
 /// How many unfinished messages each app has, as it was counted a moment ago and has been added to since.
 ///
 /// Counting reads an entry for each of them, which takes longer than accepting one; the more there are, the longer a count
-/// holds, and one request counts for all: the others go by what is remembered meanwhile. What other processes accept is
-/// overlooked for that time, and what has finished is not noticed: where there seems to be no room and counting is cheap, it
-/// is counted again.
+/// holds, and of a long backlog one request counts for all: the others go by what is remembered meanwhile. What other
+/// processes accept is overlooked for that time, and what has finished is not noticed: where there seems to be no room and
+/// counting is cheap, it is counted again.
 package final class BacklogMemory: Sendable {
     /// How long a count of up to `cheapMax` holds; of more, as many times longer.
     package static let countedFor: Duration = .milliseconds(250)
@@ -81,16 +81,20 @@ package final class BacklogMemory: Sendable {
     package func take(_ count: Int, of app: AppID, _ urgency: MessageUrgency, now: MonotonicInstant) -> Room {
         let (backlog, max) = (Backlog(app: app, urgency: urgency), bounds.max(urgency))
         return counts.withLock { counts in
-            if let known = counts[backlog], known.isCounted(now) || known.isBeingCounted(now) {
-                guard known.open + count <= max else { return known.isDear ? .full : .uncounted }
+            guard var known = counts[backlog] else { return .uncounted }
+            if known.isCounted(now) || known.isDear && known.isBeingCounted(now) {
+                guard known.open + count <= max else {
+                    // Of long ago it says nothing any more.
+                    return known.isDear && now < known.until + Self.countingMax ? .full : .uncounted
+                }
                 counts[backlog]?.take(count)
                 return .taken
             }
-            if counts.count >= Self.countsMax, counts[backlog] == nil { counts = [:] }
-            var known = counts[backlog] ?? Count(open: 0, isDear: false, until: now)
-            known.taken = 0
-            known.countingUntil = now + Self.countingMax
-            counts[backlog] = known
+            if known.isDear {
+                known.taken = 0
+                known.countingUntil = now + Self.countingMax
+                counts[backlog] = known
+            }
             return .uncounted
         }
     }
@@ -118,8 +122,6 @@ package final class BacklogMemory: Sendable {
                 counts[backlog] = Count(
                     open: counted + taken + (hasRoom ? added : 0), isDear: times > 1,
                     until: now + Self.countedFor * times)
-            } else {
-                counts[backlog] = nil
             }
             return hasRoom
         }
@@ -136,6 +138,7 @@ package final class BacklogMemory: Sendable {
         counts.withLock { counts in
             guard let known = counts[backlog] else { return }
             counts[backlog]?.open = Swift.max(0, known.open - count)
+            counts[backlog]?.taken = known.taken.map { Swift.max(0, $0 - count) }
         }
     }
 }

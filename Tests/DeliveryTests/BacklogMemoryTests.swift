@@ -62,24 +62,42 @@ struct BacklogMemoryTests {
         #expect(BacklogBounds(messages: 3, broadcasts: 9).max(.bulk) == 3)
     }
 
-    @Test("is counted by one for all, who go by what is known meanwhile")
+    @Test("is counted by one for all where it is long, who go by what is known meanwhile")
     func countedOnce() {
         let memory = memory(100_000)
-        #expect(memory.take(1, of: app, .transactional, now: start) == .uncounted)
-        #expect(memory.take(5, of: app, .transactional, now: start) == .taken)
-        #expect(memory.note(99_990, adding: 1, of: app, .transactional, now: start))
+        // Nothing is known.
+        for _ in 1...2 { #expect(memory.take(1, of: app, .transactional, now: start) == .uncounted) }
+        #expect(memory.note(99_995, adding: 1, of: app, .transactional, now: start))
         #expect(memory.take(5, of: app, .transactional, now: start) == .full, "4 are left")
         let later = start + BacklogMemory.countedFor * 5
         #expect(memory.take(1, of: app, .transactional, now: later) == .uncounted)
         #expect(memory.take(4, of: app, .transactional, now: later) == .taken)
         #expect(memory.take(1, of: app, .transactional, now: later) == .full)
+        memory.giveBack(4, of: app, .transactional)
+        #expect(memory.note(99_999, adding: 1, of: app, .transactional, now: later), "nothing came of the 4")
+        memory.giveBack(1, of: app, .transactional)
+        let then = later + BacklogMemory.countedFor * 5
+        #expect(memory.take(1, of: app, .transactional, now: then) == .uncounted)
         memory.stopCounting(app, .transactional)
-        #expect(memory.take(1, of: app, .transactional, now: later) == .uncounted)
-        // Whoever counts has gone, or is told of less.
-        let lost = later + BacklogMemory.countingMax
-        #expect(memory.take(1, of: app, .transactional, now: lost) == .uncounted)
+        #expect(memory.take(1, of: app, .transactional, now: then) == .uncounted)
+        #expect(memory.take(1, of: app, .transactional, now: then) == .taken)
+        // Whoever counts has gone; and that it was full is long ago.
+        let lost = then + BacklogMemory.countingMax
+        for _ in 1...2 { #expect(memory.take(1, of: app, .transactional, now: lost) == .uncounted) }
         #expect(memory.note(10, adding: 1, of: app, .transactional, now: lost))
         #expect(memory.take(99_989, of: app, .transactional, now: lost) == .taken)
+    }
+
+    @Test("is counted by each where it is short, so that nobody gets in beside one who is refused")
+    func countedByEach() {
+        let memory = memory()
+        #expect(memory.take(1, of: app, .bulk, now: start) == .uncounted)
+        #expect(memory.take(1, of: app, .bulk, now: start) == .uncounted)
+        #expect(!memory.note(10, adding: 1, of: app, .bulk, now: start))
+        for _ in 1...2 { #expect(memory.take(1, of: app, .bulk, now: start) == .uncounted) }
+        #expect(memory.note(3, adding: 1, of: app, .bulk, now: start))
+        let later = start + BacklogMemory.countedFor
+        for _ in 1...2 { #expect(memory.take(1, of: app, .bulk, now: later) == .uncounted) }
     }
 
     @Test("has the places back that nothing came of")
