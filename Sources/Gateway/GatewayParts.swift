@@ -101,7 +101,7 @@ struct NewsService: NamedService {
     let description = "news of other processes"
     let listener: PostgresListener
     /// Whose sessions say this process's own news.
-    let pool: PostgresPool
+    let pools: [PostgresPool]
     let delivery: DeliveryService
     let credentials: CredentialLanes
 
@@ -123,9 +123,14 @@ struct NewsService: NamedService {
         case .notification(let said):
             // A word that we don't know comes from a newer program.
             guard let news = WorkNews(rawValue: said.payload) else { return }
-            if news.isKnownWhereItIsSaid, await pool.owns(said.sender) { return }
+            if news.isKnownWhereItIsSaid, await isOwn(said.sender) { return }
             await take(news)
         }
+    }
+
+    private func isOwn(_ sender: Int32) async -> Bool {
+        for pool in pools where await pool.owns(sender) { return true }
+        return false
     }
 
     private func take(_ news: WorkNews) async {

@@ -94,11 +94,11 @@ package struct GatewayProgram: Sendable {
         let news = NewsService(
             listener: PostgresListener(
                 ground.database, channels: [WorkChannel.work, WorkChannel.credentials], loop: ground.loop),
-            pool: ground.pool, delivery: delivery, credentials: credentials)
+            pools: [ground.pool, ground.doorPool], delivery: delivery, credentials: credentials)
         let api = APIService(
             server: GatewayServer(
                 host: settings.listen.host, port: Int(settings.listen.port), identity: identity,
-                services: services(ground, stores, keeper, delivery)),
+                services: services(ground, keeper, delivery)),
             listen: settings.listen, isEncrypted: identity != nil, adminKeyFile: ground.adminKeyFile, log: log)
 
         // Ended from the last to the first: delivery begins to drain, no new request, no news, delivery has drained.
@@ -113,8 +113,9 @@ package struct GatewayProgram: Sendable {
     }
 
     private func services(
-        _ ground: Ground, _ stores: Stores, _ keeper: CredentialKeeper, _ delivery: DeliveryService
+        _ ground: Ground, _ keeper: CredentialKeeper, _ delivery: DeliveryService
     ) -> GatewayServices {
+        let stores = Stores(pool: ground.doorPool, steps: steps)
         let backlog = BacklogBounds(
             messages: settings.limits.backlogMessages, broadcasts: settings.limits.backlogBroadcasts)
         let desk = MessageDesk(
@@ -127,7 +128,7 @@ package struct GatewayProgram: Sendable {
             registry: RegistryKeeper(stores: stores, committer: GroupCommitter(registry: stores.registry)),
             messages: desk, credentials: keeper, keys: stores.keys,
             adminKeySHA256: Hashes.sha256(Array(ground.adminKey.revealed.utf8)),
-            readiness: Readings(pool: ground.pool).readiness, clock: { Clocks.wallNow() },
+            readiness: Readings(pool: ground.doorPool).readiness, clock: { Clocks.wallNow() },
             entropy: { Entropy.bytes($0) }, limits: limits, log: log, steps: steps)
     }
 

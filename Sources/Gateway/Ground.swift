@@ -8,7 +8,10 @@ import Store
 /// What the service stands on: a database with its schema, and the two keys.
 struct Ground: Sendable {
     let database: PostgresSettings
+    /// Delivery's, and what keeps it up.
     let pool: PostgresPool
+    /// Of requests over HTTP: whatever they cost, and however many wait, delivery has sessions (P7).
+    let doorPool: PostgresPool
     /// The loop of everything that speaks to the database.
     let loop: ReactorLoop
     let masterKey: Secret<[UInt8]>
@@ -35,8 +38,9 @@ struct Ground: Sendable {
         let pool = PostgresPool(database, loop: loop)
         let applied = try await migrate(pool, log)
         return Ground(
-            database: database, pool: pool, loop: loop, masterKey: Secret(masterKey), adminKey: adminKey,
-            adminKeyFile: nil, privateServer: nil, migrationsApplied: applied)
+            database: database, pool: pool, doorPool: PostgresPool(database, loop: loop), loop: loop,
+            masterKey: Secret(masterKey), adminKey: adminKey, adminKeyFile: nil, privateServer: nil,
+            migrationsApplied: applied)
     }
 
     private static func openPrivate(_ settings: Settings, _ loop: ReactorLoop, _ log: Logger) async throws -> Ground {
@@ -53,8 +57,9 @@ struct Ground: Sendable {
             let adminKeyFile = settings.adminKey == nil ? folder + "/admin-key" : nil
             let adminKey = try settings.adminKey ?? Secret(KeyFiles.secretLine(at: folder + "/admin-key"))
             return Ground(
-                database: database, pool: pool, loop: loop, masterKey: Secret(masterKey), adminKey: adminKey,
-                adminKeyFile: adminKeyFile, privateServer: server, migrationsApplied: applied)
+                database: database, pool: pool, doorPool: PostgresPool(database, loop: loop), loop: loop,
+                masterKey: Secret(masterKey), adminKey: adminKey, adminKeyFile: adminKeyFile, privateServer: server,
+                migrationsApplied: applied)
         } catch {
             await server.stop()
             throw error
@@ -111,6 +116,7 @@ struct Ground: Sendable {
 
     /// Last: nothing may use the database any more.
     func close() async {
+        await doorPool.close()
         await pool.close()
         await privateServer?.stop()
         loop.stop()
