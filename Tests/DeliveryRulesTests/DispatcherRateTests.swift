@@ -88,10 +88,7 @@ struct DispatcherRateTests {
     @Test("is passed by while a share has no stream here, and asked for as soon as it has")
     func unsent() throws {
         var bench = DispatcherBench()
-        let first = bench.find([paced(after: .zero)]).leaseRequests[0]
-        let parcel = ParcelRunSamples.parcel(ratePerSecond: 30)
-        let second = try #require(
-            bench.tell(.leased(parcel, asked: first, .repeatable, again: .zero)).leaseRequests.first)
+        let second = try second(&bench, perSecond: 30)
         #expect(second.passing == [Self.message], "3 of 3")
         bench.tell(.leasedNothing(second))
         let name = DispatcherBench.name
@@ -107,10 +104,7 @@ struct DispatcherRateTests {
     @Test("is asked for again when answers leave less than is enough without a stream")
     func answered() throws {
         var bench = DispatcherBench()
-        let first = bench.find([paced(after: .zero)]).leaseRequests[0]
-        let parcel = ParcelRunSamples.parcel(ratePerSecond: 20)
-        let second = try #require(
-            bench.tell(.leased(parcel, asked: first, .repeatable, again: .zero)).leaseRequests.first)
+        let second = try second(&bench, perSecond: 20)
         #expect(second.passing == [Self.message], "3 of 2")
         bench.tell(.leasedNothing(second))
         #expect(bench.accept([0]).leaseRequests.isEmpty, "2 of 2")
@@ -121,10 +115,7 @@ struct DispatcherRateTests {
     func wokenMeanwhile() throws {
         for again in [nil, Duration.seconds(1)] {
             var bench = DispatcherBench()
-            let first = bench.find([paced(after: .zero)]).leaseRequests[0]
-            let parcel = ParcelRunSamples.parcel(ratePerSecond: 30)
-            let second = try #require(
-                bench.tell(.leased(parcel, asked: first, .repeatable, again: .zero)).leaseRequests.first)
+            let second = try second(&bench, perSecond: 30)
             #expect(bench.tell(.answeredTogether([sent(DispatcherBench.name)])).leaseRequests.isEmpty, "one at a time")
             #expect(bench.tell(.leasedNothing(second, again: again)).leaseRequests.isEmpty, "not in a circle")
             #expect(bench.pass(MessagePace.askAgainFloor).leaseRequests.map(\.passing) == [[]])
@@ -135,15 +126,19 @@ struct DispatcherRateTests {
     func elsewhere() throws {
         for isRaised in [false, true] {
             var bench = DispatcherBench()
-            let first = bench.find([paced(after: .zero)]).leaseRequests[0]
-            let parcel = ParcelRunSamples.parcel(ratePerSecond: 30)
-            let second = try #require(
-                bench.tell(.leased(parcel, asked: first, .repeatable, again: .zero)).leaseRequests.first)
+            let second = try second(&bench, perSecond: 30)
             bench.tell(.leasedNothing(second))
             let other = LaneKey(CredentialID(2))
             let event = isRaised ? rated(40) : .resolved(DispatcherBench.route(7).line, other, canSend: true)
             #expect(bench.tell(event).leaseRequests.map(\.passing) == [[]])
         }
+    }
+
+    /// The call for a share behind the first one, which brought three pushes.
+    private func second(_ bench: inout DispatcherBench, perSecond: Int32) throws -> LeaseRequest {
+        let first = try #require(bench.find([paced(after: .zero)]).leaseRequests.first)
+        let parcel = ParcelRunSamples.parcel(ratePerSecond: perSecond)
+        return try #require(bench.tell(.leased(parcel, asked: first, .repeatable, again: .zero)).leaseRequests.first)
     }
 
     private func sent(_ name: LeaseName) -> AnsweredLease {
