@@ -7,8 +7,8 @@ import Synchronization
 /// Cuts accepted messages into parcels, a slice at a time, as long as there is something to cut.
 ///
 /// Any number of planners run beside each other: the database hands each slice to one of them. One more plans transactional
-/// messages alone, whenever another is at work on a broadcast: what a slice of that costs, whoever waits for a single push
-/// doesn't wait for it.
+/// messages alone, whenever another is at work on a broadcast, or on what names as many devices: what a slice of that costs,
+/// whoever waits for a single push doesn't wait for it.
 actor Planner {
     private let store: MessageStore
     private let settings: DeliverySettings
@@ -60,7 +60,7 @@ actor Planner {
             if others > 0 { group.addTask { await self.run(beside: others - 1, neighbour) } }
             for await _ in bell.rings {
                 var found = 0
-                while !Task.isCancelled, await planOne(bulkBegins: { neighbour.ring() }) {
+                while !Task.isCancelled, await planOne(longBegins: { neighbour.ring() }) {
                     found += 1
                     if found > 1 { neighbour.ring() }
                 }
@@ -71,7 +71,7 @@ actor Planner {
 
     /// True where there may be more. After a fault the safety net rings again.
     private func planOne(
-        transactionalAlone: Bool = false, bulkBegins: @escaping @Sendable () -> Void = {}
+        transactionalAlone: Bool = false, longBegins: @escaping @Sendable () -> Void = {}
     ) async -> Bool {
         let turn = BroadcastsAtWork.Turn(of: broadcasts)
         defer { turn.end() }
@@ -81,7 +81,7 @@ actor Planner {
                 knownFormats: MessageStore.plannedFormats,
                 PlannedUrgencies(transactionalAlone: transactionalAlone) {
                     turn.begin()
-                    bulkBegins()
+                    longBegins()
                 })
             switch reply {
             case .nothing: return false

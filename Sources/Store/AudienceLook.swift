@@ -116,30 +116,56 @@ struct AudienceLook: Sendable {
     private func ofUsers(
         _ names: [String], in transaction: PostgresTransaction
     ) async throws(PostgresError) -> FoundMembers {
-        try found(users: try await transaction.run(queries(ofUsers: names)))
+        var walk = UserWalk(names, after: after, idsMax: idsMax)
+        var without: ResultSet?
+        while let part = walk.next {
+            let isFirst = after == 0 && without == nil
+            let answers = try await transaction.run(
+                isFirst ? [query(of: part), query(usersWithout: names)] : [query(of: part)])
+            try walk.take(answers[0], of: part)
+            if isFirst { without = answers[1] }
+        }
+        return try found(walk, without)
     }
 
-    /// By rising ids over all users, and not user by user: a registration that changes hands meanwhile is looked at once.
+    /// The slice's first part, which mostly is the only one.
     func queries(ofUsers names: [String]) -> [Query] {
-        var parameters = range
-        parameters.int16Array(providers)
-        parameters.textArray(names)
-        let owned = Query(AudienceSQL.ofUsers, parameters)
-        guard after == 0 else { return [owned] }
-        let without = Query(AudienceSQL.usersWithout) {
+        guard let part = UserWalk(names, after: after, idsMax: idsMax).next else { return [] }
+        return after == 0 ? [query(of: part), query(usersWithout: names)] : [query(of: part)]
+    }
+
+    func found(users names: [String], in answers: [ResultSet]) throws(PostgresError) -> FoundMembers {
+        var walk = UserWalk(names, after: after, idsMax: idsMax)
+        if let part = walk.next { try walk.take(answers[0], of: part) }
+        return try found(walk, answers.count > 1 ? answers[1] : nil)
+    }
+
+    private func found(_ walk: UserWalk, _ without: ResultSet?) throws(PostgresError) -> FoundMembers {
+        var found = FoundMembers(walk.slice, horizon: horizon)
+        if let without { try found.end(users: without) }
+        return found
+    }
+
+    private func query(of part: UserWalk.Part) -> Query {
+        Query(AudienceSQL.ofUsers) {
+            $0.int64(app)
+            $0.int16(kind)
+            $0.int64(horizon)
+            $0.int64(Int64(part.rowsEach))
+            $0.int16Array(providers)
+            $0.textArray(part.users)
+            $0.int64Array(part.after)
+        }
+    }
+
+    private func query(usersWithout names: [String]) -> Query {
+        Query(AudienceSQL.usersWithout) {
             $0.int64(app)
             $0.int16(kind)
             $0.int64(horizon)
             $0.int16Array(providers)
             $0.textArray(names)
         }
-        return [owned, without]
-    }
-
-    func found(users answers: [ResultSet]) throws(PostgresError) -> FoundMembers {
-        var found = try FoundMembers(looked: answers[0], idsMax: idsMax, horizon: horizon)
-        if answers.count > 1 { try found.end(users: answers[1]) }
-        return found
     }
 
     private func inline(

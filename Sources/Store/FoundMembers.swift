@@ -31,6 +31,14 @@ struct FoundMembers: Sendable {
         take(members)
     }
 
+    /// What users own.
+    init(_ slice: UserWalk.Slice, horizon: Int64) {
+        isLast = slice.isLast
+        plannedThrough = slice.through ?? horizon
+        ids = slice.ids
+        routes = slice.routes
+    }
+
     /// One row for each named installation.
     ///
     /// - Parameters:

@@ -132,7 +132,7 @@ extension PlanTurn {
     ) throws(PostgresError) -> FoundMembers? {
         switch audience.selection {
         case .installations(let names) where !answers.isEmpty: try look(idsMax: idsMax).found(names, in: answers)
-        case .users: try look(idsMax: idsMax).found(users: answers)
+        case .users(let names): try look(idsMax: idsMax).found(users: names, in: answers)
         case .installations, .tokens, .all, .tags, .filter, .stale: nil
         }
     }

@@ -3,15 +3,16 @@ import PushModel
 /// Which messages a planner asks for, and what it is told of the one that it gets.
 package struct PlannedUrgencies: Sendable {
     package let transactionalAlone: Bool
-    /// Told as soon as a bulk message is claimed, which may take its time then; more than once where it is tried again.
-    private let bulkBegins: @Sendable () -> Void
+    /// Told as soon as one is claimed whose slice may take its time: of a bulk message, or of one that names so many devices
+    /// that it goes on. More than once where it is tried again.
+    private let longBegins: @Sendable () -> Void
 
-    package init(transactionalAlone: Bool = false, bulkBegins: @escaping @Sendable () -> Void = {}) {
+    package init(transactionalAlone: Bool = false, longBegins: @escaping @Sendable () -> Void = {}) {
         self.transactionalAlone = transactionalAlone
-        self.bulkBegins = bulkBegins
+        self.longBegins = longBegins
     }
 
     func note(_ turn: PlanTurn) {
-        if turn.priority != MessageUrgency.transactional.rawValue { bulkBegins() }
+        if turn.priority != MessageUrgency.transactional.rawValue || turn.plannedThrough > 0 { longBegins() }
     }
 }

@@ -1,7 +1,7 @@
 import PushModel
 import Synchronization
 
-/// How many ids a slice of each filtered audience looks at: as many as the slice before it says can be looked at in the time
+/// How many ids a slice of each costly audience looks at: as many as the slice before it says can be looked at in the time
 /// that `aim` says. What a filter costs, nobody knows before: it depends on what is asked, of which registrations.
 ///
 /// Each process has its own. A message that it knows nothing of begins with few.

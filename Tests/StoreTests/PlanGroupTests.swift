@@ -132,6 +132,29 @@ struct PlanGroupTests {
         }
     }
 
+    @Test("of which one names more devices than a slice has is heard of like a broadcast where it goes on")
+    func heardOf() async throws {
+        try await withStores { world in
+            let crowd = (1...2_100).map { number in
+                var said = StoreWorld.registration("i\(number)", token: number)
+                said.user = .set("ann")
+                return said
+            }
+            _ = await world.stores.registry.register(crowd, app: world.app, now: dawn)
+            try await world.acceptEach([.users(["ann"])])
+            let heard = Mutex(0)
+            func plan() async throws -> PlanGroupReply {
+                try await world.stores.messages.planGroup(
+                    knownFormats: MessageStore.plannedFormats, PlannedUrgencies { heard.withLock { $0 += 1 } },
+                    now: dawn)
+            }
+            #expect(planned(try await plan()) == one(1...1) && heard.withLock { $0 } == 0)
+            #expect(planned(try await plan()) == one(1...1) && heard.withLock { $0 } == 1)
+            #expect(try await world.account().audience == 2_100)
+            #expect(try await plan() == .nothing)
+        }
+    }
+
     @Test("have a part for each app, the one whose turn it is first")
     func appsInTurn() async throws {
         try await withStores { world in

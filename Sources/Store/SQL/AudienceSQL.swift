@@ -103,19 +103,18 @@ enum AudienceSQL {
         ORDER BY named.turn
         """)
 
-    /// $1 app, $2 kind, $3 above which id, $4 horizon, $5 how many, $6 providers, $7 users. A row for each that was
-    /// looked at, by rising id, with whether it fits.
+    /// $1 app, $2 kind, $3 horizon, $4 how many of each user, $5 providers, $6 users, each once, $7 above which id of each. A
+    /// row for each that was looked at, with the user's place among them and whether it fits.
     static let ofUsers = Statement(
         "plan_users",
         """
-        SELECT owned.id, owned.route_id, owned.kind = $2 AND owned.state < 3 AND \(isWanted("owned", in: "$6"))
-        FROM unnest($7) AS named (user_id) CROSS JOIN LATERAL (
+        SELECT named.place, owned.id, owned.route_id, owned.kind = $2 AND owned.state < 3 AND \(isWanted("owned", in: "$5"))
+        FROM unnest($6, $7) WITH ORDINALITY AS named (user_id, after, place) CROSS JOIN LATERAL (
             SELECT id, route_id, kind, state, provider FROM registrations
-            WHERE (app_id, user_id, id) > ($1, named.user_id, $3) AND (app_id, user_id, id) <= ($1, named.user_id, $4)
+            WHERE (app_id, user_id, id) > ($1, named.user_id, named.after) AND (app_id, user_id, id) <= ($1, named.user_id, $3)
                 AND user_id IS NOT NULL
-            ORDER BY app_id, user_id, id LIMIT $5
+            ORDER BY app_id, user_id, id LIMIT $4
         ) AS owned
-        ORDER BY owned.id LIMIT $5
         """)
 
     // One registration of a user, up to the horizon.

@@ -1,0 +1,127 @@
+import Postgres
+
+/// What named users own, by rising ids over all of them, for one slice: however many devices one has, and however unequal
+/// the users are, a few times a slice's rows are read.
+///
+/// Of each user some are read at first. Who has more holds the slice back to the last of those; so of whoever holds it back
+/// the most, more is read, until the slice is full or has cost enough.
+package struct UserWalk {
+    /// What is to be read next: of which users, behind which of their ids, how many of each at most.
+    package struct Part: Equatable, Sendable {
+        package let users: [String]
+        package let after: [Int64]
+        package let rowsEach: Int
+        fileprivate let places: [Int]
+    }
+
+    /// A registration that was looked at.
+    package struct Row: Equatable, Sendable {
+        /// The user's among those of the part.
+        let place: Int
+        let id: Int64
+        let route: Int64
+        let fits: Bool
+
+        package init(place: Int, id: Int64, route: Int64, fits: Bool) {
+            self.place = place
+            self.id = id
+            self.route = route
+            self.fits = fits
+        }
+    }
+
+    /// A slice: those who fit, by rising ids.
+    package struct Slice {
+        package fileprivate(set) var ids: [Int64] = []
+        package fileprivate(set) var routes: [Int64] = []
+        /// The last id that was looked at; nil: there was none.
+        package let through: Int64?
+        package let isLast: Bool
+    }
+
+    private static let rowsEachLeast = 4
+    /// Of a part behind the first: a round trip is worth so many.
+    private static let rowsAtOnce = 4_000
+    private static let slicesReadMax = 3
+
+    private let users: [String]
+    private let idsMax: Int
+    private let rowsEach: Int
+    private var rows: [Row] = []
+    /// The last id that was read of each user of whom there may be more.
+    private var open: [Int: Int64]
+
+    /// - Parameter users: each once.
+    package init(_ users: [String], after: Int64, idsMax: Int) {
+        precondition(idsMax > 0)
+        self.users = users
+        self.idsMax = idsMax
+        rowsEach = max(Self.rowsEachLeast, (idsMax + users.count - 1) / max(users.count, 1))
+        open = Dictionary(uniqueKeysWithValues: users.indices.map { ($0, after) })
+    }
+
+    /// Everything up to here has been read; nil: all there is.
+    private var reach: Int64? { open.values.min() }
+
+    private var reached: [Row] {
+        guard let reach else { return rows }
+        return rows.filter { $0.id <= reach }
+    }
+
+    /// nil: enough has been read.
+    package var next: Part? {
+        if open.isEmpty { return nil }
+        if rows.isEmpty { return part(Array(users.indices), rowsEach) }
+        guard rows.count < idsMax * Self.slicesReadMax, reached.count < idsMax else { return nil }
+        let last = open.sorted { ($0.value, $0.key) < ($1.value, $1.key) }
+        let places = last.prefix(max(1, Self.rowsAtOnce / rowsEach)).map(\.key)
+        return part(places.sorted(), max(rowsEach, Self.rowsAtOnce / places.count))
+    }
+
+    private func part(_ places: [Int], _ rowsEach: Int) -> Part {
+        Part(users: places.map { users[$0] }, after: places.map { open[$0] ?? 0 }, rowsEach: rowsEach, places: places)
+    }
+
+    /// - Parameter read: of each user of the part the first ones, as many as there are or as it says, in any order.
+    package mutating func take(_ read: [Row], of part: Part) {
+        var counts = [Int](repeating: 0, count: part.places.count)
+        var last = part.after
+        for row in read {
+            counts[row.place] += 1
+            last[row.place] = max(last[row.place], row.id)
+        }
+        rows += read
+        for (place, user) in part.places.enumerated() {
+            open[user] = counts[place] >= part.rowsEach ? last[place] : nil
+        }
+    }
+
+    package var slice: Slice {
+        let rising = reached.sorted { $0.id < $1.id }.prefix(idsMax)
+        var slice = Slice(through: rising.last?.id, isLast: open.isEmpty && rising.count < idsMax)
+        for row in rising where row.fits {
+            slice.ids.append(row.id)
+            slice.routes.append(row.route)
+        }
+        return slice
+    }
+}
+
+extension UserWalk {
+    /// - Parameter answer: as `AudienceSQL.ofUsers` tells it.
+    mutating func take(_ answer: ResultSet, of part: Part) throws(PostgresError) {
+        var read: [Row] = []
+        read.reserveCapacity(answer.rowCount)
+        for row in 0..<answer.rowCount {
+            let place = Int(try answer.int64(row, 0)) - 1
+            guard part.users.indices.contains(place) else {
+                throw .unexpectedShape(statement: AudienceSQL.ofUsers.name, column: 0)
+            }
+            read.append(
+                Row(
+                    place: place, id: try answer.int64(row, 1), route: try answer.int64(row, 2),
+                    fits: try answer.bool(row, 3)))
+        }
+        take(read, of: part)
+    }
+}
