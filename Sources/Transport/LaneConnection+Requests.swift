@@ -139,7 +139,13 @@ extension LaneConnection {
             handle(.retire)
         }
         // The first answer is proof, and each one while the lane takes nobody for reachable.
-        if hasAnswered && !core.isUnreachable { return }
+        if core.isUnreachable { hasAnswered = false }
+        noteProof()
+    }
+
+    /// The connection has had an answer.
+    func noteProof() {
+        guard !hasAnswered else { return }
         hasAnswered = true
         core.decide(.proved(id))
     }

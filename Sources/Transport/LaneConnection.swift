@@ -189,7 +189,8 @@ extension LaneConnection {
             if isAccepted {
                 isLate = isLate ?? false
                 core.queue.respond(late.flight, from: id, status: 200)
-                noteAnswer(status: 200)
+                // Of long ago: it says that there was somebody, not how they are.
+                noteProof()
             } else {
                 isLate = true
                 core.queue.answer(late.flight, kind, from: id)
