@@ -71,8 +71,18 @@ extension Dispatcher {
         }
     }
 
-    /// Of what a call passed by, less is under way now.
-    mutating func askForPassed(on lane: LaneKey?) {
+    /// Of messages with a rate less is under way there now.
+    mutating func noteLess(on lane: LaneKey?) {
+        if !lanesWithLess.contains(lane) { lanesWithLess.append(lane) }
+    }
+
+    /// What calls passed by is asked for, once for all that an event says.
+    mutating func askForPassed() {
+        for lane in lanesWithLess { askForPassed(on: lane) }
+        lanesWithLess.removeAll(keepingCapacity: true)
+    }
+
+    private mutating func askForPassed(on lane: LaneKey?) {
         guard routes.contains(where: { $0.lane == lane && !$0.passed.isEmpty }) else { return }
         let full = messagesFull(on: lane)
         for place in routes.indices where routes[place].lane == lane {
@@ -100,7 +110,7 @@ extension Dispatcher {
                 actions.append(.withdraw(runs[place].name, lane))
                 runs[place].isSent = true
             }
-            askForPassed(on: runs[place].lane)
+            noteLess(on: runs[place].lane)
         }
     }
 }

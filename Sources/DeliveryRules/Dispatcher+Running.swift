@@ -11,7 +11,7 @@ extension Dispatcher {
         noteReturned(returned, to: runs[place].lane, leasedAt: runs[place].run.leasedAtMonotonic)
         if runs[place].ratePerSecond != nil {
             if lease.isSent { runs[place].isSent = true }
-            askForPassed(on: runs[place].lane)
+            noteLess(on: runs[place].lane)
         }
     }
 
@@ -95,6 +95,7 @@ extension Dispatcher {
             actions.append(.poll)
         }
         changeCompany(now, &actions)
+        askForPassed()
         leaseWhatCanBeSent(now, &actions)
         if isDraining, !saidDrained, runs.isEmpty, leasesOutstanding == 0 {
             saidDrained = true
@@ -141,6 +142,6 @@ extension Dispatcher {
         noteReturned(state.run.openCount, to: state.lane, leasedAt: state.run.leasedAtMonotonic)
         if let lane = state.lane { lanes[placeOfLane(lane)].end(state.run.parcel, state.scope) }
         actions.append(.forget(state.name, state.run.parcel.message))
-        if state.ratePerSecond != nil { askForPassed(on: state.lane) }
+        if state.ratePerSecond != nil { noteLess(on: state.lane) }
     }
 }

@@ -22,6 +22,8 @@ package struct Dispatcher: Sendable {
     var saidDrained = false
     var leasesOutstanding = 0
     var company = Company.together(until: nil)
+    /// Where what calls passed by may be asked for again.
+    var lanesWithLess: [LaneKey?] = []
 
     package init(settings: DispatcherSettings, now: MonotonicInstant) {
         self.settings = settings
