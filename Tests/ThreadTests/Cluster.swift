@@ -24,7 +24,13 @@ final class Cluster: Sendable {
         let lines = try String(contentsOf: file, encoding: .utf8).split(
             separator: "\n", omittingEmptySubsequences: false)
         socketFolder = String(lines[4])
-        administration = PostgresPool(settings, loop: loop)
+        // A busy machine is no failure.
+        var patient = PoolSettings()
+        (patient.waitMax, patient.deadline) = (.seconds(60), .seconds(60))
+        administration = PostgresPool(settings, pool: patient, loop: loop)
+    }
+
+    private func prepare() async throws {
         // Processes die here, the machine doesn't: waiting for the disk would prove nothing, and take minutes.
         for setting in ["fsync = off"] + Self.operatorsSettings {
             try await administration.script("ALTER SYSTEM SET \(setting)")
@@ -42,7 +48,10 @@ final class Cluster: Sendable {
         let folder = FileManager.default.temporaryDirectory.appending(path: "c\(UUID().uuidString.prefix(6))")
         let cluster = try await Cluster(folder: folder)
         let outcome: Result<Void, any Error>
-        do { outcome = .success(try await body(cluster)) } catch { outcome = .failure(error) }
+        do {
+            try await cluster.prepare()
+            outcome = .success(try await body(cluster))
+        } catch { outcome = .failure(error) }
         await cluster.administration.close()
         await cluster.server.stop()
         cluster.loop.stop()
