@@ -180,7 +180,7 @@ package struct MessageDesk: Sendable {
     /// Newest first.
     package func list(
         app: AppID, before: MessageID?, limit: Int, state: MessageState?
-    ) async throws(StoreFault) -> [MessageAccount] {
+    ) async throws(StoreFault) -> MessagePage {
         try await store.list(app: app, before: before, limit: limit, state: state)
     }
 

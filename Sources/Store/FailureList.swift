@@ -12,6 +12,7 @@ package struct FailureFilter: Equatable, Sendable {
     }
 }
 
+/// There may be more behind a page that is not full, even behind an empty one.
 package struct FailurePage: Equatable, Sendable {
     package let items: [PushFailure]
     /// Where the next page begins; nil: this was the last.
@@ -34,7 +35,15 @@ package struct FailureCursor: Equatable, Sendable {
         self.position = position
     }
 
+    /// The same row, behind so many members.
+    func behind(_ count: Int) -> FailureCursor {
+        FailureCursor(parcel: parcel, settle: settle, place: place, position: Int32(count))
+    }
+
     static let start = FailureCursor(parcel: 0, settle: 0, place: 0, position: 0)
+
+    /// Of a row, as many members are read as the position says: more than any row has, and few to read in vain.
+    private static let positionMax: Int32 = 1 << 16
 
     /// nil: not one of ours.
     package init?(text: String) {
@@ -42,7 +51,7 @@ package struct FailureCursor: Equatable, Sendable {
         func word(_ start: Int) -> UInt64 { bytes[start..<start + 8].reduce(0) { $0 << 8 | UInt64($1) } }
         guard let parcel = Int64(exactly: word(0)), let settle = Int32(exactly: word(8) >> 32),
             let place = Int16(exactly: word(8) & 0xffff_ffff), let position = Int32(exactly: word(16)),
-            position < MemberList.membersMax
+            position <= Self.positionMax
         else { return nil }
         self.init(parcel: parcel, settle: settle, place: place, position: position)
     }
@@ -66,7 +75,16 @@ extension MessageStore {
         app: AppID, id: MessageID, filter: FailureFilter = FailureFilter(), from cursor: FailureCursor? = nil,
         limit: Int
     ) async throws(StoreFault) -> FailurePage? {
-        precondition(limit > 0)
+        try await failures(app: app, id: id, filter: filter, from: cursor, limit: limit, walkMax: Self.failureWalkMax)
+    }
+
+    /// Rows of the history that one page passes.
+    private static let failureWalkMax = 2_000
+
+    package func failures(
+        app: AppID, id: MessageID, filter: FailureFilter, from cursor: FailureCursor?, limit: Int, walkMax: Int
+    ) async throws(StoreFault) -> FailurePage? {
+        precondition(limit > 0 && walkMax > 1, "a page that passes one row goes nowhere")
         let start = cursor ?? .start
         let queries = [
             Query(HistorySQL.kind) {
@@ -81,6 +99,7 @@ extension MessageStore {
                 $0.int16(filter.state?.rawValue)
                 $0.text(filter.reason)
                 $0.int64(Int64(start.position) + Int64(limit) + 1)
+                $0.int64(Int64(walkMax))
             },
         ]
         let pool = pool
@@ -124,6 +143,9 @@ private struct FoundFailures {
             let here = FailureCursor(
                 parcel: try rows.int64(row, 0), settle: try rows.int32(row, 1), place: try rows.int16(row, 2),
                 position: 0)
+            let (fits, isEnd) = (try rows.bool(row, 10), try rows.bool(row, 11))
+            if isEnd, !fits { next = here }
+            guard fits else { continue }
             let isStart = here.parcel == start.parcel && here.settle == start.settle && here.place == start.place
             guard let state = TerminalState(rawValue: try rows.int16(row, 4)) else {
                 throw .unexpectedShape(statement: "history_failures", column: 4)
@@ -131,15 +153,17 @@ private struct FoundFailures {
             let isNamed = try rows.int64(row, 9) == 0
             let provider = try rows.int16OrNil(row, 3).flatMap(Provider.init)
             // A newer program's: it can't be named here.
-            guard isNamed || provider != nil else { continue }
+            guard isNamed || provider != nil else {
+                if isEnd { next = here }
+                continue
+            }
             let ending = Ending(state, try rows.text(row, 5))
             let attempts = try rows.int16(row, 6)
             let at = try rows.instant(row, 7)
             let members = try rows.members(row, 8, of: "history_failures")
             for position in members.indices.dropFirst(isStart ? Int(start.position) : 0) {
                 guard failures.count < limit else {
-                    next = FailureCursor(
-                        parcel: here.parcel, settle: here.settle, place: here.place, position: Int32(position))
+                    next = here.behind(position)
                     return
                 }
                 failures.append(
@@ -147,6 +171,7 @@ private struct FoundFailures {
                         subject: isNamed ? .named(members[position]) : .member(members[position]), provider: provider,
                         ending: ending, at: at, attempts: attempts))
             }
+            if isEnd { next = here.behind(members.count) }
         }
     }
 

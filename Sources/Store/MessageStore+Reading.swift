@@ -24,28 +24,6 @@ extension MessageStore {
         return try Self.account(in: rows, row: 0, isWhole: true)
     }
 
-    /// Newest first. Without reasons and providers: those are a look at one message.
-    package func list(
-        app: AppID, before: MessageID? = nil, limit: Int, state: MessageState? = nil
-    ) async throws(StoreFault) -> [MessageAccount] {
-        var parameters = Parameters()
-        parameters.int64(app.value)
-        parameters.uuid(before?.value)
-        parameters.int64(Int64(limit))
-        let query: Query
-        switch state {
-        case nil: query = Query(MessageSQL.list, parameters)
-        case .finished: query = Query(MessageSQL.listFinished, parameters)
-        case .some(let state):
-            parameters.int16(state.rawValue)
-            query = Query(MessageSQL.listOfState, parameters)
-        }
-        let rows = try await translating { () throws(PostgresError) in try await pool.read(query) }
-        var accounts: [MessageAccount] = []
-        for row in 0..<rows.rowCount { accounts.append(try Self.account(in: rows, row: row, isWhole: false)) }
-        return accounts
-    }
-
     /// nil: no such message, or its content went with retention.
     package func content(_ id: MessageID) async throws(StoreFault) -> StoredMessage? {
         let query = Query(MessageSQL.content) { $0.uuid(id.value) }

@@ -117,11 +117,13 @@ struct ServedRegistryTests {
         }
     }
 
-    @Test("filtered lists are two at once of an app, and leave room for another's")
-    func filteredLists() async throws {
-        try await withGateway { world in
-            let devices = try await world.makeApp() + "/devices?filter=provider%20%3D%3D%20%27apns%27"
-            let others = try await world.makeApp("other") + "/devices?filter=provider%20%3D%3D%20%27apns%27"
+    @Test("two lists at once of an app are under way, and leave room for another's", .timeLimit(.minutes(2)))
+    func listsInTurn() async throws {
+        var limits = GatewayLimits()
+        limits.costlyReadsWaitingPerAppMax = 0
+        try await withGateway(limits: limits) { world in
+            let devices = try await world.makeApp() + "/devices?tag=new"
+            let others = try await world.makeApp("other") + "/devices"
             let waiting = Statement(
                 unprepared: """
                     SELECT count(*) FROM pg_stat_activity
@@ -146,6 +148,12 @@ struct ServedRegistryTests {
             try await wait(for: 2)
             let refused = try await world.refuse(.shareUsedUp, "GET", devices)
             #expect(refused.header("retry-after") == "1")
+            let messages = devices.replacing("/devices?tag=new", with: "/messages")
+            for path in [messages, messages + "/0192f0c1-7a3e-7d41-9c55-0a1b2c3d4e5f"] {
+                for rest in path == messages ? [""] : ["", "/events", "/failures", "/devices/i1"] {
+                    try await world.refuse(.shareUsedUp, "GET", path + rest)
+                }
+            }
             async let other = world.expect(200, "GET", others)
             try await wait(for: 3)
             isFree.finish()

@@ -45,10 +45,11 @@ struct AcceptTests {
                 _ = try await world.stores.messages.accept(world.newMessage(number), now: dawn)
             }
             let first = try await world.stores.messages.list(app: world.app, limit: 2)
-            #expect(first.map(\.id) == [StoreWorld.message(5), StoreWorld.message(4)])
-            let rest = try await world.stores.messages.list(app: world.app, before: first.last?.id, limit: 10)
-            #expect(rest.map(\.id) == [3, 2, 1].map(StoreWorld.message))
-            #expect(try await world.stores.messages.list(app: AppID(99), limit: 10).isEmpty)
+            #expect(first.items.map(\.id) == [StoreWorld.message(5), StoreWorld.message(4)])
+            #expect(first.next == StoreWorld.message(4))
+            let rest = try await world.stores.messages.list(app: world.app, before: first.next, limit: 10)
+            #expect(rest.items.map(\.id) == [3, 2, 1].map(StoreWorld.message) && rest.next == nil)
+            #expect(try await world.stores.messages.list(app: AppID(99), limit: 10).items.isEmpty)
             #expect(try await world.stores.messages.account(app: AppID(99), id: StoreWorld.message(1)) == nil)
         }
     }
@@ -66,7 +67,7 @@ struct AcceptTests {
             func listed(_ state: MessageState, before: UInt64? = nil, limit: Int = 10) async throws -> [MessageID] {
                 try await world.stores.messages.list(
                     app: world.app, before: before.map(StoreWorld.message), limit: limit, state: state
-                ).map(\.id)
+                ).items.map(\.id)
             }
             #expect(try await listed(.finished) == [3, 2, 1].map(StoreWorld.message))
             #expect(try await listed(.finished, before: 3, limit: 1) == [StoreWorld.message(2)])
@@ -74,6 +75,60 @@ struct AcceptTests {
             #expect(try await listed(.accepted, before: 6) == [StoreWorld.message(4)])
             #expect(try await listed(.cancelled) == [StoreWorld.message(5)])
             #expect(try await listed(.sending).isEmpty)
+        }
+    }
+
+    /// Every page, and how many there were.
+    private func pages(
+        _ world: StoreWorld, _ state: MessageState?, limit: Int, walkMax: Int, parcelsMax: Int
+    ) async throws -> (ids: [MessageID], count: Int) {
+        var (ids, count): ([MessageID], Int) = ([], 0)
+        var before: MessageID?
+        repeat {
+            let page = try await world.stores.messages.list(
+                app: world.app, before: before, limit: limit, state: state, walkMax: walkMax, parcelsMax: parcelsMax)
+            #expect(page.items.count <= limit)
+            ids += page.items.map(\.id)
+            before = page.next
+            count += 1
+        } while before != nil
+        return (ids, count)
+    }
+
+    @Test("is listed with the finished ones, however many that wait for their hour come before it", arguments: 1...8)
+    func behindOthers(walkMax: Int) async throws {
+        try await withStores { world in
+            let finished: [UInt64] = [5, 2, 1]
+            // Nobody is there: each ends when it is planned.
+            for number in finished {
+                _ = try await world.stores.messages.accept(world.newMessage(number), now: dawn)
+                _ = try await world.stores.messages.planSlice(knownFormats: [1], now: dawn)
+            }
+            for number: UInt64 in [3, 4, 6, 7] {
+                _ = try await world.stores.messages.accept(world.newMessage(number), now: dawn)
+            }
+            for limit in 1...4 {
+                let (ids, count) = try await pages(world, .finished, limit: limit, walkMax: walkMax, parcelsMax: 9)
+                #expect(ids == finished.map(StoreWorld.message))
+                #expect(count >= 7 / walkMax, "no page passes more than it may")
+            }
+        }
+    }
+
+    @Test("ends a page whose messages have many open parcels, and the next one goes on")
+    func manyParcels() async throws {
+        try await withStores { world in
+            try await world.register(1...3)
+            for number in 1...40 as ClosedRange<UInt64> {
+                try await world.send(world.newMessage(number), parcelMembersMax: 1)
+            }
+            for (parcelsMax, pagesMin) in [(1, 3), (49, 2), (1_000, 1)] {
+                let (ids, count) = try await pages(world, nil, limit: 100, walkMax: 9, parcelsMax: parcelsMax)
+                #expect(ids == (1...40).reversed().map { StoreWorld.message(UInt64($0)) })
+                #expect(count == pagesMin)
+            }
+            let account = try await world.stores.messages.list(app: world.app, limit: 1).items.first
+            #expect(account?.pending == 3)
         }
     }
 
@@ -87,7 +142,7 @@ struct AcceptTests {
             let form = try #require(try await world.account().form)
             #expect(form.pushType == .background && form.isDryRun)
             #expect(String(decoding: form.asked.bytes, as: UTF8.self) == Self.forms[place].1)
-            #expect(try await world.stores.messages.list(app: world.app, limit: 1).first?.form == form)
+            #expect(try await world.stores.messages.list(app: world.app, limit: 1).items.first?.form == form)
         }
     }
 

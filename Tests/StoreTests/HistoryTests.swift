@@ -83,6 +83,34 @@ struct FailureTests {
         }
     }
 
+    @Test("come over as many pages as it takes where few of many are asked for, each once", arguments: 2...7)
+    func rare(walkMax: Int) async throws {
+        try await withStores { world in
+            try await fail(world)
+            for filter in [FailureFilter(reason: "Unregistered"), FailureFilter(state: .rejected), FailureFilter()] {
+                let all = try await world.failures(filter).items
+                for limit in 1...5 {
+                    var items: [PushFailure] = []
+                    var cursor: FailureCursor?
+                    repeat {
+                        let page = try #require(
+                            try await world.stores.messages.failures(
+                                app: world.app, id: StoreWorld.message(1), filter: filter, from: cursor, limit: limit,
+                                walkMax: walkMax))
+                        #expect(page.items.count <= limit)
+                        items += page.items
+                        cursor = try page.next.map { try #require(FailureCursor(text: $0.text)) }
+                    } while cursor != nil
+                    #expect(items == all, "pages of \(limit)")
+                }
+            }
+            let none = try await world.stores.messages.failures(
+                app: world.app, id: StoreWorld.message(1), filter: FailureFilter(reason: "never"), from: nil, limit: 1,
+                walkMax: 2)
+            #expect(none?.items.isEmpty == true && none?.next != nil, "it stops where it may pass no more")
+        }
+    }
+
     @Test("of a device that was deleted since are nameless, and counted all the same")
     func erased() async throws {
         try await withStores { world in
@@ -110,7 +138,9 @@ struct FailureTests {
         }
     }
 
-    @Test("have cursors that nobody makes up", arguments: ["", "0", String(repeating: "f", count: 48), "zz"])
+    @Test(
+        "have cursors that nobody makes up, and none that reads members by the million",
+        arguments: ["", "0", String(repeating: "f", count: 48), "zz", String(repeating: "0", count: 42) + "0fffff"])
     func cursors(text: String) { #expect(FailureCursor(text: text) == nil) }
 }
 

@@ -177,8 +177,9 @@ extension ErrorPage {
                     1 MiB), hold as much of the memory for bodies as one app may: at most as much as is left free \
                     for all others, which is half while nobody else sends. Requests that are about no app, or name one that \
                     there is not, hold one such share together. Or the app follows messages (`.../events`) 128 times at \
-                    once, or has more filtered lists of devices under way than it leaves to others: two, while nobody \
-                    else has any.
+                    once. Or 64 of its requests for lists, and for where messages and pushes stand, wait for their turn, \
+                    or one has waited ten seconds: as many at once of the app are read as it leaves to others, two \
+                    while nobody else asks.
                     """,
                 remedy: """
                     wait as `Retry-After` says, and send fewer at once. Send bodies whole, without pauses: one that \

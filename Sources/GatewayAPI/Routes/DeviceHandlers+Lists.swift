@@ -20,15 +20,9 @@ extension DeviceHandlers {
         let isStale = try call.query.word("stale", ["true", "false"]) { ["true": true, "false": false][$0] } ?? false
         let app = try await apps.app(of: call)
         if isStale { filter.silentSince = app.settings.stale.silentSince(now: clock()) }
-        let account = BodyBudget.Account(app: app.slug)
-        let (calls, isFiltered) = (filteredLists, filter.condition != nil)
-        if isFiltered {
-            do throws(BodyBudget.Refusal) { try calls.take(1, for: account) } catch { throw Problem(listing: error) }
-        }
-        defer { if isFiltered { calls.giveBack(1, of: account) } }
-        let page: DevicePage?
-        do { page = try await registry.devices(app: app.id, filter, after: after, limit: limit) } catch {
-            throw Problem(error, .reads)
+        let asked = filter
+        let page = try await reads.read(of: app.id) { () async throws(StoreFault) in
+            try await registry.devices(app: app.id, asked, after: after, limit: limit)
         }
         guard let page else { throw .invalidCursor }
         return Answer(.ok, DeviceAnswer.page(page.devices, next: page.next?.text, call.caller.tokenView))
@@ -134,21 +128,5 @@ extension DeviceHandlers {
             throw Problem(error, .isIdempotent)
         }
         return Answer(.ok, DeviceAnswer.erasure(registrations: report.registrations, feedback: report.feedback))
-    }
-}
-
-extension Problem {
-    fileprivate init(listing refusal: BodyBudget.Refusal) {
-        switch refusal {
-        case .full:
-            self.init(
-                .overloaded, "As many lists are being filtered as may be at once. Try again.",
-                retryAfterSeconds: RetryHint.overloaded)
-        case .shareUsedUp:
-            self.init(
-                .shareUsedUp,
-                "This app has as many filtered lists under way as one app may. Ask for one page after the other.",
-                retryAfterSeconds: RetryHint.overloaded)
-        }
     }
 }

@@ -7,8 +7,7 @@ import Store
 struct DeviceHandlers: Sendable {
     let apps: AppHandlers
     let clock: @Sendable () -> WallInstant
-    /// Counts calls, not bytes.
-    let filteredLists: BodyBudget
+    let reads: CostlyReads
 
     var registry: RegistryKeeper { apps.registry }
 

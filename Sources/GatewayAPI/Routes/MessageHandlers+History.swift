@@ -12,9 +12,8 @@ extension MessageHandlers {
             return cursor
         }
         let app = try await apps.app(of: call)
-        let page: FailurePage?
-        do { page = try await desk.failures(id, app: app.id, filter: filter, from: cursor, limit: limit) } catch {
-            throw Problem(error, .reads)
+        let page = try await reads.read(of: app.id) { () async throws(StoreFault) in
+            try await desk.failures(id, app: app.id, filter: filter, from: cursor, limit: limit)
         }
         guard let page else { throw .unknownMessage }
         return Answer(.ok, HistoryAnswer.page(page.items, next: page.next?.text))
@@ -24,9 +23,8 @@ extension MessageHandlers {
         let id = try messageID(call)
         let installation = try DeviceHandlers.installation(call.detail)
         let app = try await apps.app(of: call)
-        let story: PushStory?
-        do { story = try await desk.story(id, app: app.id, installation: installation) } catch {
-            throw Problem(error, .reads)
+        let story = try await reads.read(of: app.id) { () async throws(StoreFault) in
+            try await desk.story(id, app: app.id, installation: installation)
         }
         guard let story else { throw .unknownMessage }
         return Answer(.ok, HistoryAnswer.body(story))

@@ -20,7 +20,7 @@ extension MessageHandlers {
         let account: MessageAccount?
         do throws(StoreFault) {
             reply = try await desk.wish(wish, id, app: app.id)
-            account = reply == .stands ? try await desk.account(id, app: app.id) : nil
+            account = reply == .stands ? try await self.account(id, of: app.id) : nil
         } catch { throw Problem(error, .isIdempotent) }
         if case .over(let state) = reply {
             throw Problem(
@@ -30,6 +30,13 @@ extension MessageHandlers {
         }
         guard let account else { throw .unknownMessage }
         return Answer(.ok, MessageAnswer.body(account))
+    }
+
+    /// The wish has come true: its answer is waited for.
+    private func account(_ id: MessageID, of app: AppID) async throws(StoreFault) -> MessageAccount? {
+        try await reads.readPatiently(of: app) { () async throws(StoreFault) in
+            try await desk.account(id, app: app)
+        }
     }
 }
 

@@ -11,6 +11,7 @@ struct MessageHandlers: Sendable {
     let apps: AppHandlers
     let desk: MessageDesk
     let clock: @Sendable () -> WallInstant
+    let reads: CostlyReads
 
     func send(_ call: Call) async throws(Problem) -> Answer {
         let request = try MessageRequest.read(call.body)
@@ -80,8 +81,9 @@ struct MessageHandlers: Sendable {
     }
 
     func progress(_ id: MessageID, of app: AppID) async throws(Problem) -> MessageProgress {
-        let progress: MessageProgress?
-        do { progress = try await desk.progress(id, app: app) } catch { throw Problem(error, .reads) }
+        let progress = try await reads.read(of: app) { () async throws(StoreFault) in
+            try await desk.progress(id, app: app)
+        }
         guard let progress else { throw .unknownMessage }
         return progress
     }
@@ -93,7 +95,7 @@ struct MessageHandlers: Sendable {
 
     private static let states = MessageState.allCases.map(\.name).joined(separator: ", ")
 
-    /// Newest first.
+    /// Newest first. A page may be short, or empty, while more follows: each reads a bounded number of rows.
     func list(_ call: Call) async throws(Problem) -> Answer {
         let limit = try call.query.limit(.messages)
         let before = try call.query["cursor"].map { (text) throws(Problem) in
@@ -107,12 +109,10 @@ struct MessageHandlers: Sendable {
             return state
         }
         let app = try await apps.app(of: call)
-        let accounts: [MessageAccount]
-        do { accounts = try await desk.list(app: app.id, before: before, limit: limit, state: state) } catch {
-            throw Problem(error, .reads)
+        let page = try await reads.read(of: app.id) { () async throws(StoreFault) in
+            try await desk.list(app: app.id, before: before, limit: limit, state: state)
         }
-        let next = accounts.count == limit ? accounts.last.map(\.id.value.text) : nil
-        return Answer(.ok, MessageAnswer.page(accounts, next: next))
+        return Answer(.ok, MessageAnswer.page(page.items, next: page.next?.value.text))
     }
 }
 

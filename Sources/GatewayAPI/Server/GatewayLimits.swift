@@ -10,9 +10,13 @@ package struct GatewayLimits: Sendable {
     package var importBytes = 1 << 20
     /// Of the bodies in flight, what imports may hold: they last, and must leave room for other requests (P7).
     package var importsInFlightBytesMax = 32 << 20
-    /// Lists of devices that a filter is asked of, at once: each page may take a second of the database. Each app may have as
-    /// many under way as it leaves free, which is two while nobody else has any.
-    package var filteredListsMax = 4
+    /// Lists, and looks at messages and pushes, that are under way at once: each may take the database a second. An app may
+    /// have as many of them as it leaves free, which is two while nobody else has any (`CostlyReads`).
+    package var costlyReadsMax = 4
+    /// Of one app, those that wait for their turn.
+    package var costlyReadsWaitingPerAppMax = 64
+    /// After so long one waits no more.
+    package var costlyReadsPatience: Duration = .seconds(10)
     /// Of one line of an import.
     package var lineBytesMax = 64 << 10
     /// Registrations that an import hands over at once.

@@ -32,11 +32,10 @@ package struct GatewayResponder: HTTPResponder {
         importBudget = BodyBudget(bytesMax: limits.importsInFlightBytesMax, shareFloor: limits.importBytes)
         lateBodies = LateBodies(after: limits.bodyTimeout)
         apps = AppHandlers(registry: services.registry)
-        devices = DeviceHandlers(
-            apps: apps, clock: services.clock,
-            filteredLists: BodyBudget(bytesMax: limits.filteredListsMax, shareFloor: 1))
-        messages = MessageHandlers(apps: apps, desk: services.messages, clock: services.clock)
-        watches = MessageWatches(desk: services.messages, limits: services.limits)
+        let reads = CostlyReads(limits)
+        devices = DeviceHandlers(apps: apps, clock: services.clock, reads: reads)
+        messages = MessageHandlers(apps: apps, desk: services.messages, clock: services.clock, reads: reads)
+        watches = MessageWatches(desk: services.messages, limits: limits, reads: reads)
         feedback = FeedbackHandlers(apps: apps)
         credentials = CredentialHandlers(apps: apps, keeper: services.credentials)
         keys = KeyHandlers(

@@ -44,11 +44,13 @@ final class MessageWatches: Sendable {
 
     private let desk: MessageDesk
     private let limits: GatewayLimits
+    private let reads: CostlyReads
     private let book = Mutex(Book())
 
-    init(desk: MessageDesk, limits: GatewayLimits) {
+    init(desk: MessageDesk, limits: GatewayLimits, reads: CostlyReads) {
         self.desk = desk
         self.limits = limits
+        self.reads = reads
     }
 
     /// A place at a message, given back when nobody holds it any more.
@@ -124,9 +126,12 @@ final class MessageWatches: Sendable {
             quiet += pause
             let start = clock.now
             let seen: Result<MessageProgress?, StoreFault>
-            do { seen = .success(try await desk.progress(subject.message, app: subject.app)) } catch {
-                seen = .failure(error)
-            }
+            do throws(StoreFault) {
+                seen = .success(
+                    try await reads.readPatiently(of: subject.app) { () async throws(StoreFault) in
+                        try await desk.progress(subject.message, app: subject.app)
+                    })
+            } catch { seen = .failure(error) }
             // A look that takes long is taken seldom, and still often enough for what is said while nothing happens.
             let spent = clock.now - start
             quiet += spent

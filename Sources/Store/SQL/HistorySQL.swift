@@ -5,21 +5,31 @@ enum HistorySQL {
     /// $1 app, $2 message.
     static let kind = Statement("history_kind", "SELECT kind FROM messages WHERE app_id = $1 AND id = $2")
 
-    /// $1 message, from $2 parcel, $3 settle, $4 place on, $5 state or null, $6 reason or null, $7 how many members.
+    /// $1 message, from $2 parcel, $3 settle, $4 place on, $5 state or null, $6 reason or null, $7 how many members, $8 how
+    /// many rows are passed at most.
     ///
     /// As many rows as hold so many members, and no more: each may have thousands. Without a route: the members are
-    /// places in the message's audience.
+    /// places in the message's audience. The last row that was passed is told as well, whether it is asked for or not, and
+    /// with whether it is that one.
     static let failures = Statement(
         "history_failures",
         """
-        SELECT parcel_id, settle, place, provider, state, reason, attempts, at, members, route_id FROM (
-            SELECT h.parcel_id, h.settle, h.place, h.route_id, r.provider, h.state, h.reason, h.attempts, h.at, h.members,
-                sum(h.member_count) OVER (ORDER BY h.parcel_id, h.settle, h.place) - h.member_count AS before
-            FROM push_history h LEFT JOIN routes r ON r.id = h.route_id
-            WHERE h.message_id = $1 AND (h.parcel_id, h.settle, h.place) >= ($2, $3, $4) AND h.state > 1
-                AND h.state = coalesce($5, h.state) AND h.reason = coalesce($6, h.reason)
-            ORDER BY h.parcel_id, h.settle, h.place LIMIT $7
-        ) AS found WHERE before < $7 ORDER BY parcel_id, settle, place
+        SELECT parcel_id, settle, place, provider, state, reason, attempts, at, CASE WHEN fits THEN members ELSE '' END,
+            route_id, fits, number = $8
+        FROM (
+            SELECT passed.*, row_number() OVER walk AS number,
+                sum(CASE WHEN fits THEN member_count ELSE 0 END) OVER walk - member_count AS before
+            FROM (
+                SELECT h.parcel_id, h.settle, h.place, h.route_id, r.provider, h.state, h.reason, h.attempts, h.at, h.members,
+                    h.member_count,
+                    h.state > 1 AND h.state = coalesce($5, h.state) AND h.reason = coalesce($6, h.reason) AS fits
+                FROM push_history h LEFT JOIN routes r ON r.id = h.route_id
+                WHERE h.message_id = $1 AND (h.parcel_id, h.settle, h.place) >= ($2, $3, $4)
+                ORDER BY h.parcel_id, h.settle, h.place LIMIT $8
+            ) AS passed
+            WINDOW walk AS (ORDER BY parcel_id, settle, place ROWS UNBOUNDED PRECEDING)
+        ) AS counted
+        WHERE fits AND before < $7 OR number = $8 ORDER BY parcel_id, settle, place
         """)
 
     /// $1 ids.

@@ -55,25 +55,43 @@ enum MessageSQL {
         FROM messages m \(openParcels) \(byProvider) WHERE m.app_id = $1 AND m.id = $2
         """)
 
-    /// $1 app, $2 below which id (null: from the newest on), $3 how many.
-    static let list = list("message_list", where: "true")
-    /// The same, $4 of which state, which is not that of finished ones.
-    static let listOfState = list("message_list_of_state", where: "state = $4 AND state <> 6")
-    /// The same for finished ones, which nearly all are.
-    static let listFinished = list("message_list_finished", where: "state = 6")
+    // Newest first: $1 app, $2 below which id (null: from the newest on).
+    private static let below = """
+        WHERE app_id = $1 AND id < coalesce($2, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid)
+        """
 
-    private static func list(_ name: String, where which: String) -> Statement {
-        Statement(
-            name,
-            """
-            SELECT \(accountColumns), \(formColumns)
-            FROM (
-                SELECT * FROM messages
-                WHERE app_id = $1 AND id < coalesce($2, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid) AND \(which)
-                ORDER BY id DESC LIMIT $3
-            ) AS m \(openParcels) ORDER BY m.id DESC
-            """)
-    }
+    /// Which messages a page has: $1 app, $2 below which id (null: from the newest on), $3 how many. A row for each, with
+    /// whether it is one of the page, and whether nothing behind it was looked at.
+    static let list = Statement(
+        "message_list", "SELECT id, true, false FROM messages \(below) ORDER BY id DESC LIMIT $3")
+
+    /// The same, $4 of which state, which is not that of finished ones.
+    static let listOfState = Statement(
+        "message_list_of_state",
+        "SELECT id, true, false FROM messages \(below) AND state = $4 AND state <> 6 ORDER BY id DESC LIMIT $3")
+
+    /// The same of finished ones, which nearly all are. Messages that wait for their hour come before them, a million maybe:
+    /// $4 how many are passed at most, of which the last one is told as well.
+    static let listFinished = Statement(
+        "message_list_finished",
+        """
+        SELECT id, state = 6, number = $4 FROM (
+            SELECT id, state, row_number() OVER (ORDER BY id DESC) AS number
+            FROM (SELECT id, state FROM messages \(below) ORDER BY id DESC LIMIT $4) AS passed
+        ) AS numbered
+        WHERE state = 6 OR number = $4 ORDER BY id DESC LIMIT $3
+        """)
+
+    /// What is told of each in a list, in no order: $1 app, $2 ids, $3 those alone that are in this state still (null: all).
+    /// With the number of its open parcels, before the form.
+    static let accounts = Statement(
+        "message_accounts",
+        """
+        SELECT \(accountColumns), p.parcels, \(formColumns)
+        FROM messages m \(openParcels)
+        WHERE m.app_id = $1 AND m.id = ANY ($2) AND m.state = coalesce($3, m.state)
+        """)
+    static let parcelsColumn = 14
 
     // The last columns of each.
     static let formColumnCount = 6
@@ -104,7 +122,7 @@ enum MessageSQL {
         CROSS JOIN LATERAL (
             SELECT sum(pending) AS pending, sum(accepted) AS accepted, sum(rejected) AS rejected,
                 sum(unregistered) AS unregistered, sum(expired) AS expired, sum(suppressed) AS suppressed,
-                sum(cancelled) AS cancelled, sum(gave_up) AS gave_up
+                sum(cancelled) AS cancelled, sum(gave_up) AS gave_up, count(*) AS parcels
             FROM parcels WHERE message_id = m.id
         ) AS p
         """
