@@ -3,8 +3,9 @@ import Postgres
 /// What named users own, by rising ids over all of them, for one slice: however many devices one has, and however unequal
 /// the users are, a few times a slice's rows are read.
 ///
-/// Of each user some are read at first. Who has more holds the slice back to the last of those; so of whoever holds it back
-/// the most, more is read, until the slice is full or has cost enough.
+/// Of each user some are read at first, a slice's worth in all. Who has more holds the slice back to the last of those; so
+/// the same is read of a quarter of them, those who hold it back the most, and of a quarter of these, until half a slice is
+/// together. At one of these steps they are about as many as the users whose devices come next.
 package struct UserWalk {
     /// What is to be read next: of which users, behind which of their ids, how many of each at most.
     package struct Part: Equatable, Sendable {
@@ -39,15 +40,15 @@ package struct UserWalk {
         package let isLast: Bool
     }
 
+    /// Most people have no more.
     private static let rowsEachLeast = 4
-    /// Of a part behind the first: a round trip is worth so many.
-    private static let rowsAtOnce = 4_000
-    private static let slicesReadMax = 3
+    private static let narrowing = 4
 
     private let users: [String]
     private let idsMax: Int
-    private let rowsEach: Int
     private var rows: [Row] = []
+    /// Users of the last part; nil: there was none.
+    private var breadth: Int?
     /// The last id that was read of each user of whom there may be more.
     private var open: [Int: Int64]
 
@@ -56,7 +57,6 @@ package struct UserWalk {
         precondition(idsMax > 0)
         self.users = users
         self.idsMax = idsMax
-        rowsEach = max(Self.rowsEachLeast, (idsMax + users.count - 1) / max(users.count, 1))
         open = Dictionary(uniqueKeysWithValues: users.indices.map { ($0, after) })
     }
 
@@ -71,15 +71,16 @@ package struct UserWalk {
     /// nil: enough has been read.
     package var next: Part? {
         if open.isEmpty { return nil }
-        if rows.isEmpty { return part(Array(users.indices), rowsEach) }
-        guard rows.count < idsMax * Self.slicesReadMax, reached.count < idsMax else { return nil }
+        guard let breadth else { return part(Array(users.indices)) }
+        guard breadth > 1, reached.count * 2 < idsMax else { return nil }
         let last = open.sorted { ($0.value, $0.key) < ($1.value, $1.key) }
-        let places = last.prefix(max(1, Self.rowsAtOnce / rowsEach)).map(\.key)
-        return part(places.sorted(), max(rowsEach, Self.rowsAtOnce / places.count))
+        return part(last.prefix(max(1, breadth / Self.narrowing)).map(\.key).sorted())
     }
 
-    private func part(_ places: [Int], _ rowsEach: Int) -> Part {
-        Part(users: places.map { users[$0] }, after: places.map { open[$0] ?? 0 }, rowsEach: rowsEach, places: places)
+    private func part(_ places: [Int]) -> Part {
+        Part(
+            users: places.map { users[$0] }, after: places.map { open[$0] ?? 0 },
+            rowsEach: max(Self.rowsEachLeast, (idsMax + places.count - 1) / places.count), places: places)
     }
 
     /// - Parameter read: of each user of the part the first ones, as many as there are or as it says, in any order.
@@ -91,6 +92,7 @@ package struct UserWalk {
             last[row.place] = max(last[row.place], row.id)
         }
         rows += read
+        breadth = part.places.count
         for (place, user) in part.places.enumerated() {
             open[user] = counts[place] >= part.rowsEach ? last[place] : nil
         }

@@ -178,28 +178,26 @@ extension LaneConnection {
     /// Their streams are reset, their answers are not waited for any longer.
     private func giveUpLateRequests() {
         let now = core.loop.now
-        // nil: no answer was due.
-        var isLate: Bool?
+        var isAnyLate = false
         while let opening = streams.oldestOpening, now >= opening + core.settings.requestDeadline,
             let late = streams.abandonOldest()
         {
+            isAnyLate = true
             // The provider has taken it, and only the end of the stream is missing.
             let isAccepted = session?.status(of: late.streamID) == 200
             let kind = giveUp(late.streamID)
             if isAccepted {
-                isLate = isLate ?? false
                 core.queue.respond(late.flight, from: id, status: 200)
                 // Of long ago: it says that there was somebody, not how they are.
                 noteProof()
             } else {
-                isLate = true
                 core.queue.answer(late.flight, kind, from: id)
             }
         }
-        guard let isLate else { return }
+        guard isAnyLate else { return }
         core.touch(self)
         // Before the streams are counted: a connection that none of them is left on looks idle, and well.
-        if isLate { handle(.requestTimedOut) }
+        handle(.requestTimedOut)
         noteStreams()
     }
 }

@@ -16,59 +16,82 @@ struct CostlyReadsTests {
         return CostlyReads(limits)
     }
 
-    /// Asks, and is in line by the time that it returns.
-    private func queue(_ app: AppID, _ reads: CostlyReads, isPatient: Bool = false) async -> Task<Bool, Never> {
-        let before = reads.waiting
-        let asking = Task { await reads.begin(app, isPatient: isPatient) }
-        while reads.waiting == before { await Task.yield() }
-        return asking
+    private enum Reply: Equatable { case began, refused, waits }
+
+    /// What becomes of somebody who asks: at once, or else once a place is given back.
+    private final class Asking: Sendable {
+        private let answer = Mutex<Bool?>(nil)
+
+        init(_ app: AppID, _ reads: CostlyReads, isPatient: Bool = false) async {
+            let before = reads.waiting
+            Task {
+                let hasTurn = await reads.begin(app, isPatient: isPatient)
+                answer.withLock { $0 = hasTurn }
+            }
+            while reply == .waits, reads.waiting == before { await Task.yield() }
+        }
+
+        var reply: Reply { answer.withLock { $0.map { $0 ? .began : .refused } ?? .waits } }
+
+        /// Of one that is in line no more.
+        var last: Reply {
+            get async {
+                while reply == .waits { await Task.yield() }
+                return reply
+            }
+        }
     }
+
+    private func ask(_ app: AppID, _ reads: CostlyReads) async -> Reply { await Asking(app, reads).reply }
 
     @Test("are as many of an app as it leaves free, and one of each in any case, as long as there is room")
     func shares() async {
         let reads = reads(waiting: 0)
-        for _ in 1...2 { #expect(await reads.begin(ann)) }
-        #expect(await !reads.begin(ann))
-        #expect(await reads.begin(bob))
-        #expect(await reads.begin(cid))
-        #expect(await !reads.begin(AppID(4)), "all four are taken")
+        for _ in 1...2 { #expect(await ask(ann, reads) == .began) }
+        #expect(await ask(ann, reads) == .refused)
+        #expect(await ask(bob, reads) == .began)
+        #expect(await ask(cid, reads) == .began)
+        #expect(await ask(AppID(4), reads) == .refused, "all four are taken")
         reads.end(ann)
-        #expect(await reads.begin(AppID(4)))
+        #expect(await ask(AppID(4), reads) == .began)
         for app in [ann, bob, cid, AppID(4)] { reads.end(app) }
-        for _ in 1...2 { #expect(await reads.begin(bob)) }
+        for _ in 1...2 { #expect(await ask(bob, reads) == .began) }
     }
 
     @Test("wait in line, where who came first has the first place that their app may have")
-    func line() async {
+    func line() async throws {
         let reads = reads()
-        for app in [ann, ann, bob] { #expect(await reads.begin(app)) }
-        let third = await queue(ann, reads)
-        let fourth = await queue(ann, reads)
-        #expect(await reads.begin(cid), "whoever may not begin keeps nobody else")
-        let other = await queue(AppID(4), reads)
+        for app in [ann, ann, bob] { #expect(await ask(app, reads) == .began) }
+        let third = await Asking(ann, reads)
+        let fourth = await Asking(ann, reads)
+        #expect(await ask(cid, reads) == .began, "whoever may not begin keeps nobody else")
+        let other = await Asking(AppID(4), reads)
+        try #require(reads.waiting == 3)
         reads.end(ann)
-        #expect(await other.value)
-        #expect(reads.waiting == 2, "the app that has one leaves the others theirs")
+        try #require(reads.waiting == 2, "the app that has one leaves the others theirs")
+        #expect(await other.last == .began)
         for app in [bob, cid] { reads.end(app) }
-        #expect(reads.waiting == 2, "two others would have one place between them")
+        try #require(reads.waiting == 2, "two others would have one place between them")
         reads.end(AppID(4))
-        #expect(await third.value)
+        try #require(reads.waiting == 1)
+        #expect(await third.last == .began)
+        #expect(fourth.reply == .waits)
         reads.end(ann)
-        #expect(await fourth.value)
-        for _ in 1...2 { reads.end(ann) }
-        #expect(await reads.begin(bob))
+        try #require(reads.waiting == 0)
+        #expect(await fourth.last == .began)
     }
 
     @Test("are refused where as many of the app's wait, and where one has waited for too long, but for the patient")
-    func refused() async {
+    func refused() async throws {
         let reads = reads(waiting: 1, patience: .zero)
-        for _ in 1...2 { #expect(await reads.begin(ann)) }
-        let late = await queue(ann, reads)
-        #expect(await !reads.begin(ann))
-        let patient = await queue(ann, reads, isPatient: true)
+        for _ in 1...2 { #expect(await ask(ann, reads) == .began) }
+        let late = await Asking(ann, reads)
+        #expect(await ask(ann, reads) == .refused)
+        let patient = await Asking(ann, reads, isPatient: true)
+        try #require(reads.waiting == 2)
         reads.end(ann)
-        #expect(await !late.value)
-        #expect(await patient.value)
-        #expect(reads.waiting == 0)
+        try #require(reads.waiting == 0)
+        #expect(await late.last == .refused)
+        #expect(await patient.last == .began)
     }
 }
