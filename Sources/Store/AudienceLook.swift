@@ -118,14 +118,23 @@ struct AudienceLook: Sendable {
     ) async throws(PostgresError) -> FoundMembers {
         var walk = UserWalk(names, after: after, idsMax: idsMax)
         var without: ResultSet?
+        var parts = 0
         while let part = walk.next {
-            let isFirst = after == 0 && without == nil
+            let isFirst = after == 0 && parts == 0
             let answers = try await transaction.run(
                 isFirst ? [query(of: part), query(usersWithout: names)] : [query(of: part)])
             try walk.take(answers[0], of: part)
             if isFirst { without = answers[1] }
+            parts += 1
         }
-        return try found(walk, without)
+        guard parts > 1 else { return try found(walk.slice, without) }
+        // A device may have changed hands between two parts, and be in both or in none: how far the slice goes is known
+        // now, and it is read in one snapshot.
+        let slice = walk.slice
+        let owned = query(
+            ofUsers: names, after: [Int64](repeating: after, count: names.count),
+            through: slice.isLast ? horizon : slice.through ?? horizon, rowsEach: .max)
+        return try found(slice.reread(try await transaction.run([owned])[0]), without)
     }
 
     /// The slice's first part, which mostly is the only one.
@@ -137,24 +146,28 @@ struct AudienceLook: Sendable {
     func found(users names: [String], in answers: [ResultSet]) throws(PostgresError) -> FoundMembers {
         var walk = UserWalk(names, after: after, idsMax: idsMax)
         if let part = walk.next { try walk.take(answers[0], of: part) }
-        return try found(walk, answers.count > 1 ? answers[1] : nil)
+        return try found(walk.slice, answers.count > 1 ? answers[1] : nil)
     }
 
-    private func found(_ walk: UserWalk, _ without: ResultSet?) throws(PostgresError) -> FoundMembers {
-        var found = FoundMembers(walk.slice, horizon: horizon)
+    private func found(_ slice: UserWalk.Slice, _ without: ResultSet?) throws(PostgresError) -> FoundMembers {
+        var found = FoundMembers(slice, horizon: horizon)
         if let without { try found.end(users: without) }
         return found
     }
 
     private func query(of part: UserWalk.Part) -> Query {
+        query(ofUsers: part.users, after: part.after, through: horizon, rowsEach: Int64(part.rowsEach))
+    }
+
+    private func query(ofUsers users: [String], after: [Int64], through: Int64, rowsEach: Int64) -> Query {
         Query(AudienceSQL.ofUsers) {
             $0.int64(app)
             $0.int16(kind)
-            $0.int64(horizon)
-            $0.int64(Int64(part.rowsEach))
+            $0.int64(through)
+            $0.int64(rowsEach)
             $0.int16Array(providers)
-            $0.textArray(part.users)
-            $0.int64Array(part.after)
+            $0.textArray(users)
+            $0.int64Array(after)
         }
     }
 
@@ -202,7 +215,7 @@ struct AudienceLook: Sendable {
     }
 
     /// Whose entries lead through the rest of the ids: the rarest of `all`, or `any` together where those are rarer yet.
-    /// Counted up to a slice's worth: beyond that each costs a slice or more anyway.
+    /// Counted up to a slice's worth, beyond which each costs a slice or more anyway; a small slice counts less.
     private func walked(
         _ expression: TagExpression, in transaction: PostgresTransaction
     ) async throws(PostgresError) -> [String] {
@@ -213,7 +226,7 @@ struct AudienceLook: Sendable {
             $0.textArray(expression.all + expression.any)
             $0.int64(after)
             $0.int64(horizon)
-            $0.int64(Int64(sliceIDs))
+            $0.int64(Int64(min(sliceIDs, idsMax * 10)))
         }
         let counts = try await transaction.run([query])[0].int64Column(0)
         guard counts.count == expression.all.count + expression.any.count else {

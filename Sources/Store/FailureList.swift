@@ -87,6 +87,7 @@ extension MessageStore {
         precondition(limit > 0 && walkMax > 1, "a page that passes one row goes nowhere")
         let start = cursor ?? .start
         let queries = [
+            Query(PlannerSQL.throughKeys),
             Query(HistorySQL.kind) {
                 $0.int64(app.value)
                 $0.uuid(id.value)
@@ -104,12 +105,12 @@ extension MessageStore {
         ]
         let pool = pool
         return try await translating { () throws(PostgresError) in
-            let answers = try await pool.run(queries)
-            guard answers[0].rowCount == 1 else { return nil }
-            guard let kind = TokenKind(rawValue: try answers[0].int16(0, 0)) else {
+            let answers = try await pool.read(queries)
+            guard answers[1].rowCount == 1 else { return nil }
+            guard let kind = TokenKind(rawValue: try answers[1].int16(0, 0)) else {
                 throw .unexpectedShape(statement: "history_kind", column: 0)
             }
-            let found = try FoundFailures(reading: answers[1], from: start, limit: limit)
+            let found = try FoundFailures(reading: answers[2], from: start, limit: limit)
             let names = try await FailureNames(of: found, in: id, pool)
             return FailurePage(items: found.items(of: kind, names), next: found.next)
         }

@@ -13,7 +13,8 @@ extension MessageStore {
     static let listWalkMax = 20_000
     /// Of open parcels, each of which says what it has to its message's account: a page that has read so many ends there.
     static let listParcelsMax = 20_000
-    private static let accountsAtOnce = 16
+    /// From one to the next twice as many are read at once, up to so many: each may have ten thousand parcels.
+    private static let accountsAtOnceMax = 16
 
     /// Newest first. Without reasons and providers: those are a look at one message.
     package func list(
@@ -32,8 +33,9 @@ extension MessageStore {
         var items: [MessageAccount] = []
         var rest = ids[...]
         var parcels: Int64 = 0
+        var atOnce = 1
         while !rest.isEmpty, parcels < parcelsMax {
-            let some = rest.prefix(Self.accountsAtOnce)
+            let some = rest.prefix(atOnce)
             let query = Query(MessageSQL.accounts) {
                 $0.int64(app.value)
                 $0.uuidArray(some.map(\.value))
@@ -49,6 +51,7 @@ extension MessageStore {
             for row in 0..<rows.rowCount { accounts.append(try Self.account(in: rows, row: row, isWhole: false)) }
             items += accounts.sorted { $0.id > $1.id }
             rest = rest.dropFirst(some.count)
+            atOnce = min(atOnce * 2, Self.accountsAtOnceMax)
         }
         return MessagePage(items: items, next: rest.isEmpty ? end : ids[rest.startIndex - 1])
     }
@@ -72,7 +75,7 @@ extension MessageStore {
             query = Query(MessageSQL.listOfState, parameters)
         }
         return try await translating { () throws(PostgresError) in
-            let rows = try await pool.read(query)
+            let rows = try await pool.read([Query(PlannerSQL.throughKeys), query])[1]
             var ids: [MessageID] = []
             var end: MessageID?
             for row in 0..<rows.rowCount {

@@ -55,26 +55,49 @@ extension RegistryStore {
     /// The same where it takes no question to the database; nil: it does.
     package func appAtHand(slug: String) -> AppRecord? { slugs[slug] }
 
-    /// Where it moves the quiet hours, whoever waits for their end is looked at again. nil: the app is gone.
+    /// Where it moves the quiet hours, whoever waits for their end is looked at again, so many parcels at a time. Whoever
+    /// gets a fault asks again: what was woken is woken, and the others are then. nil: the app is gone.
     package func changeApp(
-        _ app: AppID, _ change: AppChange, now: WallInstant? = nil
+        _ app: AppID, _ change: AppChange, wakingAtOnce wokenMax: Int64 = 1_000, now: WallInstant? = nil
     ) async throws(StoreFault) -> AppRecord? {
-        var queries = [
-            Query(AppSQL.change) {
-                $0.int64(app.value)
-                $0.text(change.name)
-                $0.json(change.staleMembers)
-                $0.json(change.otherMembers)
-            }
-        ]
-        if change.movesQuietHours { queries += LimitSQL.waking(app, now: now) }
-        let changes = queries
+        let query = Query(AppSQL.change) {
+            $0.int64(app.value)
+            $0.text(change.name)
+            $0.json(change.staleMembers)
+            $0.json(change.otherMembers)
+        }
         let changed = try await translating { () throws(PostgresError) -> AppRecord? in
-            let rows = try await pool.run(changes, transaction: TransactionOptions())[0]
+            let rows = try await pool.run(query)
             return rows.rowCount == 1 ? try AppRecord(reading: rows, row: 0) : nil
         }
         if let changed { slugs.keep(changed) }
+        if changed != nil, change.movesQuietHours {
+            try await translating { () throws(PostgresError) in try await wake(app, wokenMax, now: now) }
+        }
         return changed
+    }
+
+    private func wake(_ app: AppID, _ wokenMax: Int64, now: WallInstant?) async throws(PostgresError) {
+        // What comes back to wait was judged by the new hours.
+        let last = try await pool.read(Query(LimitSQL.lastParcel)).int64(0, 0)
+        var through: Int64 = 0
+        var count = wokenMax
+        while count == wokenMax {
+            let after = through
+            let wake = Query(LimitSQL.wake) {
+                $0.int64(app.value)
+                $0.instant(now)
+                $0.int64(after)
+                $0.int64(last)
+                $0.int64(wokenMax)
+            }
+            let pool = pool
+            let woken = try await pool.retryingConflicts { () throws(PostgresError) in
+                try await pool.run([Query(PlannerSQL.throughKeys), wake], transaction: TransactionOptions())[1]
+            }
+            count = try woken.int64(0, 0)
+            through = try woken.int64(0, 1)
+        }
     }
 
     /// Gone for every caller from the commit on, on other processes within `SlugCache.usuallyFreshFor`; its rows go little by

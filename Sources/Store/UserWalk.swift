@@ -4,8 +4,8 @@ import Postgres
 /// the users are, a few times a slice's rows are read.
 ///
 /// Of each user some are read at first, a slice's worth in all. Who has more holds the slice back to the last of those; so
-/// the same is read of a quarter of them, those who hold it back the most, and of a quarter of these, until half a slice is
-/// together. At one of these steps they are about as many as the users whose devices come next.
+/// as much is read of all of these where they are few, or of a quarter, those who hold it back the most, and so on until half
+/// a slice is together. At one of these steps they are about as many as the users whose devices come next.
 package struct UserWalk {
     /// What is to be read next: of which users, behind which of their ids, how many of each at most.
     package struct Part: Equatable, Sendable {
@@ -73,8 +73,9 @@ package struct UserWalk {
         if open.isEmpty { return nil }
         guard let breadth else { return part(Array(users.indices)) }
         guard breadth > 1, reached.count * 2 < idsMax else { return nil }
+        let areFew = open.count * 2 <= breadth
         let last = open.sorted { ($0.value, $0.key) < ($1.value, $1.key) }
-        return part(last.prefix(max(1, breadth / Self.narrowing)).map(\.key).sorted())
+        return part(last.prefix(areFew ? open.count : max(1, breadth / Self.narrowing)).map(\.key).sorted())
     }
 
     private func part(_ places: [Int]) -> Part {
@@ -112,18 +113,35 @@ package struct UserWalk {
 extension UserWalk {
     /// - Parameter answer: as `AudienceSQL.ofUsers` tells it.
     mutating func take(_ answer: ResultSet, of part: Part) throws(PostgresError) {
-        var read: [Row] = []
-        read.reserveCapacity(answer.rowCount)
-        for row in 0..<answer.rowCount {
-            let place = Int(try answer.int64(row, 0)) - 1
-            guard part.users.indices.contains(place) else {
-                throw .unexpectedShape(statement: AudienceSQL.ofUsers.name, column: 0)
-            }
-            read.append(
-                Row(
-                    place: place, id: try answer.int64(row, 1), route: try answer.int64(row, 2),
-                    fits: try answer.bool(row, 3)))
+        let read = try [Row](reading: answer)
+        guard read.allSatisfy({ part.users.indices.contains($0.place) }) else {
+            throw .unexpectedShape(statement: AudienceSQL.ofUsers.name, column: 0)
         }
         take(read, of: part)
+    }
+}
+
+extension UserWalk.Slice {
+    /// The same slice, of those who are in it now.
+    func reread(_ answer: ResultSet) throws(PostgresError) -> UserWalk.Slice {
+        var slice = UserWalk.Slice(through: through, isLast: isLast)
+        for row in try [UserWalk.Row](reading: answer).sorted(by: { $0.id < $1.id }) where row.fits {
+            slice.ids.append(row.id)
+            slice.routes.append(row.route)
+        }
+        return slice
+    }
+}
+
+extension [UserWalk.Row] {
+    fileprivate init(reading answer: ResultSet) throws(PostgresError) {
+        self = []
+        reserveCapacity(answer.rowCount)
+        for row in 0..<answer.rowCount {
+            append(
+                UserWalk.Row(
+                    place: Int(try answer.int64(row, 0)) - 1, id: try answer.int64(row, 1),
+                    route: try answer.int64(row, 2), fits: try answer.bool(row, 3)))
+        }
     }
 }

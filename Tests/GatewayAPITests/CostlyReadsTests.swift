@@ -16,82 +16,97 @@ struct CostlyReadsTests {
         return CostlyReads(limits)
     }
 
-    private enum Reply: Equatable { case began, refused, waits }
-
     /// What becomes of somebody who asks: at once, or else once a place is given back.
     private final class Asking: Sendable {
-        private let answer = Mutex<Bool?>(nil)
+        private let answer = Mutex<CostlyReads.Reply?>(nil)
 
         init(_ app: AppID, _ reads: CostlyReads, isPatient: Bool = false) async {
             let before = reads.waiting
             Task {
-                let hasTurn = await reads.begin(app, isPatient: isPatient)
-                answer.withLock { $0 = hasTurn }
+                let reply = await reads.begin(app, isPatient: isPatient)
+                answer.withLock { $0 = reply }
             }
-            while reply == .waits, reads.waiting == before { await Task.yield() }
+            while reply == nil, reads.waiting == before { await Task.yield() }
         }
 
-        var reply: Reply { answer.withLock { $0.map { $0 ? .began : .refused } ?? .waits } }
+        /// nil: it waits.
+        var reply: CostlyReads.Reply? { answer.withLock { $0 } }
 
         /// Of one that is in line no more.
-        var last: Reply {
+        var last: CostlyReads.Reply? {
             get async {
-                while reply == .waits { await Task.yield() }
+                while reply == nil { await Task.yield() }
                 return reply
             }
         }
     }
 
-    private func ask(_ app: AppID, _ reads: CostlyReads) async -> Reply { await Asking(app, reads).reply }
+    private func ask(_ app: AppID, _ reads: CostlyReads) async -> CostlyReads.Reply? { await Asking(app, reads).reply }
 
     @Test("are as many of an app as it leaves free, and one of each in any case, as long as there is room")
     func shares() async {
         let reads = reads(waiting: 0)
-        for _ in 1...2 { #expect(await ask(ann, reads) == .began) }
-        #expect(await ask(ann, reads) == .refused)
-        #expect(await ask(bob, reads) == .began)
-        #expect(await ask(cid, reads) == .began)
-        #expect(await ask(AppID(4), reads) == .refused, "all four are taken")
+        for _ in 1...2 { #expect(await ask(ann, reads) == .begun) }
+        #expect(await ask(ann, reads) == .shareUsedUp)
+        #expect(await ask(bob, reads) == .begun)
+        #expect(await ask(cid, reads) == .begun)
+        #expect(await ask(AppID(4), reads) == .full, "all four are taken")
         reads.end(ann)
-        #expect(await ask(AppID(4), reads) == .began)
+        #expect(await ask(AppID(4), reads) == .begun)
         for app in [ann, bob, cid, AppID(4)] { reads.end(app) }
-        for _ in 1...2 { #expect(await ask(bob, reads) == .began) }
+        for _ in 1...2 { #expect(await ask(bob, reads) == .begun) }
     }
 
     @Test("wait in line, where who came first has the first place that their app may have")
     func line() async throws {
         let reads = reads()
-        for app in [ann, ann, bob] { #expect(await ask(app, reads) == .began) }
+        for app in [ann, ann, bob] { #expect(await ask(app, reads) == .begun) }
         let third = await Asking(ann, reads)
         let fourth = await Asking(ann, reads)
-        #expect(await ask(cid, reads) == .began, "whoever may not begin keeps nobody else")
+        #expect(await ask(cid, reads) == .begun, "whoever may not begin keeps nobody else")
         let other = await Asking(AppID(4), reads)
         try #require(reads.waiting == 3)
         reads.end(ann)
         try #require(reads.waiting == 2, "the app that has one leaves the others theirs")
-        #expect(await other.last == .began)
+        #expect(await other.last == .begun)
         for app in [bob, cid] { reads.end(app) }
         try #require(reads.waiting == 2, "two others would have one place between them")
         reads.end(AppID(4))
         try #require(reads.waiting == 1)
-        #expect(await third.last == .began)
-        #expect(fourth.reply == .waits)
+        #expect(await third.last == .begun)
+        #expect(fourth.reply == nil)
         reads.end(ann)
         try #require(reads.waiting == 0)
-        #expect(await fourth.last == .began)
+        #expect(await fourth.last == .begun)
+    }
+
+    @Test("go round the apps: who has a crowd in line keeps no other's single one waiting")
+    func round() async throws {
+        let reads = reads()
+        let apps = (1...4).map { AppID($0) }
+        for app in apps { #expect(await ask(app, reads) == .begun) }
+        var crowd: [Asking] = []
+        for _ in 1...3 { for app in apps { crowd.append(await Asking(app, reads)) } }
+        let single = await Asking(AppID(5), reads)
+        reads.end(apps[0])
+        #expect(await single.last == .begun)
+        reads.end(AppID(5))
+        #expect(await crowd[0].last == .begun, "the app that had its last turn before all others")
+        reads.end(apps[3])
+        #expect(await crowd[3].last == .begun)
     }
 
     @Test("are refused where as many of the app's wait, and where one has waited for too long, but for the patient")
     func refused() async throws {
         let reads = reads(waiting: 1, patience: .zero)
-        for _ in 1...2 { #expect(await ask(ann, reads) == .began) }
-        let late = await Asking(ann, reads)
-        #expect(await ask(ann, reads) == .refused)
+        for _ in 1...2 { #expect(await ask(ann, reads) == .begun) }
         let patient = await Asking(ann, reads, isPatient: true)
+        let late = await Asking(ann, reads)
+        #expect(await ask(ann, reads) == .shareUsedUp)
         try #require(reads.waiting == 2)
         reads.end(ann)
         try #require(reads.waiting == 0)
-        #expect(await late.last == .refused)
-        #expect(await patient.last == .began)
+        #expect(await late.last == .shareUsedUp)
+        #expect(await patient.last == .begun)
     }
 }

@@ -107,6 +107,18 @@ struct UserAudienceTests {
         }
     }
 
+    @Test(
+        "reaches each of theirs once where some have many more than others, in slices of any size",
+        arguments: [5, 8, 30])
+    func unequal(idsMax: Int) async throws {
+        try await withCrowd { crowd in
+            let users = Array(repeating: "ann", count: 30) + ["bob", "cid", "bob"] + Array(repeating: "cid", count: 25)
+            for user in users + ["dan", "ann", "eve"] { try await crowd.add(user: user) }
+            let reached = try await crowd.reached(1, .users(["ann", "bob", "cid", "dan"]), idsMax: idsMax)
+            #expect(reached == Array(0..<users.count + 2))
+        }
+    }
+
     @Test("leaves out what registered after it was accepted")
     func horizon() async throws {
         try await withCrowd { crowd in

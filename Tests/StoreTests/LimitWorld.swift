@@ -16,7 +16,7 @@ extension StoreWorld {
         let hours = quiet.flatMap { QuietHours(from: $0.from * 60, to: $0.to * 60) }
         change.limits.quietHours = hours.map { .set($0) } ?? .clear
         change.limits.dailyCap = cap.map { .set($0) } ?? .clear
-        _ = try await stores.registry.changeApp(app, change, now: now)
+        _ = try await stores.registry.changeApp(app, change, wakingAtOnce: 1, now: now)
     }
 
     /// Installations i1, i2, ... in these zones.

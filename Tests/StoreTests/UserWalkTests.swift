@@ -57,7 +57,7 @@ struct UserWalkTests {
         let shapes: [[Int]] = [
             [0], [9_000], [1, 1, 1], [9_000] + Array(repeating: 1, count: 300), Array(repeating: 60, count: 100),
             Array(repeating: 3_000, count: 3), [4, 0, 4, 5, 8_000, 0, 7_000], Array(repeating: 2, count: 3_000),
-            Array(repeating: 2_000, count: 50), [50_000, 20_000, 20_000] + Array(repeating: 5, count: 2_000),
+            Array(repeating: 2_000, count: 20), [20_000, 8_000, 8_000] + Array(repeating: 5, count: 1_000),
         ]
         for devices in shapes {
             let owned = crowd(devices, order, &random)
@@ -67,7 +67,7 @@ struct UserWalkTests {
                 let (ids, slices, readMax) = walk(owned, idsMax: idsMax)
                 #expect(ids == all, "\(devices.prefix(5)) by \(idsMax)")
                 #expect(readMax <= 4 * idsMax + 4 * devices.count + 16, "\(devices.prefix(5)) by \(idsMax)")
-                #expect(slices <= 2 * (count / idsMax + 1), "\(devices.prefix(5)) by \(idsMax)")
+                #expect(slices <= 2 * (count / idsMax) + 3, "\(devices.prefix(5)) by \(idsMax)")
             }
         }
     }

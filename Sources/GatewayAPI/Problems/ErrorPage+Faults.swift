@@ -28,8 +28,8 @@ extension ErrorPage {
                 .overloaded,
                 cause: """
                     as many request bodies of all apps together are held as memory is set aside for (what one app \
-                    holds alone is `share_used_up`), as many keys are being read as may be at once, or \
-                    messages are followed 1,024 times on this process.
+                    holds alone is `share_used_up`), as many keys or lists are being read as may be at \
+                    once, or messages are followed 1,024 times on this process.
                     """,
                 remedy: "repeat the request after `Retry-After`; send fewer at once."),
             Explanation(

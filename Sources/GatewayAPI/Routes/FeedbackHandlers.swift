@@ -6,6 +6,7 @@ import Store
 /// What we concluded about tokens, oldest first.
 struct FeedbackHandlers: Sendable {
     let apps: AppHandlers
+    let reads: CostlyReads
 
     /// `next` leads on from here, also where nothing is new yet: it can be asked again and again. A page never follows a
     /// gap: who comes too late has to know.
@@ -16,9 +17,8 @@ struct FeedbackHandlers: Sendable {
             return cursor
         }
         let app = try await apps.app(of: call)
-        let page: FeedbackPage
-        do { page = try await apps.registry.feedback(app: app.id, after: after, limit: limit) } catch {
-            throw Problem(error, .reads)
+        let page = try await reads.read(of: app.id) { () async throws(StoreFault) in
+            try await apps.registry.feedback(app: app.id, after: after, limit: limit)
         }
         guard !page.hasGap else { throw .feedbackSwept }
         return Answer(.ok, FeedbackAnswer.page(page.items, next: page.next?.text))

@@ -5,14 +5,23 @@ import Synchronization
 /// Reads of which one may take the database a second: lists, and where messages and pushes stand. So many are under way at
 /// once, and fairly between apps; the others wait for their turn, in line, before they ask for a connection (P7).
 ///
-/// An app may have as many under way as it leaves free: half where it is alone, and one in any case.
+/// An app may have as many under way as it leaves free: half where it is alone, and one in any case. A place that is given
+/// back goes to the app that had its last turn the longest ago.
 package final class CostlyReads: Sendable {
+    package enum Reply: Sendable {
+        /// It is the app's turn, which is to be given back with `end`.
+        case begun
+        /// The app has reads under way, and as many wait as may, or this one has waited as long as one may.
+        case shareUsedUp
+        /// The same of an app that has none under way: others have all of them.
+        case full
+    }
+
     private struct Waiter {
         let app: AppID
         /// Refused where it has waited longer; nil: never.
         let until: ContinuousClock.Instant?
-        /// Told whether it has its turn.
-        let turn: CheckedContinuation<Bool, Never>
+        let turn: CheckedContinuation<Reply, Never>
     }
 
     private struct Book {
@@ -21,15 +30,22 @@ package final class CostlyReads: Sendable {
         var underWay: [AppID: Int] = [:]
         /// Who came first stands first.
         var line: [Waiter] = []
+        /// When each had its last turn, counted in turns. Only of apps that have some, or wait.
+        var served: [AppID: Int] = [:]
+        var turns = 0
 
         func hasRoom(for app: AppID, of placesMax: Int) -> Bool {
             let own = underWay[app, default: 0] + 1
             return all < placesMax && own <= max(1, placesMax - (all + 1))
         }
 
+        func refusal(of app: AppID) -> Reply { underWay[app] == nil ? .full : .shareUsedUp }
+
         mutating func begin(_ app: AppID) {
             all += 1
             underWay[app, default: 0] += 1
+            turns += 1
+            served[app] = turns
         }
 
         mutating func end(_ app: AppID) {
@@ -37,6 +53,20 @@ package final class CostlyReads: Sendable {
             precondition(left >= 0, "who ends has begun")
             all -= 1
             underWay[app] = left == 0 ? nil : left
+        }
+
+        /// The first in line of the app whose turn it is.
+        func next(of placesMax: Int) -> Int? {
+            var next: Int?
+            for (place, waiter) in line.enumerated() where hasRoom(for: waiter.app, of: placesMax) {
+                let isSooner = next.map { served[waiter.app, default: 0] < served[line[$0].app, default: 0] } ?? true
+                if isSooner { next = place }
+            }
+            return next
+        }
+
+        mutating func forget(_ app: AppID) {
+            if underWay[app] == nil, !line.contains(where: { $0.app == app }) { served[app] = nil }
         }
     }
 
@@ -51,42 +81,48 @@ package final class CostlyReads: Sendable {
         patience = limits.costlyReadsPatience
     }
 
-    /// True once it is the app's turn, which is to be given back with `end`. False: as many of the app's wait as may, or it
-    /// has waited as long as one may.
+    /// Replies when it is the app's turn, or won't be.
     ///
-    /// - Parameter isPatient: waits however long, and however many do: what is bounded elsewhere, or has to be read.
-    package func begin(_ app: AppID, isPatient: Bool = false) async -> Bool {
-        await withCheckedContinuation { (turn: CheckedContinuation<Bool, Never>) in
-            let answer: Bool? = book.withLock { book in
-                let waiting = book.line.count { $0.app == app }
-                if waiting == 0, book.hasRoom(for: app, of: placesMax) {
+    /// - Parameter isPatient: waits however long, and beside those who are counted: what is bounded elsewhere, or has to be
+    ///   read.
+    package func begin(_ app: AppID, isPatient: Bool = false) async -> Reply {
+        await withCheckedContinuation { (turn: CheckedContinuation<Reply, Never>) in
+            let reply: Reply? = book.withLock { book in
+                let own = book.line.filter { $0.app == app }
+                if own.isEmpty, book.hasRoom(for: app, of: placesMax) {
                     book.begin(app)
-                    return true
+                    return .begun
                 }
-                guard isPatient || waiting < waitingPerAppMax else { return false }
+                guard isPatient || own.count(where: { $0.until != nil }) < waitingPerAppMax else {
+                    return book.refusal(of: app)
+                }
                 book.line.append(Waiter(app: app, until: isPatient ? nil : .now + patience, turn: turn))
                 return nil
             }
-            if let answer { turn.resume(returning: answer) }
+            if let reply { turn.resume(returning: reply) }
         }
     }
 
+    /// Who has waited too long is refused now.
     package func end(_ app: AppID) {
         let now = ContinuousClock.now
-        let (next, late) = book.withLock { book -> ([Waiter], [Waiter]) in
-            book.end(app)
-            let isLate = { (waiter: Waiter) in waiter.until.map { $0 <= now } ?? false }
-            let late = book.line.filter(isLate)
-            book.line.removeAll(where: isLate)
-            var next: [Waiter] = []
-            while let place = book.line.firstIndex(where: { book.hasRoom(for: $0.app, of: placesMax) }) {
-                next.append(book.line.remove(at: place))
-                book.begin(next[next.count - 1].app)
+        let replies = book.withLock { book -> [(Waiter, Reply)] in
+            var replies: [(Waiter, Reply)] = []
+            for waiter in book.line where waiter.until.map({ $0 <= now }) ?? false {
+                replies.append((waiter, book.refusal(of: waiter.app)))
             }
-            return (next, late)
+            book.end(app)
+            book.line.removeAll { waiter in waiter.until.map { $0 <= now } ?? false }
+            while let place = book.next(of: placesMax) {
+                let waiter = book.line.remove(at: place)
+                book.begin(waiter.app)
+                replies.append((waiter, .begun))
+            }
+            book.forget(app)
+            for (waiter, _) in replies { book.forget(waiter.app) }
+            return replies
         }
-        for waiter in late { waiter.turn.resume(returning: false) }
-        for waiter in next { waiter.turn.resume(returning: true) }
+        for (waiter, reply) in replies { waiter.turn.resume(returning: reply) }
     }
 
     /// How many wait.
@@ -98,10 +134,16 @@ extension CostlyReads {
     func read<Value: Sendable>(
         of app: AppID, _ reading: () async throws(StoreFault) -> Value
     ) async throws(Problem) -> Value {
-        guard await begin(app) else {
+        switch await begin(app) {
+        case .begun: break
+        case .shareUsedUp:
             throw Problem(
                 .shareUsedUp,
                 "This app has as many lists and looks at messages under way as one app may. Ask for one after the other.",
+                retryAfterSeconds: RetryHint.overloaded)
+        case .full:
+            throw Problem(
+                .overloaded, "As many lists and looks at messages are under way as may be at once. Try again.",
                 retryAfterSeconds: RetryHint.overloaded)
         }
         defer { end(app) }
@@ -112,7 +154,8 @@ extension CostlyReads {
     func readPatiently<Value: Sendable>(
         of app: AppID, _ reading: () async throws(StoreFault) -> Value
     ) async throws(StoreFault) -> Value {
-        _ = await begin(app, isPatient: true)
+        let reply = await begin(app, isPatient: true)
+        precondition(reply == .begun, "the patient are never refused")
         defer { end(app) }
         return try await reading()
     }

@@ -36,7 +36,7 @@ package struct GatewayResponder: HTTPResponder {
         devices = DeviceHandlers(apps: apps, clock: services.clock, reads: reads)
         messages = MessageHandlers(apps: apps, desk: services.messages, clock: services.clock, reads: reads)
         watches = MessageWatches(desk: services.messages, limits: limits, reads: reads)
-        feedback = FeedbackHandlers(apps: apps)
+        feedback = FeedbackHandlers(apps: apps, reads: reads)
         credentials = CredentialHandlers(apps: apps, keeper: services.credentials)
         keys = KeyHandlers(
             apps: apps, store: services.keys, ring: ring, clock: services.clock, entropy: services.entropy)

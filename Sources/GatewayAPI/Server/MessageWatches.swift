@@ -124,17 +124,22 @@ final class MessageWatches: Sendable {
         var pause = least
         while (try? await Task.sleep(for: pause)) != nil {
             quiet += pause
-            let start = clock.now
+            let asked = clock.now
+            // Of the look itself: who waits for a turn costs nobody anything.
+            var spent: Duration = .zero
             let seen: Result<MessageProgress?, StoreFault>
             do throws(StoreFault) {
-                seen = .success(
-                    try await reads.readPatiently(of: subject.app) { () async throws(StoreFault) in
-                        try await desk.progress(subject.message, app: subject.app)
-                    })
+                let look = try await reads.readPatiently(of: subject.app) {
+                    () async throws(StoreFault) -> (MessageProgress?, Duration) in
+                    let start = clock.now
+                    let progress = try await desk.progress(subject.message, app: subject.app)
+                    return (progress, clock.now - start)
+                }
+                spent = look.1
+                seen = .success(look.0)
             } catch { seen = .failure(error) }
             // A look that takes long is taken seldom, and still often enough for what is said while nothing happens.
-            let spent = clock.now - start
-            quiet += spent
+            quiet += clock.now - asked
             least = min(least * 2, limits.eventPause)
             pause = min(max(least, spent * Self.rest), max(least, limits.eventBeat))
             switch seen {

@@ -6,13 +6,14 @@ import Postgres
 /// named installations go by rising ids, so that a registration is looked at once: whoever changes user or tags between
 /// two slices is in one of them at most.
 ///
-/// Ranges are compared as whole index entries: by the id alone, a small app's slice could be searched for among the rows
-/// of a large one beside it. Ordered by them too: no other index has that order.
+/// Ranges are compared as index entries behind the app: by the id alone, a small app's slice could be searched for among
+/// the rows of a large one beside it. Ordered by them too: no other index has that order. A comparison of several columns
+/// ends a walk where the first of them passes, and that is not the app: whoever has few would be looked for to its end.
 enum AudienceSQL {
     // $1 app, $2 kind, $3 above which id, $4 horizon, $5 how many.
     private static let living = """
         FROM registrations
-        WHERE (app_id, kind, id) > ($1, $2, $3) AND (app_id, kind, id) <= ($1, $2, $4) AND state < 3
+        WHERE app_id = $1 AND (kind, id) > ($2, $3) AND (kind, id) <= ($2, $4) AND state < 3
         ORDER BY app_id, kind, id LIMIT $5
         """
 
@@ -111,7 +112,7 @@ enum AudienceSQL {
         SELECT named.place, owned.id, owned.route_id, owned.kind = $2 AND owned.state < 3 AND \(isWanted("owned", in: "$5"))
         FROM unnest($6, $7) WITH ORDINALITY AS named (user_id, after, place) CROSS JOIN LATERAL (
             SELECT id, route_id, kind, state, provider FROM registrations
-            WHERE (app_id, user_id, id) > ($1, named.user_id, named.after) AND (app_id, user_id, id) <= ($1, named.user_id, $3)
+            WHERE app_id = $1 AND (user_id, id) > (named.user_id, named.after) AND (user_id, id) <= (named.user_id, $3)
                 AND user_id IS NOT NULL
             ORDER BY app_id, user_id, id LIMIT $4
         ) AS owned
@@ -121,7 +122,7 @@ enum AudienceSQL {
     private static func owned(_ columns: String, _ which: String) -> String {
         """
         SELECT \(columns) FROM registrations r
-            WHERE (app_id, user_id, id) > ($1, named.user_id, 0) AND (app_id, user_id, id) <= ($1, named.user_id, $3)
+            WHERE app_id = $1 AND (user_id, id) > (named.user_id, 0) AND (user_id, id) <= (named.user_id, $3)
                 AND user_id IS NOT NULL AND \(which)
             ORDER BY app_id, user_id, id LIMIT 1
         """
@@ -149,8 +150,7 @@ enum AudienceSQL {
     private static func tagged(_ tag: String) -> String {
         """
         FROM registration_tags t
-        WHERE (t.app_id, t.tag, t.registration_id) > ($1, \(tag), $3)
-            AND (t.app_id, t.tag, t.registration_id) <= ($1, \(tag), $4)
+        WHERE t.app_id = $1 AND (t.tag, t.registration_id) > (\(tag), $3) AND (t.tag, t.registration_id) <= (\(tag), $4)
         ORDER BY t.app_id, t.tag, t.registration_id LIMIT $5
         """
     }

@@ -4,7 +4,7 @@ import Postgres
 ///
 /// Each walk goes along an index from a place on, and says of each row that it passes whether it is asked for: a page
 /// never costs more than its walk, however few of the rows fit. All run under `PlannerSQL.throughKeys`, and in the
-/// order of their index: equality would make the order void, and with it the choice of the index; hence BETWEEN.
+/// order of their index, as `AudienceSQL` does.
 enum DeviceListSQL {
     // $1 app, $2 user, $3 tag, $4 provider, $5 state, $6 kind (each null: any), $7 providers and $8 times before which
     // their live registrations are stale, $9 how many rows, $10 id, $11 kind and $12 installation to go on behind,
@@ -49,18 +49,18 @@ enum DeviceListSQL {
         case .notActive:
             """
             (SELECT * FROM registrations
-                WHERE app_id = $1 AND state BETWEEN $5 AND $5 AND state > 1 AND id > $10
+                WHERE app_id = $1 AND (state, id) > ($5, $10) AND state <= $5 AND state > 1
                 ORDER BY state, id LIMIT $9) AS r
             """
         case .ofUser:
             """
-            (SELECT * FROM registrations WHERE app_id = $1 AND user_id BETWEEN $2 AND $2 AND id > $10
+            (SELECT * FROM registrations WHERE app_id = $1 AND (user_id, id) > ($2, $10) AND user_id <= $2
                 ORDER BY user_id, id LIMIT $9) AS r
             """
         case .tagged:
             """
             (SELECT registration_id FROM registration_tags
-                WHERE app_id = $1 AND tag BETWEEN $3 AND $3 AND registration_id > $10
+                WHERE app_id = $1 AND (tag, registration_id) > ($3, $10) AND tag <= $3
                 ORDER BY tag, registration_id LIMIT $9) AS t
             CROSS JOIN LATERAL (SELECT * FROM registrations WHERE id = t.registration_id LIMIT 1) AS r
             """

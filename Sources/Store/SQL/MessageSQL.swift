@@ -55,20 +55,24 @@ enum MessageSQL {
         FROM messages m \(openParcels) \(byProvider) WHERE m.app_id = $1 AND m.id = $2
         """)
 
-    // Newest first: $1 app, $2 below which id (null: from the newest on).
+    // Newest first, under `PlannerSQL.throughKeys`: $1 app, $2 below which id (null: from the newest on). The app is one of an
+    // array of one, and so a part of the order, which its own index alone has: by the ids those of all apps are passed.
     private static let below = """
-        WHERE app_id = $1 AND id < coalesce($2, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid)
+        WHERE app_id = ANY (ARRAY[$1]) AND id < coalesce($2, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid)
         """
 
     /// Which messages a page has: $1 app, $2 below which id (null: from the newest on), $3 how many. A row for each, with
     /// whether it is one of the page, and whether nothing behind it was looked at.
     static let list = Statement(
-        "message_list", "SELECT id, true, false FROM messages \(below) ORDER BY id DESC LIMIT $3")
+        "message_list", "SELECT id, true, false FROM messages \(below) ORDER BY app_id, id DESC LIMIT $3")
 
     /// The same, $4 of which state, which is not that of finished ones.
     static let listOfState = Statement(
         "message_list_of_state",
-        "SELECT id, true, false FROM messages \(below) AND state = $4 AND state <> 6 ORDER BY id DESC LIMIT $3")
+        """
+        SELECT id, true, false FROM messages \(below) AND state = $4 AND state <> 6
+        ORDER BY app_id, state, id DESC LIMIT $3
+        """)
 
     /// The same of finished ones, which nearly all are. Messages that wait for their hour come before them, a million maybe:
     /// $4 how many are passed at most, of which the last one is told as well.
@@ -76,20 +80,20 @@ enum MessageSQL {
         "message_list_finished",
         """
         SELECT id, state = 6, number = $4 FROM (
-            SELECT id, state, row_number() OVER (ORDER BY id DESC) AS number
-            FROM (SELECT id, state FROM messages \(below) ORDER BY id DESC LIMIT $4) AS passed
+            SELECT app_id, id, state, row_number() OVER (ORDER BY app_id, id DESC) AS number
+            FROM (SELECT app_id, id, state FROM messages \(below) ORDER BY app_id, id DESC LIMIT $4) AS passed
         ) AS numbered
-        WHERE state = 6 OR number = $4 ORDER BY id DESC LIMIT $3
+        WHERE state = 6 OR number = $4 ORDER BY app_id, id DESC LIMIT $3
         """)
 
     /// What is told of each in a list, in no order: $1 app, $2 ids, $3 those alone that are in this state still (null: all).
-    /// With the number of its open parcels, before the form.
+    /// With the number of its open parcels, before the form. Found by their ids: by the app, all of its messages might be read.
     static let accounts = Statement(
         "message_accounts",
         """
         SELECT \(accountColumns), p.parcels, \(formColumns)
         FROM messages m \(openParcels)
-        WHERE m.app_id = $1 AND m.id = ANY ($2) AND m.state = coalesce($3, m.state)
+        WHERE m.app_id + 0 = $1 AND m.id = ANY ($2) AND m.state = coalesce($3, m.state)
         """)
     static let parcelsColumn = 14
 

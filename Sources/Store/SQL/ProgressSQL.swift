@@ -116,8 +116,7 @@ enum ProgressSQL {
     private static func live(_ order: String) -> String {
         """
         SELECT id FROM registrations
-        WHERE (app_id, kind, id) > (m.app_id, m.kind, 0) AND (app_id, kind, id) <= (m.app_id, m.kind, m.horizon)
-            AND state < 3
+        WHERE app_id = m.app_id AND (kind, id) > (m.kind, 0) AND (kind, id) <= (m.kind, m.horizon) AND state < 3
         ORDER BY app_id \(order), kind \(order), id \(order) LIMIT 1
         """
     }
