@@ -121,6 +121,20 @@ struct QuietHourTests {
         }
     }
 
+    @Test("that are taken away free everything that waited, however few are woken at once")
+    func allWoken() async throws {
+        try await withStores { world in
+            try await world.register(zones: [nil])
+            try await world.spare(quiet: (11, 13))
+            for number in 1...3 as ClosedRange<UInt64> {
+                try await world.send(world.newMessage(number, lifetime: hour * 24))
+            }
+            #expect(try await world.deliverAll() == [])
+            try await world.spare(at: dawn + .seconds(60))
+            #expect(try await world.deliverAll(at: dawn + .seconds(60)) == [1, 1, 1])
+        }
+    }
+
     @Test("that are moved and last still let people wait until they end")
     func movedOn() async throws {
         try await withStores { world in
