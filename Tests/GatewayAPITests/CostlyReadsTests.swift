@@ -88,17 +88,17 @@ struct CostlyReadsTests {
         var crowd: [Asking] = []
         for _ in 1...3 { for app in apps { crowd.append(await Asking(app, reads)) } }
         let single = await Asking(AppID(5), reads)
-        func next() async -> Int? {
-            let waiting = (crowd + [single]).filter { $0.reply == nil }
-            while waiting.allSatisfy({ $0.reply == nil }) { await Task.yield() }
-            return (crowd + [single]).firstIndex { asking in waiting.contains { $0 === asking } && asking.reply != nil }
+        let all = crowd + [single]
+        /// Who has the place that the app gives back.
+        func next(after app: AppID) async -> Int? {
+            let waiting = all.indices.filter { all[$0].reply == nil }
+            reads.end(app)
+            while waiting.allSatisfy({ all[$0].reply == nil }) { await Task.yield() }
+            return waiting.first { all[$0].reply != nil }
         }
-        reads.end(apps[0])
-        #expect(await next() == crowd.count)
-        reads.end(AppID(5))
-        #expect(await next() == 0, "the app that had its last turn before all others")
-        reads.end(apps[3])
-        #expect(await next() == 3)
+        try #require(await next(after: apps[0]) == crowd.count)
+        try #require(await next(after: AppID(5)) == 0, "the app that had its last turn before all others")
+        try #require(await next(after: apps[3]) == 3)
     }
 
     @Test("are refused where as many of the app's wait, and where one has waited for too long, but for the patient")
