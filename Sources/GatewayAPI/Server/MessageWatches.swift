@@ -130,13 +130,13 @@ final class MessageWatches: Sendable {
             let seen: Result<MessageProgress?, StoreFault>
             do throws(StoreFault) {
                 let look = try await reads.readPatiently(of: subject.app) {
-                    () async throws(StoreFault) -> (MessageProgress?, Duration) in
+                    () async throws(StoreFault) -> (progress: MessageProgress?, time: Duration) in
                     let start = clock.now
                     let progress = try await desk.progress(subject.message, app: subject.app)
                     return (progress, clock.now - start)
                 }
-                spent = look.1
-                seen = .success(look.0)
+                spent = look.time
+                seen = .success(look.progress)
             } catch { seen = .failure(error) }
             // A look that takes long is taken seldom, and still often enough for what is said while nothing happens.
             quiet += clock.now - asked
