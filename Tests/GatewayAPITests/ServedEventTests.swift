@@ -30,6 +30,8 @@ private struct Follower {
     /// The next event, beats passed over; nil: the stream has ended.
     func next() async throws -> Event? {
         while let chunk = try await wire.chunk() {
+            // Beats go on for as long as nothing happens.
+            try Task.checkCancellation()
             let lines = String(decoding: chunk, as: UTF8.self).split(separator: "\n")
             func field(_ name: String) -> String? {
                 lines.first { $0.hasPrefix(name + ": ") }.map { String($0.dropFirst(name.count + 2)) }
@@ -43,13 +45,14 @@ private struct Follower {
 
     func isBeating() async throws -> Bool {
         while let chunk = try await wire.chunk() {
+            try Task.checkCancellation()
             if String(decoding: chunk, as: UTF8.self) == ": \n\n" { return true }
         }
         return false
     }
 }
 
-@Suite("A message that is followed")
+@Suite("A message that is followed", .timeLimit(.minutes(3)))
 struct ServedEventTests {
     private static let hello = #"{"audience": {"all": true}, "notification": {"body": "Noon"}}"#
 
@@ -223,10 +226,41 @@ struct ServedEventTests {
                 _ = try await follower.next()
                 followers.append(follower)
             }
+            // Of a look that was begun after they all had come.
+            for follower in followers { #expect(try await follower.isBeating()) }
             try await world.expect(200, "POST", path + "/pause")
             var ids: Set<Int64> = []
             for follower in followers { ids.insert(try #require(try await follower.next()?.id)) }
             #expect(ids.count == 1, "each heard the same event")
+        }
+    }
+
+    @Test("is told by a database whose clock went back")
+    func clockStep() async throws {
+        let database = try await GatewayDatabase.make()
+        try await GatewayDatabase.withPool(database) { pool in
+            try await pool.script(
+                """
+                CREATE TABLE clock_steps (step interval);
+                INSERT INTO clock_steps VALUES ('0');
+                CREATE FUNCTION public.now() RETURNS timestamptz LANGUAGE sql STABLE
+                    AS 'SELECT transaction_timestamp() + step FROM public.clock_steps';
+                DO $$ BEGIN
+                    EXECUTE format('ALTER DATABASE %I SET search_path = public, pg_catalog', current_database());
+                END $$
+                """)
+        }
+        try await withGateway(limits: Self.limits, database: database) { world in
+            let app = try await world.makeApp()
+            let path = "\(app)/messages/" + (try await Self.send(world, app))
+            let follower = try await Follower(world, path)
+            _ = try await follower.head()
+            let first = try #require(try await follower.next())
+            try await world.pool.script("UPDATE clock_steps SET step = '-1 hour'")
+            try await world.expect(200, "POST", path + "/pause")
+            let paused = try #require(try await follower.next())
+            #expect(paused.data["state"] == "paused")
+            #expect(try #require(paused.id) > first.id ?? .max, "ids rise")
         }
     }
 

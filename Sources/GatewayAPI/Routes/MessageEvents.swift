@@ -23,23 +23,27 @@ struct MessageEvents: Sendable {
 
     /// - Parameter write: suspends while the client does not read.
     func run(_ write: ([UInt8]) async throws -> Void) async throws {
-        let opening = ProgressEvent(first)
-        try await put(Self.greeting + opening.bytes, write)
+        var lastID: Int64?
+        try await put(Self.greeting + ProgressEvent(first).bytes(after: &lastID), write)
         guard let seat, !first.isOver else { return }
-        var lastID = opening.id
+        var told = first
         let clock = ContinuousClock()
-        var checkedAt = clock.now
-        for await sight in seat.sights.cancelOnGracefulShutdown() {
+        var (checkedAt, wroteAt) = (clock.now, clock.now)
+        for await sight in seat.sights.cancelOnGracefulShutdown() where sight.look > seat.lookBefore || sight.isLast {
+            // Never by its time: the clock that it has it from may have gone back.
+            let news = sight.event.flatMap { $0.progress.tellsTheSame(as: told) ? nil : $0 }
+            guard news != nil || sight.isLast || clock.now - wroteAt >= limits.eventBeat else { continue }
             if clock.now - checkedAt >= limits.eventKeyCheck {
                 if let problem = await refusal() { return try await put(Self.end(problem), write) }
                 checkedAt = clock.now
             }
-            if let event = sight.event, event.id > lastID {
-                lastID = event.id
-                try await put(event.bytes, write)
+            if let news {
+                told = news.progress
+                try await put(news.bytes(after: &lastID), write)
             } else if !sight.isLast {
                 try await put(Self.beat, write)
             }
+            wroteAt = clock.now
             if let problem = sight.problem { try await put(Self.end(problem), write) }
             if sight.isLast { return }
         }

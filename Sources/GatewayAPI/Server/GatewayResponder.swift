@@ -235,7 +235,7 @@ package struct GatewayResponder: HTTPResponder {
         var seat: MessageWatches.Seat?
         if isStream {
             do throws(MessageWatches.Refusal) {
-                seat = try watches.follow(MessageWatches.Subject(app: app.id, message: id), after: first)
+                seat = try watches.follow(MessageWatches.Subject(app: app.id, message: id))
             } catch { throw Problem(error, services.limits) }
         }
         let (check, apps) = (keyCheck(call, app, incoming), apps)

@@ -15,14 +15,17 @@ final class MessageWatches: Sendable {
         let message: MessageID
     }
 
-    /// What a follower is shown.
+    /// What a follower is shown after each look: whether it is news, and whether to say that somebody is there, is the
+    /// follower's to know, who may have seen more than the look that was begun before it came.
     struct Sight: Sendable {
-        /// nil: nothing new since the follower took its seat.
-        var event: ProgressEvent?
+        /// Which look, counted from 1.
+        let look: Int
+        /// As it was last seen; nil: the database is waited for.
+        let event: ProgressEvent?
         /// Nothing follows it: the message is over, or there is none any more.
-        var isLast = false
+        let isLast: Bool
         /// Why, where the message is not over.
-        var problem: Problem?
+        let problem: Problem?
     }
 
     enum Refusal: Error, Equatable, Sendable {
@@ -31,6 +34,9 @@ final class MessageWatches: Sendable {
     }
 
     private struct Watch {
+        let number: Int
+        /// Looks that were begun.
+        var looks = 0
         var followers: [Int: AsyncStream<Sight>.Continuation] = [:]
         let looking: Task<Void, Never>
     }
@@ -56,12 +62,17 @@ final class MessageWatches: Sendable {
     /// A place at a message, given back when nobody holds it any more.
     final class Seat: Sendable {
         let sights: AsyncStream<Sight>
+        /// The last look that was begun before the seat was taken: what it saw may be older than what the follower has seen.
+        let lookBefore: Int
         private let subject: Subject
         private let number: Int
         private let watches: MessageWatches
 
-        fileprivate init(_ subject: Subject, _ number: Int, _ sights: AsyncStream<Sight>, _ watches: MessageWatches) {
+        fileprivate init(
+            _ subject: Subject, _ number: Int, lookBefore: Int, _ sights: AsyncStream<Sight>, _ watches: MessageWatches
+        ) {
             self.subject = subject
+            self.lookBefore = lookBefore
             self.number = number
             self.sights = sights
             self.watches = watches
@@ -70,19 +81,23 @@ final class MessageWatches: Sendable {
         deinit { watches.leave(subject, number) }
     }
 
-    /// - Parameter first: what the follower has seen of it: only what differs is news.
-    func follow(_ subject: Subject, after first: MessageProgress) throws(Refusal) -> Seat {
+    func follow(_ subject: Subject) throws(Refusal) -> Seat {
         let (sights, continuation) = AsyncStream.makeStream(of: Sight.self, bufferingPolicy: .bufferingNewest(1))
-        let reply: Result<Int, Refusal> = book.withLock { book in
+        let reply: Result<(number: Int, lookBefore: Int), Refusal> = book.withLock { book in
             guard book.taken.values.reduce(0, +) < limits.streamsMax else { return .failure(.full) }
             guard book.taken[subject.app, default: 0] < limits.streamsPerAppMax else { return .failure(.shareUsedUp) }
             book.taken[subject.app, default: 0] += 1
             book.issued += 1
-            book.watches[subject, default: Watch(looking: Task { await self.look(at: subject, after: first) })]
-                .followers[book.issued] = continuation
-            return .success(book.issued)
+            let number = book.issued
+            var watch =
+                book.watches[subject]
+                ?? Watch(number: number, looking: Task { await self.look(at: subject, for: number) })
+            watch.followers[number] = continuation
+            book.watches[subject] = watch
+            return .success((number, watch.looks))
         }
-        return Seat(subject, try reply.get(), sights, self)
+        let (number, lookBefore) = try reply.get()
+        return Seat(subject, number, lookBefore: lookBefore, sights, self)
     }
 
     /// Messages that are looked at.
@@ -100,65 +115,61 @@ final class MessageWatches: Sendable {
         over?.cancel()
     }
 
-    private func show(_ sight: Sight, of subject: Subject) {
-        let followers = book.withLock { Array($0.watches[subject]?.followers.values ?? [:].values) }
-        for follower in followers { follower.yield(sight) }
+    /// The number of the look; nil: nobody follows the message, or another watch has begun since.
+    private func begin(of subject: Subject, for watch: Int) -> Int? {
+        book.withLock { book in
+            guard book.watches[subject]?.number == watch else { return nil }
+            book.watches[subject]?.looks += 1
+            return book.watches[subject]?.looks
+        }
     }
 
-    /// Whoever comes now is looked after anew.
-    private func end(_ sight: Sight, of subject: Subject) {
-        let watch = book.withLock { $0.watches.removeValue(forKey: subject) }
-        for follower in watch?.followers.values ?? [:].values {
+    /// Behind the last one, whoever comes is looked after anew.
+    private func show(_ sight: Sight, of subject: Subject, for watch: Int) {
+        let followers = book.withLock { book -> [AsyncStream<Sight>.Continuation] in
+            guard let shown = book.watches[subject], shown.number == watch else { return [] }
+            if sight.isLast { book.watches[subject] = nil }
+            return Array(shown.followers.values)
+        }
+        for follower in followers {
             follower.yield(sight)
-            follower.finish()
+            if sight.isLast { follower.finish() }
         }
     }
 
     /// Until nobody follows it, or it is over.
-    private func look(at subject: Subject, after first: MessageProgress) async {
-        var last = first
-        var sight = Sight()
-        var quiet: Duration = .zero
+    private func look(at subject: Subject, for watch: Int) async {
+        var last: ProgressEvent?
         let clock = ContinuousClock()
         var least = min(Self.firstPause, limits.eventPause)
         var pause = least
-        while (try? await Task.sleep(for: pause)) != nil {
-            quiet += pause
-            let asked = clock.now
+        while (try? await Task.sleep(for: pause)) != nil, let look = begin(of: subject, for: watch) {
             // Of the look itself: who waits for a turn costs nobody anything.
             var spent: Duration = .zero
-            let seen: Result<MessageProgress?, StoreFault>
+            var problem: Problem?
             do throws(StoreFault) {
-                let look = try await reads.readPatiently(of: subject.app) {
+                let seen = try await reads.readPatiently(of: subject.app) {
                     () async throws(StoreFault) -> (progress: MessageProgress?, time: Duration) in
                     let start = clock.now
                     let progress = try await desk.progress(subject.message, app: subject.app)
                     return (progress, clock.now - start)
                 }
-                spent = look.time
-                seen = .success(look.progress)
-            } catch { seen = .failure(error) }
+                spent = seen.time
+                if let progress = seen.progress {
+                    // As long as it tells the same it is written once for all.
+                    if last.map({ !progress.tellsTheSame(as: $0.progress) }) ?? true { last = ProgressEvent(progress) }
+                } else {
+                    problem = .unknownMessage
+                }
+            } catch {
+                // Followers hear that somebody is there.
+            }
             // A look that takes long is taken seldom, and still often enough for what is said while nothing happens.
-            quiet += clock.now - asked
             least = min(least * 2, limits.eventPause)
             pause = min(max(least, spent * Self.rest), max(least, limits.eventBeat))
-            switch seen {
-            // The database is waited for; followers hear that somebody is there.
-            case .failure: pause = least
-            case .success(nil):
-                return end(Sight(event: sight.event, isLast: true, problem: .unknownMessage), of: subject)
-            case .success(let progress?) where progress.tellsTheSame(as: last): break
-            case .success(let progress?):
-                last = progress
-                quiet = .zero
-                sight = Sight(event: ProgressEvent(progress, after: sight.event), isLast: progress.isOver)
-                if sight.isLast { return end(sight, of: subject) }
-                show(sight, of: subject)
-            }
-            if quiet >= limits.eventBeat {
-                quiet = .zero
-                show(sight, of: subject)
-            }
+            let isLast = problem != nil || last?.progress.isOver == true
+            show(Sight(look: look, event: last, isLast: isLast, problem: problem), of: subject, for: watch)
+            if isLast { return }
         }
     }
 
@@ -168,15 +179,22 @@ final class MessageWatches: Sendable {
     private static let rest = 20
 }
 
-/// One event of a stream, as it is written.
+/// One event of a stream, as it is written but for its id.
 struct ProgressEvent: Sendable {
-    /// Rises within a message, on all processes: when it was looked at, in microseconds, by the database's clock.
-    let id: Int64
-    let bytes: [UInt8]
+    let progress: MessageProgress
+    private let rest: [UInt8]
 
-    init(_ progress: MessageProgress, after last: ProgressEvent? = nil) {
-        id = max(progress.at.microseconds, (last?.id ?? .min + 1) + 1)
+    init(_ progress: MessageProgress) {
+        self.progress = progress
         let name = progress.isOver ? "finished" : "progress"
-        bytes = Array("id: \(id)\nevent: \(name)\ndata: ".utf8) + MessageAnswer.body(progress) + Array("\n\n".utf8)
+        rest = Array("\nevent: \(name)\ndata: ".utf8) + MessageAnswer.body(progress) + Array("\n\n".utf8)
+    }
+
+    /// - Parameter last: the id of the stream's event before. An id rises within a message, on all processes: when it was
+    ///   looked at, in microseconds, by the database's clock; where that stood still or went back, the next number.
+    func bytes(after last: inout Int64?) -> [UInt8] {
+        let id = max(progress.at.microseconds, last.map { $0 + 1 } ?? .min)
+        last = id
+        return Array("id: \(id)".utf8) + rest
     }
 }
