@@ -101,6 +101,23 @@ struct CostlyReadsTests {
         try #require(await next(after: apps[3]) == 3)
     }
 
+    @Test("know whose turn it was when: who comes back goes before nobody who has waited for longer")
+    func again() async throws {
+        let reads = reads()
+        let others = (2...5).map { AppID($0) }
+        #expect(await ask(ann, reads) == .begun)
+        for app in others.dropLast() { #expect(await ask(app, reads) == .begun) }
+        let last = await Asking(others[3], reads)
+        let waiting = await Asking(ann, reads)
+        reads.end(others[0])
+        #expect(await last.last == .begun)
+        let back = await Asking(others[0], reads)
+        reads.end(ann)
+        while waiting.reply == nil, back.reply == nil { await Task.yield() }
+        #expect(waiting.reply == .begun)
+        #expect(back.reply == nil)
+    }
+
     @Test("are refused where as many of the app's wait, and where one has waited for too long, but for the patient")
     func refused() async throws {
         let reads = reads(waiting: 1, patience: .zero)

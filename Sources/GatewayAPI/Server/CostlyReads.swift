@@ -30,7 +30,7 @@ package final class CostlyReads: Sendable {
         var underWay: [AppID: Int] = [:]
         /// Who came first stands first.
         var line: [Waiter] = []
-        /// When each had its last turn, counted in turns. Only of apps that have some, or wait.
+        /// When each had its last turn, counted in turns. Who is not among them had it before all who are.
         var served: [AppID: Int] = [:]
         var turns = 0
 
@@ -46,6 +46,12 @@ package final class CostlyReads: Sendable {
             underWay[app, default: 0] += 1
             turns += 1
             served[app] = turns
+            if served.count > CostlyReads.servedMax { forgetEarlierHalf() }
+        }
+
+        private mutating func forgetEarlierHalf() {
+            let middle = served.values.sorted()[served.count / 2]
+            served = served.filter { $0.value >= middle }
         }
 
         mutating func end(_ app: AppID) {
@@ -64,12 +70,9 @@ package final class CostlyReads: Sendable {
             }
             return next
         }
-
-        mutating func forget(_ app: AppID) {
-            if underWay[app] == nil, !line.contains(where: { $0.app == app }) { served[app] = nil }
-        }
     }
 
+    private static let servedMax = 4_096
     private let placesMax: Int
     private let waitingPerAppMax: Int
     private let patience: Duration
@@ -118,8 +121,6 @@ package final class CostlyReads: Sendable {
                 book.begin(waiter.app)
                 replies.append((waiter, .begun))
             }
-            book.forget(app)
-            for (waiter, _) in replies { book.forget(waiter.app) }
             return replies
         }
         for (waiter, reply) in replies { waiter.turn.resume(returning: reply) }
