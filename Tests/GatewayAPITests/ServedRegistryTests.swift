@@ -131,6 +131,7 @@ struct ServedRegistryTests {
                     """)
             let (locked, isLocked) = AsyncStream<Void>.makeStream()
             let (free, isFree) = AsyncStream<Void>.makeStream()
+            defer { isFree.finish() }
             let holder = Task {
                 try await world.pool.transaction { transaction throws(PostgresError) in
                     let lock = Statement(unprepared: "LOCK TABLE registrations IN ACCESS EXCLUSIVE MODE")
