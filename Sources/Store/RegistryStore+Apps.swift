@@ -55,10 +55,11 @@ extension RegistryStore {
     /// The same where it takes no question to the database; nil: it does.
     package func appAtHand(slug: String) -> AppRecord? { slugs[slug] }
 
-    /// Where it moves the quiet hours, whoever waits for their end is looked at again, so many parcels at a time. Whoever
-    /// gets a fault asks again: what was woken is woken, and the others are then. nil: the app is gone.
+    /// Where it moves the quiet hours, whoever waits for their end is looked at again: so many parcels with the change itself,
+    /// the others behind it, as many at a time. Whoever gets a fault then asks again: what was woken is woken, and the others
+    /// are then. nil: the app is gone.
     package func changeApp(
-        _ app: AppID, _ change: AppChange, wakingAtOnce wokenMax: Int64 = 1_000, now: WallInstant? = nil
+        _ app: AppID, _ change: AppChange, wakingAtOnce wokenMax: Int64 = 20_000, now: WallInstant? = nil
     ) async throws(StoreFault) -> AppRecord? {
         let query = Query(AppSQL.change) {
             $0.int64(app.value)
@@ -66,37 +67,39 @@ extension RegistryStore {
             $0.json(change.staleMembers)
             $0.json(change.otherMembers)
         }
-        let changed = try await translating { () throws(PostgresError) -> AppRecord? in
-            let rows = try await pool.run(query)
-            return rows.rowCount == 1 ? try AppRecord(reading: rows, row: 0) : nil
+        let queries = change.movesQuietHours ? [query] + LimitSQL.waking(app, at: now, atOnce: wokenMax) : [query]
+        let pool = pool
+        let (changed, woken) = try await translating { () throws(PostgresError) -> (AppRecord?, LimitSQL.Woken?) in
+            let answers = try await pool.retryingConflicts { () throws(PostgresError) in
+                try await pool.run(queries, transaction: TransactionOptions())
+            }
+            let changed = answers[0].rowCount == 1 ? try AppRecord(reading: answers[0], row: 0) : nil
+            return (changed, change.movesQuietHours ? try LimitSQL.Woken(reading: answers[2]) : nil)
         }
         if let changed { slugs.keep(changed) }
-        if changed != nil, change.movesQuietHours {
-            try await translating { () throws(PostgresError) in try await wake(app, wokenMax, now: now) }
+        if let woken, woken.count == wokenMax {
+            try await translating { () throws(PostgresError) in
+                try await wake(app, behind: woken.last, atOnce: wokenMax, now: now)
+            }
         }
         return changed
     }
 
-    private func wake(_ app: AppID, _ wokenMax: Int64, now: WallInstant?) async throws(PostgresError) {
+    private func wake(
+        _ app: AppID, behind first: Int64, atOnce wokenMax: Int64, now: WallInstant?
+    ) async throws(PostgresError) {
+        let pool = pool
         // What comes back to wait was judged by the new hours.
-        let last = try await pool.read(Query(LimitSQL.lastParcel)).int64(0, 0)
-        var through: Int64 = 0
+        let end = try await pool.read(Query(LimitSQL.lastParcel)).int64(0, 0)
+        var last = first
         var count = wokenMax
         while count == wokenMax {
-            let after = through
-            let wake = Query(LimitSQL.wake) {
-                $0.int64(app.value)
-                $0.instant(now)
-                $0.int64(after)
-                $0.int64(last)
-                $0.int64(wokenMax)
+            let queries = LimitSQL.waking(app, at: now, behind: last, through: end, atOnce: wokenMax)
+            let answers = try await pool.retryingConflicts { () throws(PostgresError) in
+                try await pool.run(queries, transaction: TransactionOptions())
             }
-            let pool = pool
-            let woken = try await pool.retryingConflicts { () throws(PostgresError) in
-                try await pool.run([Query(PlannerSQL.throughKeys), wake], transaction: TransactionOptions())[1]
-            }
-            count = try woken.int64(0, 0)
-            through = try woken.int64(0, 1)
+            let woken = try LimitSQL.Woken(reading: answers[1])
+            (last, count) = (woken.last, woken.count)
         }
     }
 

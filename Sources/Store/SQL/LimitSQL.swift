@@ -53,21 +53,49 @@ enum LimitSQL {
     /// The last parcel that there is.
     static let lastParcel = Statement("limits_last_parcel", "SELECT coalesce(max(id), 0) FROM parcels")
 
-    /// $1 app, $2 now, $3 behind which parcel, $4 up to which one, $5 how many. What waits for the end of quiet hours is
-    /// due, and judged anew by its lease. How many were woken, and the last of them.
-    static let wake = Statement(
+    // $1 app, $2 now, $3 behind which parcel, $4 up to which one, $5 how many. What waits for the end of quiet hours is due,
+    // and judged anew by its lease. Waits for who has one locked, since it would be passed for good.
+    private static let wake = Statement(
         "limits_wake",
         """
         WITH waiting AS MATERIALIZED (
             SELECT p.id FROM messages m JOIN parcels p ON p.message_id = m.id
-            WHERE m.app_id = $1 AND m.state < 6 AND p.state <> 2 AND p.waits_for = '\(WaitCause.quietHours.rawValue)'
-                AND p.due_at > coalesce($2, clock_timestamp()) AND p.id > $3 AND p.id <= $4
-            ORDER BY p.id LIMIT $5 FOR UPDATE OF p SKIP LOCKED
+            WHERE p.app_id = $1 AND m.app_id = $1 AND m.state < 6 AND p.state <> 2
+                AND p.waits_for = '\(WaitCause.quietHours.rawValue)' AND p.due_at > coalesce($2, clock_timestamp())
+                AND p.id > $3 AND p.id <= $4
+            ORDER BY p.id LIMIT $5 FOR UPDATE OF p
         ), woken AS (
             UPDATE parcels p SET due_at = coalesce($2, clock_timestamp()) FROM waiting WHERE p.id = waiting.id
         )
         SELECT count(*), coalesce(max(id), 0) FROM waiting
         """)
+
+    /// The last ones of their transaction, since they choose its plans. The second answer is `Woken`.
+    static func waking(
+        _ app: AppID, at now: WallInstant?, behind first: Int64 = 0, through last: Int64 = .max, atOnce wokenMax: Int64
+    ) -> [Query] {
+        [
+            Query(PlannerSQL.throughKeys),
+            Query(wake) {
+                $0.int64(app.value)
+                $0.instant(now)
+                $0.int64(first)
+                $0.int64(last)
+                $0.int64(wokenMax)
+            },
+        ]
+    }
+
+    /// Parcels that are due now: how many, and the last of them.
+    struct Woken {
+        let count: Int64
+        let last: Int64
+
+        init(reading answer: ResultSet) throws(PostgresError) {
+            count = try answer.int64(0, 0)
+            last = try answer.int64(0, 1)
+        }
+    }
 
     /// $1 day, $2 app, $3 message, $4 cap, $5 people, each once. Adds the message to what each got, unless the cap is
     /// reached; again does no harm. Every row that is there is locked, in the order of its key.
