@@ -101,6 +101,7 @@ extension MessageStore {
                 $0.text(filter.reason)
                 $0.int64(Int64(start.position) + Int64(limit) + 1)
                 $0.int64(Int64(walkMax))
+                $0.int16Array(Provider.allCases.map(\.rawValue))
             },
         ]
         let pool = pool
@@ -153,11 +154,6 @@ private struct FoundFailures {
             }
             let isNamed = try rows.int64(row, 9) == 0
             let provider = try rows.int16OrNil(row, 3).flatMap(Provider.init)
-            // A newer program's: it can't be named here.
-            guard isNamed || provider != nil else {
-                if isEnd { next = here }
-                continue
-            }
             let ending = Ending(state, try rows.text(row, 5))
             let attempts = try rows.int16(row, 6)
             let at = try rows.instant(row, 7)

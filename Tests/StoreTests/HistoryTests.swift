@@ -111,6 +111,33 @@ struct FailureTests {
         }
     }
 
+    @Test("of a provider that a newer program alone knows are passed, and the others come behind them")
+    func newer() async throws {
+        try await withStores { world in
+            try await fail(world)
+            let known = try await world.failures(FailureFilter(state: .rejected)).items
+            try await world.pool.script(
+                """
+                WITH newer AS (
+                    INSERT INTO routes (app_id, provider, environment) SELECT app_id, 9, 1 FROM routes LIMIT 1 RETURNING id
+                ) UPDATE push_history h SET route_id = newer.id FROM newer WHERE h.reason = 'Unregistered'
+                """)
+            for walkMax in [2, 2_000] {
+                var items: [PushFailure] = []
+                var cursor: FailureCursor?
+                repeat {
+                    let page = try #require(
+                        try await world.stores.messages.failures(
+                            app: world.app, id: StoreWorld.message(1), filter: FailureFilter(), from: cursor, limit: 1,
+                            walkMax: walkMax))
+                    items += page.items
+                    cursor = page.next
+                } while cursor != nil
+                #expect(items == known)
+            }
+        }
+    }
+
     @Test("of a device that was deleted since are nameless, and counted all the same")
     func erased() async throws {
         try await withStores { world in

@@ -6,7 +6,7 @@ enum HistorySQL {
     static let kind = Statement("history_kind", "SELECT kind FROM messages WHERE app_id = $1 AND id = $2")
 
     /// $1 message, from $2 parcel, $3 settle, $4 place on, $5 state or null, $6 reason or null, $7 how many members, $8 how
-    /// many rows are passed at most.
+    /// many rows are passed at most, $9 providers that are known: a newer program's can't be named here.
     ///
     /// As many rows as hold so many members, and no more: each may have thousands. Without a route: the members are
     /// places in the message's audience. The last row that was passed is told as well, whether it is asked for or not, and
@@ -22,7 +22,8 @@ enum HistorySQL {
             FROM (
                 SELECT h.parcel_id, h.settle, h.place, h.route_id, r.provider, h.state, h.reason, h.attempts, h.at, h.members,
                     h.member_count,
-                    h.state > 1 AND h.state = coalesce($5, h.state) AND h.reason = coalesce($6, h.reason) AS fits
+                    h.state > 1 AND h.state = coalesce($5, h.state) AND h.reason = coalesce($6, h.reason)
+                        AND (h.route_id = 0 OR coalesce(r.provider = ANY ($9), false)) AS fits
                 FROM push_history h LEFT JOIN routes r ON r.id = h.route_id
                 WHERE h.message_id = $1 AND (h.parcel_id, h.settle, h.place) >= ($2, $3, $4)
                 ORDER BY h.parcel_id, h.settle, h.place LIMIT $8
