@@ -38,6 +38,19 @@ struct BroadcastFaultTests {
         #expect(one.wasInTime)
     }
 
+    @Test("rushes at no moment, whatever its mean is", arguments: [20_000, 21_000, 23_101])
+    func rushed(atOnce: Int64) {
+        let start = ContinuousClock.now
+        let samples = (0...100).map { tenth in
+            BroadcastLifeFigures.Sample(
+                at: start + .milliseconds(100 * tenth), pushes: max(Int64(2_000 * tenth), tenth == 0 ? 0 : atOnce))
+        }
+        let figures = BroadcastLifeFigures(
+            wish: .rate(Self.rate), devices: Self.devices, accepted: Int64(Self.devices), cancelled: 0,
+            received: Int64(Self.devices), whilePaused: nil, gateways: 2, gatewaysSending: 2, samples: samples)
+        #expect(figures.faults == (atOnce > 23_100 ? [.rateRushed(1)] : []))
+    }
+
     @Test("has no rate where no second of it was counted")
     func noSeconds() {
         #expect(figures(.rate(Self.rate)).faults == [.rateMissed(share: 0)])
@@ -48,7 +61,7 @@ struct BroadcastFaultTests {
         #expect(figures(.pause(.seconds(60)), whilePaused: 0).faults.isEmpty)
         #expect(figures(.pause(.seconds(60)), whilePaused: 1).faults == [.sentWhilePaused(1)])
         let late = figures(.pause(.seconds(60)), whilePaused: nil, gatewaysSending: 1)
-        #expect(late.faults.isEmpty && !late.wasInTime)
+        #expect(late.faults == [.tooSoon])
         // Nobody asked for a rate.
         #expect(figures(.pause(.seconds(60)), whilePaused: 0, perSecond: 1_000).faults.isEmpty)
     }
@@ -76,8 +89,15 @@ struct BroadcastFaultTests {
         #expect(
             figures(.cancel, accepted: half, cancelled: half, received: half - 3).faults
                 == [.sinkDisagrees(excess: -3)])
-        let late = figures(.cancel)
-        #expect(late.faults.isEmpty && !late.wasInTime)
+        #expect(figures(.cancel).faults == [.tooSoon])
+    }
+
+    @Test("begins within a second, with as much memory as is promised")
+    func promises() {
+        #expect(BroadcastFault.found(memoryBytesMax: 150_000_000, first: .seconds(1)).isEmpty)
+        #expect(
+            BroadcastFault.found(memoryBytesMax: 150_000_001, first: .milliseconds(1_001)).map(\.code)
+                == ["much_memory", "late_start"])
     }
 
     private func reached(

@@ -10,6 +10,8 @@ struct BroadcastBench: AsyncParsableCommand {
             them, from its acceptance to the last settled push, with PostgreSQL's default durability; then h2load sends as \
             many requests of that size to the same sink. What holds on another machine are the ratios.
 
+            It fails where the gateway had more than 150 MB of memory, or the first push of a round came later than a second.
+
             With --answer-ms each round sends a second message, to a sink whose answers all come so late: what a lane \
             makes of a provider that is far away.
 
@@ -17,8 +19,9 @@ struct BroadcastBench: AsyncParsableCommand {
 
             With --rate, --pause-seconds or --cancel one broadcast is sent by two gateways, limited, or paused or cancelled \
             in its middle. It fails where the sink's count and the account disagree, where something came while it was \
-            paused, where the rate was missed by more than a twentieth, or where one of the two gateways had nothing to \
-            send. --rate beside one of the other two slows it down, so that a small one has a middle.
+            paused, where it was over before it could be paused or cancelled, where the rate was missed by more than a \
+            twentieth in the mean of its seconds (from the third until nine tenths are out) or overrun by a second's worth \
+            at any moment, or where one of the two gateways had nothing to send. --rate beside one of the other two slows it down, so that a small one has a middle.
 
             With --filter or --tag one broadcast goes to those whom it finds; with --local-hour one to everybody, at an \
             hour of their own clocks that is so far ahead in Berlin. What waits for other clocks is cancelled when Berlin's \
@@ -141,6 +144,7 @@ struct BroadcastBench: AsyncParsableCommand {
         progress.end()
         figures.memoryBytesMax = garden.world.memoryBytesMax
         if options.json { sayJSON(figures.json) } else { figures.say(answerMs: answerMs) }
+        try complain(of: figures.faults)
     }
 
     /// nil where it is not asked for.

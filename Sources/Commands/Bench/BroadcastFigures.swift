@@ -44,7 +44,10 @@ struct BroadcastFigures {
     private var hasLate: Bool { rounds.contains { $0.late != nil } }
     private var processorRatio: Double { median { $0.ours.used.program / $0.reference.processor } }
     /// The slowest of all rounds.
-    private var firstMs: Double { rounds.map { $0.ours.first / .milliseconds(1) }.max() ?? 0 }
+    private var first: Duration { rounds.map(\.ours.first).max() ?? .zero }
+    private var firstMs: Double { first / .milliseconds(1) }
+
+    var faults: [BroadcastFault] { BroadcastFault.found(memoryBytesMax: memoryBytesMax, first: first) }
     private var sinkLoad: SinkLoad {
         SinkLoad(
             ours: median { $0.ours.used.sink / $0.ours.time },

@@ -54,14 +54,17 @@ package struct BroadcastLifeFigures {
         }
     }
 
-    /// One that was over too soon is told as such, and fails nothing but what counts.
     package var faults: [BroadcastFault] {
-        var found: [BroadcastFault] = []
+        var found: [BroadcastFault] = wasInTime ? [] : [.tooSoon]
         if missing != 0 { found.append(.unaccounted(missing)) }
         if excess != 0 { found.append(.sinkDisagrees(excess: excess)) }
         if let whilePaused, whilePaused > 0 { found.append(.sentWhilePaused(whilePaused)) }
-        if case .rate(let rate) = wish, abs(mean / Double(rate) - 1) > Self.rateErrorMax {
-            found.append(.rateMissed(share: mean / Double(rate)))
+        if case .rate(let rate) = wish {
+            if abs(mean / Double(rate) - 1) > Self.rateErrorMax {
+                found.append(.rateMissed(share: mean / Double(rate)))
+            }
+            let rushed = rushed(beyond: Double(rate))
+            if rushed > 0 { found.append(.rateRushed(rushed)) }
         }
         if wasInTime, gatewaysSending < gateways { found.append(.gatewayIdle(sending: gatewaysSending)) }
         return found
@@ -92,6 +95,15 @@ package struct BroadcastLifeFigures {
         return found
     }
 
+    /// From the first push to the last: whatever the mean hides, a provider is never sent more than a second's worth at once.
+    private func rushed(beyond rate: Double) -> Int64 {
+        guard let start = samples.first?.at else { return 0 }
+        return samples.map { sample in
+            let allowed = rate * (1 + Self.rateErrorMax) * ((sample.at - start) / .seconds(1) + 1)
+            return sample.pushes - Int64(allowed)
+        }.max() ?? 0
+    }
+
     private var mean: Double { seconds.isEmpty ? 0 : seconds.reduce(0, +) / Double(seconds.count) }
 
     func say() {
@@ -105,13 +117,8 @@ package struct BroadcastLifeFigures {
                 "of the rate of \(rate) a second: \(share(mean)) in the mean of \(seconds.count) seconds, "
                     + "\(share(seconds.min() ?? 0)) in the slowest, \(share(seconds.max() ?? 0)) in the fastest")
         case .pause:
-            Console.say(
-                whilePaused.map { "while it was paused, from its second second: \($0)" }
-                    ?? "it was over before it could be paused: take more devices, or a --rate")
-        case .cancel:
-            if !wasInTime {
-                Console.say("it was over before it could be cancelled: take more devices, or a --rate")
-            }
+            if let whilePaused { Console.say("while it was paused, from its second second: \(whilePaused)") }
+        case .cancel: break
         }
         Console.say(
             "accounted for: \(missing == 0 ? "every push" : "NOT every push"); the sink received \(excess) more than were "
