@@ -238,7 +238,14 @@ package enum LanePlace: Int64, CaseIterable, Sendable {
 
 /// The last things that happened, for the report of a run.
 package struct Trail: Sendable {
-    private var entries: [(at: SimulatedTime, event: WorldEvent)] = []
+    private struct Entry {
+        let at: SimulatedTime
+        let event: WorldEvent
+        /// What was drawn for it, which the event itself does not know.
+        var drawn: String?
+    }
+
+    private var entries: [Entry] = []
     private var next = 0
     private let length: Int
     package static let lengthDefault = 60
@@ -247,18 +254,28 @@ package struct Trail: Sendable {
 
     mutating func note(_ at: SimulatedTime, _ event: WorldEvent) {
         if entries.count < length {
-            entries.append((at, event))
+            entries.append(Entry(at: at, event: event))
         } else {
-            entries[next] = (at, event)
+            entries[next] = Entry(at: at, event: event)
         }
         next = (next + 1) % length
+    }
+
+    /// Of the last one that was noted.
+    mutating func add(_ drawn: String) {
+        guard !entries.isEmpty else { return }
+        entries[(next + length - 1) % length].drawn = drawn
     }
 
     package var lines: [String] {
         let inOrder = entries.count < length ? entries : Array(entries[next...] + entries[..<next])
         return inOrder.map { entry in
-            let milliseconds = entry.at.nanoseconds / 1_000_000
-            return "\(milliseconds) ms  \(entry.event)"
+            "\(entry.at.words)  \(entry.event)\(entry.drawn.map { ": \($0)" } ?? "")"
         }
     }
+}
+
+extension SimulatedTime {
+    /// As traces have it.
+    var words: String { "\(nanoseconds / 1_000_000) ms" }
 }

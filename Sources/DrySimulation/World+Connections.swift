@@ -104,6 +104,10 @@ extension SimulatedWorld {
         else { return }
         let trouble = random.pick(ConnectionTrouble.allCases)
         incidents.note(trouble.fault)
+        let troubled = processes[index].lanes[lane]
+        trail.add(
+            "\(trouble), connection \(push.connection) of \(troubled.provider), lane \(troubled.key.credential.value), "
+                + "\(processes[index].addressee)")
         if processes[index].lanes[lane].provider == .fcm { incidents.note(.troubleWithFCM) }
         let deadline = SimulatedTime(plan.settings.requestDeadline)
         switch trouble {

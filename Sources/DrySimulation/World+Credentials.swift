@@ -66,11 +66,15 @@ extension SimulatedWorld {
         for provider in [Provider.apns, .fcm] { noteTrouble(provider, until: until + .seconds(26)) }
         switch random.below(3) {
         case 0:
-            weather.refused.append((credential(inSlot: slot), random.happens(perMille: 500), until))
+            let isNoSuchProject = random.happens(perMille: 500)
+            weather.refused.append((credential(inSlot: slot), isNoSuchProject, until))
+            trail.add("\(credential(inSlot: slot).value) is refused until \(until.words)")
         case 1:
             weather.missing.append((credential(inSlot: slot), until))
+            trail.add("\(credential(inSlot: slot).value) is missing until \(until.words)")
             credentialsChange(at: until)
         default:
+            trail.add("\(credential(inSlot: slot).value) gets a successor")
             if let place = weather.rotations.firstIndex(where: { $0.slot == slot }) {
                 weather.rotations[place].count += 1
             } else {

@@ -101,17 +101,20 @@ extension SimulatedWorld {
         scheduleDeviceEvent()
         let device = random.below(devices.count)
         let phone = devices[device]
-        switch random.below(11) {
-        case 0, 1: register(device)
-        case 2: replaceToken(device, phone.provider, phone.environment)
-        case 3: replaceToken(device, phone.provider, phone.provider == .apns ? phone.environment.other : .production)
-        case 4: inheritToken(device)
-        case 5: remove(device)
-        case 6: uninstallOrReturn(device)
-        case 7: changeSides(device)
-        case 8: mend(device)
-        case 9: setBadge(device, to: Int32(random.below(50)))
-        default: setBadge(device, to: max(0, (row(of: device)?.badge ?? 0) - 2))
+        let kind = DeviceEvent(drawn: random.below(11))
+        trail.add("\(phone.installation) of app \(phone.app.value), \(phone.kind), \(kind.rawValue)")
+        switch kind {
+        case .registers: register(device)
+        case .newToken: replaceToken(device, phone.provider, phone.environment)
+        case .otherEnvironment:
+            replaceToken(device, phone.provider, phone.provider == .apns ? phone.environment.other : .production)
+        case .inherits: inheritToken(device)
+        case .removed: remove(device)
+        case .uninstalled: uninstallOrReturn(device)
+        case .otherProvider: changeSides(device)
+        case .mended: mend(device)
+        case .badgeSet: setBadge(device, to: Int32(random.below(50)))
+        case .badgeLowered: setBadge(device, to: max(0, (row(of: device)?.badge ?? 0) - 2))
         }
     }
 
@@ -179,5 +182,28 @@ extension SimulatedWorld {
         let phone = devices[device]
         store.setBadge(badge, app: phone.app, installation: phone.installation, kind: phone.kind)
         ledger.setBadge(badge, of: row.id)
+    }
+}
+
+/// What becomes of a device, as a trace has it.
+private enum DeviceEvent: String {
+    case registers = "registers"
+    case newToken = "gets a new token"
+    case otherEnvironment = "gets a token of the other environment"
+    case inherits = "takes over another one's token, if they are of a kind"
+    case removed = "is removed"
+    case uninstalled = "is uninstalled, or comes back"
+    case otherProvider = "is reached by the other provider from now on, if it can be"
+    case mended = "says which environment it is in, if it was mistaken"
+    case badgeSet = "sets its badge"
+    case badgeLowered = "lowers its badge by two"
+
+    /// - Parameter drawn: below eleven.
+    init(drawn: Int) {
+        let events: [DeviceEvent] = [
+            .registers, .registers, .newToken, .otherEnvironment, .inherits, .removed, .uninstalled, .otherProvider,
+            .mended, .badgeSet, .badgeLowered,
+        ]
+        self = events[drawn]
     }
 }

@@ -13,17 +13,27 @@ extension SimulatedWorld {
         scheduleNext(mischief)
         let process = random.below(processes.count)
         switch mischief {
-        case .kill: kill(process)
-        case .freeze: freeze(process)
-        case .drain: drain(process)
-        case .outage: weather.storeDownUntil = after(.seconds(1) ... .seconds(plan.leaseSeconds * 2))
-        case .slowness: weather.storeSlowUntil = after(.seconds(1) ... .seconds(plan.leaseSeconds))
+        case .kill, .freeze, .drain:
+            trail.add("process \(process)\(processes[process].isAlive ? "" : ", which does not run")")
+            switch mischief {
+            case .kill: kill(process)
+            case .freeze: freeze(process)
+            default: drain(process)
+            }
+        case .outage:
+            weather.storeDownUntil = after(.seconds(1) ... .seconds(plan.leaseSeconds * 2))
+            trail.add("until \(weather.storeDownUntil.words)")
+        case .slowness:
+            weather.storeSlowUntil = after(.seconds(1) ... .seconds(plan.leaseSeconds))
+            trail.add("until \(weather.storeSlowUntil.words)")
         case .connectionTrouble: troubleAConnection()
         case .storm:
             let words = [AnswerWord.tooManyRequests, .serviceUnavailable, .projectQuota, .unavailable]
             let word = random.pick(words)
-            weather.storm = (word, after(.seconds(2) ... .seconds(60)))
-            noteTrouble(word.provider, until: (weather.storm?.until ?? now) + .seconds(1))
+            let until = after(.seconds(2) ... .seconds(60))
+            weather.storm = (word, until)
+            trail.add("\(word.provider), \(word.rawValue), until \(until.words)")
+            noteTrouble(word.provider, until: until + .seconds(1))
         case .tokenExpiry: expireProviderTokens()
         case .clockStep: stepTheClock()
         case .wallStep: stepTheWallClock(process)
@@ -31,6 +41,7 @@ extension SimulatedWorld {
             let provider = random.pick([Provider.apns, .fcm])
             let until = after(.seconds(1) ... .seconds(20))
             weather.unreachable.append((provider, until))
+            trail.add("\(provider), until \(until.words)")
             // Its lanes are shut for up to five seconds after that.
             noteTrouble(provider, until: until + .seconds(6))
         case .credentialTrouble: troubleACredential()
@@ -40,6 +51,7 @@ extension SimulatedWorld {
         case .wave:
             weather.waveUntil = after(.seconds(1) ... .seconds(30))
             weather.wavePlace = random.pick([.production, .production, .sandbox, .google])
+            trail.add("\(weather.wavePlace), until \(weather.waveUntil.words)")
             noteTrouble(weather.wavePlace.provider, until: weather.waveUntil)
         }
     }
@@ -58,6 +70,7 @@ extension SimulatedWorld {
         let offset = Duration.seconds(random.within(-20...20))
         incidents.note(offset > weather.clockOffset ? .clockForward : .clockBack)
         weather.clockOffset = offset
+        trail.add("\(offset.components.seconds) s from the truth")
     }
 
     /// One gateway's: back to the truth, or away from it.
@@ -65,6 +78,7 @@ extension SimulatedWorld {
         let offset = random.happens(perMille: 300) ? 0 : random.within(-plan.wallClockOffMax...plan.wallClockOffMax)
         incidents.note(.seconds(offset) > processes[index].wallClock.offset ? .wallClockForward : .wallClockBack)
         processes[index].wallClock.offset = .seconds(offset)
+        trail.add("process \(index)'s, \(offset) s from the truth")
     }
 
     mutating func kill(_ index: Int) {

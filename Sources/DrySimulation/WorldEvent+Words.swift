@@ -29,12 +29,33 @@ extension WorldEvent: CustomStringConvertible {
             "\(to) hears again of \(lease.words), position \(position)"
         case .restart(let process): "process \(process) starts"
         case .thaw(let process): "process \(process) gets time again"
-        case .mischief(let mischief): "mischief: \(mischief)"
-        case .deviceEvent: "something happens to a device"
+        case .mischief(let mischief): mischief.words
+        case .deviceEvent: "a device"
         case .send(let number): "message \(number + 1) is sent to a gateway"
         case .wish(let number, let wish): "message \(number + 1): \(wish)"
         case .askArrives(let asking): "message \(asking.number + 1): a request arrives that its asker gave up"
         case .faultsEnd: "nothing goes wrong from now on"
+        }
+    }
+}
+
+extension Mischief {
+    fileprivate var words: String {
+        switch self {
+        case .kill: "a process is killed"
+        case .freeze: "a process gets no time"
+        case .drain: "a process is asked to end"
+        case .outage: "the database is gone"
+        case .slowness: "the database is slow"
+        case .unreachable: "a provider can't be reached"
+        case .connectionTrouble: "a connection is in trouble"
+        case .storm: "a provider refuses"
+        case .credentialTrouble: "a credential is in trouble"
+        case .revocation: "access tokens are revoked"
+        case .tokenExpiry: "provider tokens are too old from now on"
+        case .wave: "answers come late, in a wave"
+        case .clockStep: "the database's clock steps"
+        case .wallStep: "a process's clock steps"
         }
     }
 }
