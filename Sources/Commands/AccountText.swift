@@ -1,22 +1,24 @@
 import JSON
 
 /// A message's account for people.
-struct AccountText {
+package struct AccountText {
     private let message: JSONValue
     private let app: String
 
     /// - Parameter app: whose message it is.
-    init(_ message: JSONValue, app: String) {
+    package init(_ message: JSONValue, app: String) {
         self.message = message
         self.app = app
     }
 
-    var lines: [String] {
+    package var lines: [String] {
         var lines = ["message \(message.shown("id"))  \(message.shown("state"))"]
         if message.isAtLocalHour, message.object?["finished_at"]?.isNull != false {
             lines.append("  sent when a device's clock shows \(message.shown("send_at"))")
         } else if message.shown("state") == "scheduled" {
             lines.append("  to be sent at \(message.shown("send_at"))")
+        } else if message.shown("state") == "paused", let hourAhead = ProgressText(message).hourAhead {
+            lines.append("  \(hourAhead), if it is resumed by then")
         }
         if let rate = message.object?["rate_per_second"]?.integer { lines.append("  at most \(rate) pushes a second") }
         let outcomes = message.object?["outcomes"]?.object?.members ?? []

@@ -1,6 +1,7 @@
 import Calendar
 import JSON
 import PushModel
+import Reactor
 
 /// How far a message is, for people.
 package struct ProgressText {
@@ -48,13 +49,13 @@ package struct ProgressText {
     }
 
     /// Also of one that was paused before it; nil: it has come, or there is none.
-    private var hourAhead: String? {
+    var hourAhead: String? {
         if message.isAtLocalHour, message.shown("state") == "scheduled" {
             return "to be sent when a device's clock shows \(message.shown("send_at"))"
         }
-        guard audience == nil, ended == 0, let hour = instant(message, "send_at"),
-            let now = instant(.object(progress ?? JSONObject()), "at"), hour > now
-        else { return nil }
+        // What answers a pause is no progress, and has no time of its own.
+        let now = instant(.object(progress ?? JSONObject()), "at") ?? Clocks.wallNow()
+        guard audience == nil, ended == 0, let hour = instant(message, "send_at"), hour > now else { return nil }
         return "to be sent at \(message.shown("send_at"))"
     }
 

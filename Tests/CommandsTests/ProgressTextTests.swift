@@ -41,16 +41,23 @@ struct ProgressTextTests {
 
     @Test("before its hour is the hour, also where it is paused, and afterwards what has been done")
     func scheduled() throws {
-        func line(_ state: String, at now: String, ended: Int = 0) throws -> String {
+        func message(_ state: String, at now: String, ended: Int = 0) throws -> JSONValue {
             let members =
                 #""id":"m","state":"\#(state)","audience":null,"send_at":"2026-12-01T12:00:00.000Z","pending":0,"#
                 + #""progress":{"at":"\#(now)","ended":\#(ended),"providers":{},"waiting":[]}"#
-            return ProgressText(try JSONReader.read(Array("{\(members)}".utf8))).line
+            return try JSONReader.read(Array("{\(members)}".utf8))
+        }
+        func line(_ state: String, at now: String, ended: Int = 0) throws -> String {
+            ProgressText(try message(state, at: now, ended: ended)).line
         }
         for state in ["scheduled", "paused"] {
             let told = try line(state, at: "2026-12-01T11:59:59Z")
             #expect(told == "\(state)  to be sent at 2026-12-01T12:00:00.000Z")
         }
+        let paused = AccountText(try message("paused", at: "2026-12-01T11:59:59Z"), app: "garden").lines
+        #expect(paused == ["message m  paused", "  to be sent at 2026-12-01T12:00:00.000Z, if it is resumed by then"])
+        let late = AccountText(try message("paused", at: "2026-12-01T12:00:01Z"), app: "garden").lines
+        #expect(late == ["message m  paused"])
         let local: JSONValue = [
             "id": "m", "state": "scheduled", "audience": .null, "send_at": "2026-12-01T12:00:00",
             "device_local_time": true,
