@@ -13,7 +13,8 @@ struct SimulateWorldCommand: AsyncParsableCommand {
             and the same every time: nothing is sent, nothing is stored. One seed is told with its last events and each \
             message's account; of many, only what broke a promise, and how often each kind of trouble came about. Ends \
             with 1 where a promise was broken, or where some kind of trouble never came about in \
-            thousands of them. docs/simulation.md tells what is simulated.
+            thousands of them. docs/simulation.md tells what is simulated, and how a seed \
+            of the worlds with a real database is tried again, which takes the sources.
             """,
             examples: [
                 "carillon simulate-world --seed 11", "carillon simulate-world --seed 11 --events 1000000",

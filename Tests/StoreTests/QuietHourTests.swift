@@ -1,4 +1,5 @@
 import DeliveryRules
+import Postgres
 import PushModel
 import Store
 import Testing
@@ -131,6 +132,30 @@ struct QuietHourTests {
             }
             #expect(try await world.deliverAll() == [])
             try await world.spare(at: dawn + .seconds(60))
+            #expect(try await world.deliverAll(at: dawn + .seconds(60)) == [1, 1, 1])
+        }
+    }
+
+    @Test("that are taken away free who is locked just then as well", .timeLimit(.minutes(1)))
+    func lockedMeanwhile() async throws {
+        try await withStores { world in
+            try await world.register(zones: [nil])
+            try await world.spare(quiet: (11, 13))
+            for number in 1...3 as ClosedRange<UInt64> {
+                try await world.send(world.newMessage(number, lifetime: hour * 24))
+            }
+            #expect(try await world.deliverAll() == [])
+            let pool = world.pool
+            let waiting = query(
+                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
+            let change = try await pool.transaction {
+                transaction throws(PostgresError) -> Task<Void, any Error> in
+                _ = try await transaction.run(query("SELECT FROM parcels ORDER BY id OFFSET 1 LIMIT 1 FOR UPDATE"))
+                let change = Task { try await world.spare(at: dawn + .seconds(60)) }
+                while !Task.isCancelled, try await pool.read(waiting).int64(0, 0) < 1 { await Task.yield() }
+                return change
+            }
+            try await change.value
             #expect(try await world.deliverAll(at: dawn + .seconds(60)) == [1, 1, 1])
         }
     }
