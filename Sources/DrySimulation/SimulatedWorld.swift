@@ -264,7 +264,7 @@ package struct Trail: Sendable {
     /// Of the last one that was noted.
     mutating func add(_ drawn: String) {
         guard !entries.isEmpty else { return }
-        entries[(next + length - 1) % length].drawn = drawn
+        entries[(next == 0 ? entries.count : next) - 1].drawn = drawn
     }
 
     package var lines: [String] {
