@@ -31,7 +31,10 @@ struct MessageEvents: Sendable {
         var (checkedAt, wroteAt) = (clock.now, clock.now)
         for await sight in seat.sights.cancelOnGracefulShutdown() where sight.look > seat.lookBefore || sight.isLast {
             // Never by its time: the clock that it has it from may have gone back.
-            let news = sight.event.flatMap { $0.progress.tellsTheSame(as: told) ? nil : $0 }
+            let news = sight.event.flatMap { event in
+                let isLater = sight.seenBy > seat.lookBefore || event.progress.isOver
+                return isLater && !event.progress.tellsTheSame(as: told) ? event : nil
+            }
             guard news != nil || sight.isLast || clock.now - wroteAt >= limits.eventBeat else { continue }
             if clock.now - checkedAt >= limits.eventKeyCheck {
                 if let problem = await refusal() { return try await put(Self.end(problem), write) }

@@ -22,6 +22,8 @@ final class MessageWatches: Sendable {
         let look: Int
         /// As it was last seen; nil: the database is waited for.
         let event: ProgressEvent?
+        /// By which look: by an earlier one where this one failed.
+        let seenBy: Int
         /// Nothing follows it: the message is over, or there is none any more.
         let isLast: Bool
         /// Why, where the message is not over.
@@ -140,6 +142,7 @@ final class MessageWatches: Sendable {
     /// Until nobody follows it, or it is over.
     private func look(at subject: Subject, for watch: Int) async {
         var last: ProgressEvent?
+        var seenBy = 0
         let clock = ContinuousClock()
         var least = min(Self.firstPause, limits.eventPause)
         var pause = least
@@ -156,6 +159,7 @@ final class MessageWatches: Sendable {
                 }
                 spent = seen.time
                 if let progress = seen.progress {
+                    seenBy = look
                     // As long as it tells the same it is written once for all.
                     if last.map({ !progress.tellsTheSame(as: $0.progress) }) ?? true { last = ProgressEvent(progress) }
                 } else {
@@ -168,7 +172,9 @@ final class MessageWatches: Sendable {
             least = min(least * 2, limits.eventPause)
             pause = min(max(least, spent * Self.rest), max(least, limits.eventBeat))
             let isLast = problem != nil || last?.progress.isOver == true
-            show(Sight(look: look, event: last, isLast: isLast, problem: problem), of: subject, for: watch)
+            show(
+                Sight(look: look, event: last, seenBy: seenBy, isLast: isLast, problem: problem), of: subject,
+                for: watch)
             if isLast { return }
         }
     }
