@@ -56,10 +56,10 @@ extension RegistryStore {
     package func appAtHand(slug: String) -> AppRecord? { slugs[slug] }
 
     /// Where it moves the quiet hours, whoever waits for their end is looked at again: so many parcels with the change itself,
-    /// the others behind it, as many at a time. Whoever gets a fault then asks again: what was woken is woken, and the others
-    /// are then. nil: the app is gone.
+    /// and then, as many at a time, the others and who came to wait by the old hours before the change was there for all.
+    /// Whoever gets a fault then asks again: what was woken is woken, and the others are then. nil: the app is gone.
     package func changeApp(
-        _ app: AppID, _ change: AppChange, wakingAtOnce wokenMax: Int64 = 20_000, now: WallInstant? = nil
+        _ app: AppID, _ change: AppChange, wakingAtOnce wokenMax: Int64 = 5_000, now: WallInstant? = nil
     ) async throws(StoreFault) -> AppRecord? {
         let query = Query(AppSQL.change) {
             $0.int64(app.value)
@@ -69,37 +69,33 @@ extension RegistryStore {
         }
         let queries = change.movesQuietHours ? [query] + LimitSQL.waking(app, at: now, atOnce: wokenMax) : [query]
         let pool = pool
-        let (changed, woken) = try await translating { () throws(PostgresError) -> (AppRecord?, LimitSQL.Woken?) in
-            let answers = try await pool.retryingConflicts { () throws(PostgresError) in
-                try await pool.run(queries, transaction: TransactionOptions())
+        let changed = try await translating { () throws(PostgresError) -> AppRecord? in
+            let rows = try await pool.retryingConflicts { () throws(PostgresError) in
+                try await pool.run(queries, transaction: TransactionOptions())[0]
             }
-            let changed = answers[0].rowCount == 1 ? try AppRecord(reading: answers[0], row: 0) : nil
-            return (changed, change.movesQuietHours ? try LimitSQL.Woken(reading: answers[2]) : nil)
+            return rows.rowCount == 1 ? try AppRecord(reading: rows, row: 0) : nil
         }
-        if let changed { slugs.keep(changed) }
-        if let woken, woken.count == wokenMax {
-            try await translating { () throws(PostgresError) in
-                try await wake(app, behind: woken.last, atOnce: wokenMax, now: now)
-            }
+        guard let changed else { return nil }
+        slugs.keep(changed)
+        if change.movesQuietHours {
+            try await translating { () throws(PostgresError) in try await wake(app, atOnce: wokenMax, now: now) }
         }
         return changed
     }
 
-    private func wake(
-        _ app: AppID, behind first: Int64, atOnce wokenMax: Int64, now: WallInstant?
-    ) async throws(PostgresError) {
+    private func wake(_ app: AppID, atOnce wokenMax: Int64, now: WallInstant?) async throws(PostgresError) {
         let pool = pool
-        // What comes back to wait was judged by the new hours.
+        // What comes back to wait behind it was judged by the new hours.
         let end = try await pool.read(Query(LimitSQL.lastParcel)).int64(0, 0)
-        var last = first
+        var last: Int64 = 0
         var count = wokenMax
         while count == wokenMax {
             let queries = LimitSQL.waking(app, at: now, behind: last, through: end, atOnce: wokenMax)
-            let answers = try await pool.retryingConflicts { () throws(PostgresError) in
-                try await pool.run(queries, transaction: TransactionOptions())
+            let woken = try await pool.retryingConflicts { () throws(PostgresError) in
+                try await pool.run(queries, transaction: TransactionOptions())[1]
             }
-            let woken = try LimitSQL.Woken(reading: answers[1])
-            (last, count) = (woken.last, woken.count)
+            count = try woken.int64(0, 0)
+            last = try woken.int64(0, 1)
         }
     }
 

@@ -70,7 +70,8 @@ enum LimitSQL {
         SELECT count(*), coalesce(max(id), 0) FROM waiting
         """)
 
-    /// The last ones of their transaction, since they choose its plans. The second answer is `Woken`.
+    /// The last ones of their transaction, since they choose its plans. The second answer: how many are
+    /// due now, and the last of them.
     static func waking(
         _ app: AppID, at now: WallInstant?, behind first: Int64 = 0, through last: Int64 = .max, atOnce wokenMax: Int64
     ) -> [Query] {
@@ -84,17 +85,6 @@ enum LimitSQL {
                 $0.int64(wokenMax)
             },
         ]
-    }
-
-    /// Parcels that are due now: how many, and the last of them.
-    struct Woken {
-        let count: Int64
-        let last: Int64
-
-        init(reading answer: ResultSet) throws(PostgresError) {
-            count = try answer.int64(0, 0)
-            last = try answer.int64(0, 1)
-        }
     }
 
     /// $1 day, $2 app, $3 message, $4 cap, $5 people, each once. Adds the message to what each got, unless the cap is
