@@ -89,7 +89,7 @@ struct BroadcastFigures {
             "gateway_cpu_s_per_million": number(perMillion { $0.ours.used.gateway }),
             "database_cpu_s_per_million": number(perMillion { $0.ours.used.database }),
             "reference_cpu_s_per_million": number(perMillion { $0.reference.processor }),
-            "first_push_ms_max": number(firstMs),
+            "first_push_ms_max": number(firstMs), "faults": .array(faults.map { .string($0.code) }),
             "sink_cpu_share": number(sinkLoad.ours), "reference_sink_cpu_share": number(sinkLoad.reference),
             "is_void": .bool(sinkLoad.isWall), "memory_bytes_max": .number(.whole(memoryBytesMax)),
         ]

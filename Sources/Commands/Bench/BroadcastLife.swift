@@ -37,10 +37,12 @@ struct BroadcastLife {
     private func perform(_ database: RegistryDatabase) async throws -> BroadcastLifeFigures {
         let options = rate.map { [JSONMember("rate_per_second", .number(.whole(Int64($0))))] } ?? []
         let before = try await world.standIns.requests()
+        let start = Self.clock.now
         let id = try await world.client.send(
             "POST", BenchWorld.app + "/messages", garden.message(options: options), as: .message
         ).shown("id")
-        var samples: [BroadcastLifeFigures.Sample] = []
+        // No push came before it was asked for.
+        var samples = [BroadcastLifeFigures.Sample(at: start, pushes: 0)]
         var senders: Set<String> = []
         var hasWished = false
         var whilePaused: Int64?
