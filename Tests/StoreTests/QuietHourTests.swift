@@ -136,7 +136,9 @@ struct QuietHourTests {
         }
     }
 
-    @Test("that are taken away free who is locked just then as well", .timeLimit(.minutes(1)))
+    @Test(
+        "that are taken away free who is locked just then as well, and who came to wait while the change waited",
+        .timeLimit(.minutes(1)))
     func lockedMeanwhile() async throws {
         try await withStores { world in
             try await world.register(zones: [nil])
@@ -148,15 +150,21 @@ struct QuietHourTests {
             let pool = world.pool
             let waiting = query(
                 "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
-            let change = try await pool.transaction {
-                transaction throws(PostgresError) -> Task<Void, any Error> in
-                _ = try await transaction.run(query("SELECT FROM parcels ORDER BY id OFFSET 1 LIMIT 1 FOR UPDATE"))
+            let (change, meanwhile) = try await pool.transaction {
+                transaction throws(PostgresError) -> (Task<Void, any Error>, Task<[Int64], any Error>) in
+                _ = try await transaction.run(query("SELECT FROM parcels ORDER BY id LIMIT 1 FOR UPDATE"))
                 let change = Task { try await world.spare(at: dawn + .seconds(60)) }
                 while !Task.isCancelled, try await pool.read(waiting).int64(0, 0) < 1 { await Task.yield() }
-                return change
+                let meanwhile = Task {
+                    try await world.send(world.newMessage(4, lifetime: hour * 24))
+                    return try await world.deliverAll()
+                }
+                _ = await meanwhile.result
+                return (change, meanwhile)
             }
+            #expect(try await meanwhile.value == [], "by the hours that still were")
             try await change.value
-            #expect(try await world.deliverAll(at: dawn + .seconds(60)) == [1, 1, 1])
+            #expect(try await world.deliverAll(at: dawn + .seconds(60)) == [1, 1, 1, 1])
         }
     }
 
