@@ -10,6 +10,16 @@ private let hour: Duration = .seconds(3_600)
 
 @Suite("An app's quiet hours")
 struct QuietHourTests {
+    /// Three messages to one device, all of which wait until one o'clock.
+    private func letWait(_ world: StoreWorld) async throws {
+        try await world.register(zones: [nil])
+        try await world.spare(quiet: (11, 13))
+        for number in 1...3 as ClosedRange<UInt64> {
+            try await world.send(world.newMessage(number, lifetime: hour * 24))
+        }
+        #expect(try await world.deliverAll() == [])
+    }
+
     @Test("hold a push back until they are over on its device's own clock, and its badge with it")
     func waits() async throws {
         try await withStores { world in
@@ -125,12 +135,7 @@ struct QuietHourTests {
     @Test("that are taken away free everything that waited, however few are woken at once")
     func allWoken() async throws {
         try await withStores { world in
-            try await world.register(zones: [nil])
-            try await world.spare(quiet: (11, 13))
-            for number in 1...3 as ClosedRange<UInt64> {
-                try await world.send(world.newMessage(number, lifetime: hour * 24))
-            }
-            #expect(try await world.deliverAll() == [])
+            try await letWait(world)
             try await world.spare(at: dawn + .seconds(60))
             #expect(try await world.deliverAll(at: dawn + .seconds(60)) == [1, 1, 1])
         }
@@ -141,12 +146,7 @@ struct QuietHourTests {
         .timeLimit(.minutes(1)))
     func lockedMeanwhile() async throws {
         try await withStores { world in
-            try await world.register(zones: [nil])
-            try await world.spare(quiet: (11, 13))
-            for number in 1...3 as ClosedRange<UInt64> {
-                try await world.send(world.newMessage(number, lifetime: hour * 24))
-            }
-            #expect(try await world.deliverAll() == [])
+            try await letWait(world)
             let pool = world.pool
             let waiting = query(
                 "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")

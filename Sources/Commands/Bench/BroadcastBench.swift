@@ -21,7 +21,8 @@ struct BroadcastBench: AsyncParsableCommand {
             in its middle. It fails where the sink's count and the account disagree, where something came while it was \
             paused, where it was over before it could be paused or cancelled, where the rate was missed by more than a \
             twentieth in the mean of its seconds (from the third until nine tenths are out) or overrun by a second's worth \
-            at any moment, or where one of the two gateways had nothing to send. --rate beside one of the other two slows it down, so that a small one has a middle.
+            at any moment, or where one of the two gateways had nothing to send. --rate \
+            beside one of the other two slows it down, so that a small one has a middle.
 
             With --filter or --tag one broadcast goes to those whom it finds; with --local-hour one to everybody, at an \
             hour of their own clocks that is so far ahead in Berlin. What waits for other clocks is cancelled when Berlin's \

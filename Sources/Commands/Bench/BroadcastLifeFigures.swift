@@ -95,7 +95,7 @@ package struct BroadcastLifeFigures {
         return found
     }
 
-    /// From the first push to the last: whatever the mean hides, a provider is never sent more than a second's worth at once.
+    /// From the request to the last push: whatever the mean hides, never is more sent at once than a second's worth.
     private func rushed(beyond rate: Double) -> Int64 {
         guard let start = samples.first?.at else { return 0 }
         return samples.map { sample in

@@ -70,8 +70,8 @@ enum LimitSQL {
         SELECT count(*), coalesce(max(id), 0) FROM waiting
         """)
 
-    /// The last ones of their transaction, since they choose its plans. The second answer: how many are
-    /// due now, and the last of them.
+    /// The last ones of their transaction, since they choose its plans. The second answer: how many are due now,
+    /// and the last of them.
     static func waking(
         _ app: AppID, at now: WallInstant?, behind first: Int64 = 0, through last: Int64 = .max, atOnce wokenMax: Int64
     ) -> [Query] {
