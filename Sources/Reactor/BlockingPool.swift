@@ -8,7 +8,8 @@ package final class BlockingPool: Sendable {
     package static let shared = BlockingPool(threadsMax: 4, waitingMax: 1_024)
 
     private struct State {
-        var waiting: [@Sendable () -> Void] = []
+        var waiting: [(number: UInt64, work: @Sendable () -> Void)] = []
+        var submitted: UInt64 = 0
         var threads = 0
         var idle = 0
     }
@@ -36,28 +37,34 @@ package final class BlockingPool: Sendable {
         }
     }
 
+    /// Counting who waits and joining them is one step: of two that come at once, one sees the other.
     private func submit(_ work: @escaping @Sendable () -> Void) throws(ReactorError) {
-        let startsThread = try state.withLock { state throws(ReactorError) -> Bool in
+        let (number, startsThread) = try state.withLock { state throws(ReactorError) -> (UInt64, Bool) in
             guard state.waiting.count < waitingMax else { throw .poolIsFull }
-            guard state.idle <= state.waiting.count, state.threads < threadsMax else { return false }
-            state.threads += 1
-            return true
+            let startsThread = state.idle <= state.waiting.count && state.threads < threadsMax
+            if startsThread { state.threads += 1 }
+            state.submitted += 1
+            state.waiting.append((state.submitted, work))
+            return (state.submitted, startsThread)
         }
-        if startsThread { try startThread() }
-        state.withLock { $0.waiting.append(work) }
+        if startsThread { try startThread(for: number) }
         signal.raise()
     }
 
-    /// Throws where the system gives no thread and none runs that could take the work.
-    private func startThread() throws(ReactorError) {
+    /// Throws where the system gives no thread and none runs that could take the work, which is then withdrawn.
+    private func startThread(for number: UInt64) throws(ReactorError) {
         do {
             try SystemThread(name: "blocking") { self.serve() }.detach()
         } catch {
-            let remaining = state.withLock { state in
+            let isWithdrawn = state.withLock { state in
                 state.threads -= 1
-                return state.threads
+                guard state.threads == 0, let place = state.waiting.firstIndex(where: { $0.number == number }) else {
+                    return false
+                }
+                state.waiting.remove(at: place)
+                return true
             }
-            if remaining == 0 { throw error }
+            if isWithdrawn { throw error }
         }
     }
 
@@ -68,7 +75,7 @@ package final class BlockingPool: Sendable {
                     state.idle += 1
                     return nil
                 }
-                return state.waiting.removeFirst()
+                return state.waiting.removeFirst().work
             }
             if let work {
                 work()

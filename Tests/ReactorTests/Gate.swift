@@ -17,3 +17,33 @@ final class BlockingPoolGate: Sendable {
     func open() { opened.store(true, ordering: .releasing) }
     func fail() { failed.store(true, ordering: .releasing) }
 }
+
+/// Blocks a pool's threads until all that were told have come.
+final class BlockingPoolMeeting: Sendable {
+    private let number: Int
+    private let arrivals = Atomic(0)
+
+    var come: Int { arrivals.load(ordering: .acquiring) }
+
+    init(of number: Int) { self.number = number }
+
+    /// False where somebody has not come in ten seconds: whoever waits for a thread that waits here never comes.
+    func waitForAll() -> Bool {
+        arrivals.add(1, ordering: .acquiringAndReleasing)
+        for _ in 0..<100_000 {
+            if come == number { return true }
+            usleep(100)
+        }
+        return false
+    }
+}
+
+/// Lets two tasks go on in the same moment where each has a thread, and does not hold up one that is alone.
+final class BlockingPoolStart: Sendable {
+    private let arrivals = Atomic(0)
+
+    func together() {
+        arrivals.add(1, ordering: .acquiringAndReleasing)
+        for _ in 0..<1_000_000 where arrivals.load(ordering: .acquiring) == 2 { return }
+    }
+}

@@ -292,6 +292,28 @@ struct BlockingPoolTests {
         #expect(sum == 499 * 500 / 2)
     }
 
+    @Test("gives each of those that come at once a thread, as long as it has some left")
+    func together() async throws {
+        let pool = BlockingPool(threadsMax: 32, waitingMax: 32)
+        for number in 2...32 {
+            // One thread less than that is idle, and each of them waits for all others.
+            let meeting = BlockingPoolMeeting(of: number)
+            let start = BlockingPoolStart()
+            let haveMet = try await withThrowingTaskGroup(of: Bool.self) { group in
+                for _ in 0..<number - 2 { group.addTask { try await pool.run { meeting.waitForAll() } } }
+                while meeting.come < number - 2 { await Task.yield() }
+                for _ in 0..<2 {
+                    group.addTask {
+                        start.together()
+                        return try await pool.run { meeting.waitForAll() }
+                    }
+                }
+                return try await group.reduce(true) { $0 && $1 }
+            }
+            try #require(haveMet, "\(number) at once")
+        }
+    }
+
     @Test("refuses what would not fit in its queue")
     func full() async throws {
         let pool = BlockingPool(threadsMax: 1, waitingMax: 1)
