@@ -82,16 +82,28 @@ struct LaneThrottleTests {
     func poisoned() {
         var bench = ThrottleBench()
         bench.hear(0, of: 5, message: ThrottleBench.other)
-        #expect(bench.hear(500, of: 500) == nil)
+        #expect(bench.hear(60, of: 60) == nil)
         bench.hear(0, of: 1)
         bench.pass(.milliseconds(600))
-        #expect(bench.hear(50, of: 50) == nil)
+        #expect(bench.hear(30, of: 30) == nil)
         bench.pass(.milliseconds(600))
-        #expect(bench.hear(50, of: 50) != nil, "the other one's were taken too long ago")
+        #expect(bench.hear(30, of: 30) != nil, "the other one's were taken too long ago")
         var both = ThrottleBench()
         both.hear(0, of: 5, message: ThrottleBench.other)
-        both.hear(500, of: 500)
+        both.hear(100, of: 100)
         #expect(both.hear(1, of: 1, message: ThrottleBench.other) != nil)
+    }
+
+    @Test("goes on for no more words than a bound where the last push that was taken came before them all")
+    func wentDown() {
+        var bench = ThrottleBench()
+        bench.hear(0, of: 5, message: ThrottleBench.other)
+        for _ in 1...8 { #expect(bench.hear(16, of: 16) == nil) }
+        var well = bench
+        #expect(bench.hear(1, of: 1) != nil)
+        well.hear(0, of: 1, message: ThrottleBench.other)
+        #expect(well.hear(128, of: 128) == nil, "it is well again")
+        #expect(well.hear(1, of: 1) != nil)
     }
 
     @Test("rests longer for what was under way when it began")

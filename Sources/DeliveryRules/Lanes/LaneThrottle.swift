@@ -23,8 +23,10 @@ package struct LaneThrottle: Equatable, Sendable {
     private let wordsMin: Int
     /// After so long without a word all are forgotten; and so long a probing lasts at most, which most answers don't end.
     package static let memory: Duration = .seconds(10)
-    /// So long a push of another message that was taken says that a word is about its own message.
+    /// So long a push of another message that was taken says that a word is about its own message, and of how many words
+    /// for each of those that suffice: all that go for nothing where the provider went down a moment after it.
     package static let beside: Duration = .seconds(1)
+    package static let besideForEach = 8
     /// So many in flight, all taken: the provider is well again.
     package static let probingMax = 512
     package static let tryEvery: Duration = .seconds(1)
@@ -44,6 +46,8 @@ package struct LaneThrottle: Equatable, Sendable {
     /// The latest answers, and how many of them are such words.
     private var answered = 0
     private var words = 0
+    /// Such words in all, ever.
+    private var wordsEver = 0
     private var wordAt: MonotonicInstant?
     /// Until when the longest of the pauses lasts that they ask for.
     private var asked: MonotonicInstant?
@@ -58,6 +62,8 @@ package struct LaneThrottle: Equatable, Sendable {
     private struct Taken: Equatable, Sendable {
         let message: MessageID
         let at: MonotonicInstant
+        /// How many words there had been by then.
+        let words: Int
     }
 
     /// - Parameter wordsMin: fewer are their pushes' own affair. More let a lane go on for longer that has one bad
@@ -160,7 +166,7 @@ package struct LaneThrottle: Equatable, Sendable {
 
     private mutating func noteTaken(_ message: MessageID, _ now: MonotonicInstant) {
         if let taken, taken.message != message { takenBefore = taken }
-        taken = Taken(message: message, at: now)
+        taken = Taken(message: message, at: now, words: wordsEver)
     }
 
     private mutating func count(_ answers: LaneAnswers, of message: MessageID, _ now: MonotonicInstant) {
@@ -173,6 +179,7 @@ package struct LaneThrottle: Equatable, Sendable {
         }
         answered += answers.taken + answers.words
         words += answers.words
+        wordsEver += answers.words
         // What was well before says nothing of now. Not to nothing, by which their message would be forgotten.
         while answered >= Self.answersForEach * wordsMin {
             (answered, words) = (answered / 2, words == 1 ? 1 : words / 2)
@@ -184,7 +191,10 @@ package struct LaneThrottle: Equatable, Sendable {
         guard words * 2 > answered, let wordAt else { return false }
         guard let wordsOf else { return true }
         return ![taken, takenBefore].contains { other in
-            other.map { $0.message != wordsOf && wordAt - $0.at <= Self.beside } ?? false
+            other.map {
+                $0.message != wordsOf && wordAt - $0.at <= Self.beside
+                    && wordsEver - $0.words <= Self.besideForEach * wordsMin
+            } ?? false
         }
     }
 
