@@ -67,6 +67,13 @@ extension JSONValue {
     /// Nobody waits for its end.
     var isToCome: Bool { isAtLocalHour || shown("state") == "scheduled" }
 
+    /// Of a message that has ended and reached nobody.
+    package var whyNobody: String {
+        if shown("state") == "cancelled" { return "it was cancelled before anybody got it" }
+        if count("audience") == 0 { return "there was nobody to send to: the audience is empty" }
+        return "nobody got it: carillon messages failures \(shown("id")) tells why"
+    }
+
     /// How many pushes of a message's account a provider took; or would have been sent, in a dry run.
     var reached: Int64 {
         let outcomes = object?["outcomes"] ?? .null
@@ -78,10 +85,6 @@ extension [JSONValue] {
     /// Of messages that have ended: a script hears of one that reached nobody.
     func checkReach() throws(CommandFault) {
         guard let nobody = first(where: { $0.reached == 0 }) else { return }
-        throw CommandFault(
-            .failed,
-            nobody.count("audience") == 0
-                ? "there was nobody to send to: the audience is empty"
-                : "nobody got it: carillon messages failures \(nobody.shown("id")) tells why")
+        throw CommandFault(.failed, nobody.whyNobody)
     }
 }

@@ -54,8 +54,10 @@ package enum WaitText {
             ]
         case "later": return ["\(what) until \(wait.shown("until")) at least: \(place(wait))\(reason)"]
         case "resume":
+            let isWhole = wait.object?["pushes"]?.isNull == true
             return [
-                "\(what): the message is paused", "  -> carillon messages resume \(id) --app \(app) lets them go on",
+                isWhole ? "the message is paused" : "\(what): the message is paused",
+                "  -> carillon messages resume \(id) --app \(app) lets \(isWhole ? "it" : "them") go on",
             ]
         case "cancellation": return ["\(pushes) \(pushes == 1 ? "push is" : "pushes are") being counted as cancelled"]
         // Of the whole message, which says so itself.

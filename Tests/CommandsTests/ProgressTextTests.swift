@@ -58,6 +58,14 @@ struct ProgressTextTests {
         #expect(paused == ["message m  paused", "  to be sent at 2026-12-01T12:00:00.000Z, if it is resumed by then"])
         let late = AccountText(try message("paused", at: "2026-12-01T12:00:01Z"), app: "garden").lines
         #expect(late == ["message m  paused"])
+        let held: JSONValue = [
+            "id": "m",
+            "progress": ["waiting": [["for": "hour", "pushes": .null], ["for": "resume", "pushes": .null]]],
+        ]
+        #expect(
+            WaitText.lines(of: held, app: "garden") == [
+                "the message is paused", "  -> carillon messages resume m --app garden lets it go on",
+            ])
         let local: JSONValue = [
             "id": "m", "state": "scheduled", "audience": .null, "send_at": "2026-12-01T12:00:00",
             "device_local_time": true,
@@ -65,6 +73,16 @@ struct ProgressTextTests {
         #expect(ProgressText(local).line == "scheduled  to be sent when a device's clock shows 2026-12-01T12:00:00")
         #expect(try line("planning", at: "2026-12-01T12:00:01Z") == "planning  the audience is being found")
         #expect(try line("planning", at: "2026-12-01T11:59:59Z", ended: 1).contains("1 ended"))
+    }
+
+    @Test("that reached nobody says why, which is no empty audience where somebody took it back")
+    func nobody() {
+        let empty: JSONValue = ["id": "m", "state": "finished", "audience": 0]
+        #expect(empty.whyNobody == "there was nobody to send to: the audience is empty")
+        let cancelled: JSONValue = ["id": "m", "state": "cancelled", "audience": 0]
+        #expect(cancelled.whyNobody == "it was cancelled before anybody got it")
+        let refused: JSONValue = ["id": "m", "state": "finished", "audience": 2]
+        #expect(refused.whyNobody == "nobody got it: carillon messages failures m tells why")
     }
 
     @Test("while its audience is being found is of about as many as are expected, and never whole")

@@ -43,4 +43,28 @@ struct ProgressAnswerTests {
         let unknown = try estimate(.planning, audience: nil, walked: nil)
         #expect(unknown["audience"] == .null && unknown["finished_at"] == .null)
     }
+
+    /// What the message as a whole waits for, and until when.
+    private func waits(_ state: MessageState, sendAt: WallInstant?, accepted: Int64 = 0) throws -> [[JSONValue?]] {
+        let account = MessageAccount(
+            id: MessageID(UniversalID(high: 1, low: 1)), state: state, acceptedAt: noon, expiresAt: noon,
+            finishedAt: nil, audience: nil, outcomes: [accepted], pending: 0, reasons: [], providers: [], sendAt: sendAt
+        )
+        let progress = MessageProgress(account: account, at: noon, providers: [], waits: [])
+        let answer = try JSONReader.read(MessageAnswer.body(progress))
+        let waiting = try #require(answer.object?["progress"]?.object?["waiting"]?.array).compactMap(\.object)
+        #expect(waiting.allSatisfy { $0["pushes"] == .null && $0.members.count == 8 })
+        return waiting.map { [$0["for"], $0["until"]] }
+    }
+
+    @Test("stands beside what a message waits for whose audience nobody looks for: its hour, and who paused it")
+    func whole() throws {
+        let hour: [JSONValue?] = ["hour", "2026-12-01T12:00:01.000Z"]
+        #expect(try waits(.scheduled, sendAt: noon + .seconds(1)) == [hour])
+        #expect(try waits(.paused, sendAt: noon + .seconds(1)) == [hour, ["resume", .null]])
+        #expect(try waits(.paused, sendAt: noon) == [["resume", .null]])
+        #expect(try waits(.paused, sendAt: nil) == [["resume", .null]])
+        #expect(try waits(.paused, sendAt: nil, accepted: 1).isEmpty)
+        #expect(try waits(.planning, sendAt: noon).isEmpty)
+    }
 }

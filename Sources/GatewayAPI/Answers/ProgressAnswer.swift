@@ -53,17 +53,8 @@ enum ProgressAnswer {
         let isCancelled = progress.account.state == .cancelled
         writer.name("waiting")
         writer.beginArray()
-        if progress.account.state == .scheduled, let sendAt = progress.account.sendAt {
-            writer.beginObject()
-            writer.member("for", "hour")
-            for name in ["provider", "environment", "topic", "pushes", "since"] {
-                writer.name(name)
-                writer.null()
-            }
-            writer.time("until", sendAt)
-            writer.optional("reason", nil)
-            writer.endObject()
-        }
+        if let hour = progress.hourAhead { writeWait(of: "hour", until: hour, to: &writer) }
+        if progress.isHeldWhole { writeWait(of: "resume", until: nil, to: &writer) }
         for wait in progress.waits.prefix(waitsMax) {
             writer.beginObject()
             writer.member("for", isCancelled && wait.cause == .held ? "cancellation" : wait.cause.name)
@@ -77,6 +68,19 @@ enum ProgressAnswer {
             writer.endObject()
         }
         writer.endArray()
+    }
+
+    /// Of the whole message.
+    private static func writeWait(of cause: String, until: WallInstant?, to writer: inout JSONWriter) {
+        writer.beginObject()
+        writer.member("for", cause)
+        for name in ["provider", "environment", "topic", "pushes", "since"] {
+            writer.name(name)
+            writer.null()
+        }
+        writer.optionalTime("until", until)
+        writer.optional("reason", nil)
+        writer.endObject()
     }
 
     /// What of it waits for somebody to act, in the words that this had first.
@@ -96,6 +100,24 @@ enum ProgressAnswer {
             writer.endObject()
         }
         writer.endArray()
+    }
+}
+
+extension MessageProgress {
+    /// Until when nobody's pushes are made.
+    fileprivate var hourAhead: WallInstant? {
+        switch account.state {
+        case .scheduled: account.sendAt
+        case .paused where isUnplanned: account.sendAt.flatMap { $0 > at ? $0 : nil }
+        default: nil
+        }
+    }
+
+    /// It is paused, and no push of it is there that would say so.
+    fileprivate var isHeldWhole: Bool { account.state == .paused && isUnplanned }
+
+    private var isUnplanned: Bool {
+        account.audience == nil && account.pending == 0 && account.outcomes.allSatisfy { $0 == 0 }
     }
 }
 
