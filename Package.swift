@@ -95,6 +95,7 @@ let package = Package(
                 .embedInCode("0036_resting_lanes_are_told.sql"),
                 .embedInCode("0037_pace_of_a_message.sql"),
                 .embedInCode("0038_backlogs_by_urgency.sql"),
+                .embedInCode("0039_quiet_hours_of_changed_clocks.sql"),
             ], swiftSettings: house),
         room(
             "Store",

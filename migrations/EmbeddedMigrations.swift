@@ -31,5 +31,6 @@ package enum EmbeddedMigrations {
         ("0036_resting_lanes_are_told", PackageResources._036_resting_lanes_are_told_sql),
         ("0037_pace_of_a_message", PackageResources._037_pace_of_a_message_sql),
         ("0038_backlogs_by_urgency", PackageResources._038_backlogs_by_urgency_sql),
+        ("0039_quiet_hours_of_changed_clocks", PackageResources._039_quiet_hours_of_changed_clocks_sql),
     ]
 }

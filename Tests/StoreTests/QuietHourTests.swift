@@ -8,6 +8,20 @@ import Testing
 private let dawn = StoreWorld.dawn
 private let hour: Duration = .seconds(3_600)
 
+/// Quiet hours of a night in Paris, and which hours of Greenwich's clock are quiet then.
+struct ClockNight: Sendable, CustomTestStringConvertible {
+    let day: String
+    let from: String
+    let to: String
+    let quiet: (from: String, to: String)
+
+    init(_ day: String, _ from: String, _ to: String, quiet: (String, String)) {
+        (self.day, self.from, self.to, self.quiet) = (day, from, to, quiet)
+    }
+
+    var testDescription: String { "\(from) to \(to) on \(day)" }
+}
+
 @Suite("An app's quiet hours")
 struct QuietHourTests {
     /// Three messages to one device, all of which wait until one o'clock.
@@ -91,6 +105,49 @@ struct QuietHourTests {
             try await world.send(world.newMessage(lifetime: hour * 24), at: night)
             let parcel = try #require(try await world.lease(at: night))
             #expect(parcel.holds == [.quietHours(until: morning, isCounted: false)])
+        }
+    }
+
+    /// Minute by minute, from noon to the next morning.
+    @Test(
+        "leave no minute open whose clock shows that they have begun, where its hour comes twice or not at all",
+        arguments: [
+            // Two in the night comes twice: 00:00Z to 00:59Z, and again.
+            ClockNight("2026-10-25", "02:30", "07:00", quiet: ("00:30", "06:00")),
+            ClockNight("2026-10-25", "01:30", "02:15", quiet: ("23:30", "01:15")),
+            ClockNight("2026-10-25", "03:10", "07:00", quiet: ("02:10", "06:00")),
+            // And never: at 01:00Z it is three. Those that begin then are counted from summer's half past two.
+            ClockNight("2027-03-28", "02:30", "07:00", quiet: ("00:30", "05:00")),
+            ClockNight("2027-03-28", "02:30", "03:15", quiet: ("00:30", "01:15")),
+            ClockNight("2027-03-28", "01:30", "07:00", quiet: ("00:30", "05:00")),
+            ClockNight("2027-03-28", "03:00", "07:00", quiet: ("01:00", "05:00")),
+            ClockNight("2027-03-28", "22:00", "02:30", quiet: ("21:00", "01:30")),
+            // And as on every other day.
+            ClockNight("2026-10-24", "02:30", "07:00", quiet: ("00:30", "05:00")),
+        ])
+    func changedClocks(night: ClockNight) async throws {
+        try await withStores { world in
+            let said = Statement(
+                unprepared: """
+                    SELECT to_char(min(instant) AT TIME ZONE 'UTC', 'HH24:MI'),
+                        to_char(max(instant) AT TIME ZONE 'UTC' + interval '1 minute', 'HH24:MI'), count(*),
+                        (extract(epoch FROM max(instant) - min(instant)) / 60)::bigint + 1,
+                        to_char(min(ended) AT TIME ZONE 'UTC', 'HH24:MI'), count(DISTINCT ended)
+                    FROM generate_series(
+                            $1::timestamptz - interval '12 hours', $1::timestamptz + interval '8 hours', '1 minute')
+                            AS instant,
+                        LATERAL (SELECT quiet_until(instant, $2::time, $3::time, 'Europe/Paris', 'UTC') AS ended) AS told
+                    WHERE ended IS NOT NULL
+                    """)
+            let rows = try await world.pool.read(
+                Query(said) {
+                    $0.text(night.day + "T00:00Z")
+                    $0.text(night.from)
+                    $0.text(night.to)
+                })
+            #expect(try [rows.text(0, 0), rows.text(0, 1)] == [night.quiet.from, night.quiet.to])
+            #expect(try rows.int64(0, 2) == rows.int64(0, 3), "without a gap")
+            #expect(try rows.text(0, 4) == night.quiet.to && rows.int64(0, 5) == 1)
         }
     }
 
