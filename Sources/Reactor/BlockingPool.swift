@@ -7,9 +7,11 @@ import Synchronization
 package final class BlockingPool: Sendable {
     package static let shared = BlockingPool(threadsMax: 4, waitingMax: 1_024)
 
+    /// Is done, or told why not, once.
+    private typealias Work = @Sendable (ReactorError?) -> Void
+
     private struct State {
-        var waiting: [(number: UInt64, work: @Sendable () -> Void)] = []
-        var submitted: UInt64 = 0
+        var waiting: [Work] = []
         var threads = 0
         var idle = 0
     }
@@ -26,59 +28,58 @@ package final class BlockingPool: Sendable {
         signal = Signal()
     }
 
-    /// Throws what the work throws, or `ReactorError.poolIsFull`.
+    /// Throws what the work throws, `ReactorError.poolIsFull`, or why the system gives no thread where none runs.
     package func run<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
         try await withCheckedThrowingContinuation { continuation in
-            do {
-                try submit { continuation.resume(with: Result(catching: work)) }
-            } catch {
-                continuation.resume(throwing: error)
+            submit { fault in
+                if let fault {
+                    continuation.resume(throwing: fault)
+                } else {
+                    continuation.resume(with: Result(catching: work))
+                }
             }
         }
     }
 
     /// Counting who waits and joining them is one step: of two that come at once, one sees the other.
-    private func submit(_ work: @escaping @Sendable () -> Void) throws(ReactorError) {
-        let (number, startsThread) = try state.withLock { state throws(ReactorError) -> (UInt64, Bool) in
-            guard state.waiting.count < waitingMax else { throw .poolIsFull }
+    private func submit(_ work: @escaping Work) {
+        let startsThread = state.withLock { state -> Bool? in
+            guard state.waiting.count < waitingMax else { return nil }
             let startsThread = state.idle <= state.waiting.count && state.threads < threadsMax
             if startsThread { state.threads += 1 }
-            state.submitted += 1
-            state.waiting.append((state.submitted, work))
-            return (state.submitted, startsThread)
+            state.waiting.append(work)
+            return startsThread
         }
-        if startsThread { try startThread(for: number) }
+        guard let startsThread else { return work(.poolIsFull) }
+        if startsThread { startThread() }
         signal.raise()
     }
 
-    /// Throws where the system gives no thread and none runs that could take the work, which is then withdrawn.
-    private func startThread(for number: UInt64) throws(ReactorError) {
+    private func startThread() {
         do {
             try SystemThread(name: "blocking") { self.serve() }.detach()
         } catch {
-            let isWithdrawn = state.withLock { state in
+            // Whoever waits for the last thread, started or not, waits for nobody.
+            let stranded = state.withLock { state in
                 state.threads -= 1
-                guard state.threads == 0, let place = state.waiting.firstIndex(where: { $0.number == number }) else {
-                    return false
-                }
-                state.waiting.remove(at: place)
-                return true
+                defer { if state.threads == 0 { state.waiting = [] } }
+                return state.threads == 0 ? state.waiting : []
             }
-            if isWithdrawn { throw error }
+            for work in stranded { work(error) }
         }
     }
 
     private func serve() {
         while true {
-            let work = state.withLock { state -> (@Sendable () -> Void)? in
+            let work = state.withLock { state -> Work? in
                 if state.waiting.isEmpty {
                     state.idle += 1
                     return nil
                 }
-                return state.waiting.removeFirst().work
+                return state.waiting.removeFirst()
             }
             if let work {
-                work()
+                work(nil)
                 continue
             }
             signal.wait()
