@@ -69,7 +69,8 @@ extension JSONValue {
 
     /// Of a message that has ended and reached nobody.
     package var whyNobody: String {
-        if shown("state") == "cancelled" { return "it was cancelled before anybody got it" }
+        let failed = object?["outcomes"]?.object?.members.contains { $0.name != "cancelled" && $0.value.integer != 0 }
+        if shown("state") == "cancelled", failed != true { return "it was cancelled before anybody got it" }
         if count("audience") == 0 { return "there was nobody to send to: the audience is empty" }
         return "nobody got it: carillon messages failures \(shown("id")) tells why"
     }

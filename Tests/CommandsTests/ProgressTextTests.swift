@@ -79,8 +79,14 @@ struct ProgressTextTests {
     func nobody() {
         let empty: JSONValue = ["id": "m", "state": "finished", "audience": 0]
         #expect(empty.whyNobody == "there was nobody to send to: the audience is empty")
-        let cancelled: JSONValue = ["id": "m", "state": "cancelled", "audience": 0]
-        #expect(cancelled.whyNobody == "it was cancelled before anybody got it")
+        for outcomes in [["accepted": 0], ["accepted": 0, "cancelled": 2]] as [JSONValue] {
+            let cancelled: JSONValue = ["id": "m", "state": "cancelled", "audience": 2, "outcomes": outcomes]
+            #expect(cancelled.whyNobody == "it was cancelled before anybody got it")
+        }
+        let late: JSONValue = [
+            "id": "m", "state": "cancelled", "audience": 3, "outcomes": ["cancelled": 2, "rejected": 1],
+        ]
+        #expect(late.whyNobody == "nobody got it: carillon messages failures m tells why")
         let refused: JSONValue = ["id": "m", "state": "finished", "audience": 2]
         #expect(refused.whyNobody == "nobody got it: carillon messages failures m tells why")
     }
