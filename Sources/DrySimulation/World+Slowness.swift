@@ -54,9 +54,7 @@ struct HeardSlowness: Sendable {
     private var answers = 0
     private var words = 0
     private var wordsOf: Set<MessageID> = []  // lookup only
-    private var taken: [MessageID: Taken] = [:]  // lookup only
-    /// Such words in all.
-    private var wordsEver = 0
+    private var taken: [MessageID: MonotonicInstant] = [:]  // lookup only
     private var wordAt: MonotonicInstant?
     /// Such words with no ten seconds between two of them, whatever else was answered.
     private var inARow = 0
@@ -67,18 +65,11 @@ struct HeardSlowness: Sendable {
 
     /// What the worlds' Dispatchers take for enough, which send little.
     static let wordsMin = 16
-    /// So many may go for nothing behind a push of another message that was taken, and as many are in hand.
-    private static let wordsBeside = 16 * wordsMin
     /// Of more answers the older ones count less, and how much less is not said here.
     private static let answersMax = 63
     private static let memory: Duration = .seconds(10)
     private static let longestPause: Duration = .seconds(600)
     private static let longestByItself: Duration = .seconds(60)
-
-    private struct Taken: Sendable {
-        let at: MonotonicInstant
-        let words: Int
-    }
 
     /// Why the lane should not rest for so long; nil: it may.
     func objection(to rest: Duration, at mono: MonotonicInstant) -> String? {
@@ -114,7 +105,7 @@ struct HeardSlowness: Sendable {
         at mono: MonotonicInstant
     ) {
         if taken > 0 {
-            self.taken[message] = Taken(at: mono, words: wordsEver)
+            self.taken[message] = mono
             // Who is taken may end a rest.
             until = nil
         }
@@ -130,11 +121,7 @@ struct HeardSlowness: Sendable {
         }
         answers += taken + words
         self.words += words
-        wordsEver += words
-        let isTakenBeside = self.taken.contains {
-            !wordsOf.contains($0.key) && mono - $0.value.at <= Self.memory
-                && wordsEver - $0.value.words <= Self.wordsBeside
-        }
+        let isTakenBeside = self.taken.contains { !wordsOf.contains($0.key) && mono - $0.value <= Self.memory }
         guard words > 0, self.words >= Self.wordsMin, self.words * 2 > answers, answers <= Self.answersMax,
             wordsOf.count > 1 || !isTakenBeside
         else { return }
