@@ -7,7 +7,8 @@
 --
 -- Both ends are hours as `instant_of_hour` finds them: one that comes twice is the second, one that is left out comes an
 -- hour later. Before that the begin is looked for by what was an hour before it, which finds the first of two, and by
--- what comes an hour after it, which finds one left out as if the clocks had been changed already.
+-- what comes an hour after it, which finds one left out as if the clocks had been changed already. By an hour, that is: on
+-- Lord Howe Island, where they change by half of one, these nights begin half an hour early.
 CREATE OR REPLACE FUNCTION quiet_until(instant timestamptz, hour_from time, hour_to time, zone text, other_zone text)
 RETURNS timestamptz LANGUAGE sql STABLE AS $$
     SELECT span.ended
