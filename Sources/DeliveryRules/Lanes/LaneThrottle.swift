@@ -23,10 +23,11 @@ package struct LaneThrottle: Equatable, Sendable {
     private let wordsMin: Int
     /// After so long without a word all are forgotten; and so long a probing lasts at most, which most answers don't end.
     package static let memory: Duration = .seconds(10)
-    /// So long a push of another message that was taken says that a word is about its own message, and of how many words
-    /// for each of those that suffice: all that go for nothing where the provider went down a moment after it.
+    /// So long a push of another message that was taken says that a word is about its own message.
     package static let beside: Duration = .seconds(1)
-    package static let besideForEach = 8
+    /// And of so many words, for each of those that suffice: these go for nothing where the provider went down a moment
+    /// after that push.
+    private static let besideForEach = 8
     /// So many in flight, all taken: the provider is well again.
     package static let probingMax = 512
     package static let tryEvery: Duration = .seconds(1)
