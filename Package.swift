@@ -43,7 +43,7 @@ let package = Package(
 
         // Basement 1: Swift over C.
         room("Reactor", ["CShims", "PushModel"]),
-        room("TLS", ["COpenSSL", "CShims", "PushModel"]),
+        room("TLS", ["COpenSSL", "CShims", "Signing", "PushModel"]),
         room("HTTP2", ["CNGHTTP2", "PushModel"]),
         room("Signing", ["COpenSSL", "CShims", "PushModel"]),
         room("Postgres", ["CPostgres", "CShims", "Reactor", "PushModel"]),
@@ -192,7 +192,7 @@ let package = Package(
         suite("APNsTests", ["APNs", "Encodings", "JSON", "PushModel"]),
         suite("FCMTests", ["Encodings", "FCM", "JSON", "PushModel"]),
         suite("ReactorTests", ["PushModel", "Reactor"]),
-        suite("TLSTests", ["PushModel", "TLS"]),
+        suite("TLSTests", ["PushModel", "Signing", "TLS"]),
         suite("SigningTests", ["Signing"]),
         suite("HTTP2Tests", ["HTTP2"]),
         suite("PostgresTests", ["Postgres", "PushModel", "Reactor"]),
@@ -228,7 +228,7 @@ let package = Package(
         suite(
             "CredentialKeepingTests",
             [
-                "APNs", "CredentialKeeping", "FCM", "PushModel", "Signing", "TLS", "Transport",
+                "APNs", "CredentialKeeping", "FCM", "PushModel", "Reactor", "Signing", "TLS", "Transport",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         suite(
@@ -248,7 +248,8 @@ let package = Package(
         suite(
             "GatewayTests",
             [
-                "Commands", "FCM", "Gateway", "JSON", "Postgres", "PushModel", "Reactor", "Simulator", "TLS",
+                "Commands", "CredentialKeeping", "FCM", "Gateway", "JSON", "Postgres", "PushModel", "Reactor",
+                "Simulator", "TLS",
                 "Transport",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),

@@ -11,6 +11,7 @@
 #include <openssl/hmac.h>
 #include <openssl/pem.h>
 #include <openssl/pkcs12.h>
+#include <openssl/pkcs7.h>
 #include <openssl/provider.h>
 #include <openssl/rand.h>
 #include <openssl/ssl.h>
@@ -55,11 +56,28 @@ static inline long shim_BIO_get_mem_data(BIO *bio, const unsigned char **bytes) 
 static inline EVP_PKEY *shim_EVP_generate_p256(void) { return EVP_EC_gen("P-256"); }
 static inline EVP_PKEY *shim_EVP_generate_rsa(unsigned int bits) { return EVP_RSA_gen(bits); }
 
-static inline int shim_sk_X509_num(const STACK_OF(X509) *stack) { return sk_X509_num(stack); }
-static inline X509 *shim_sk_X509_value(const STACK_OF(X509) *stack, int index) {
-    return sk_X509_value(stack, index);
+static inline int shim_sk_PKCS7_num(const STACK_OF(PKCS7) *stack) { return sk_PKCS7_num(stack); }
+static inline PKCS7 *shim_sk_PKCS7_value(const STACK_OF(PKCS7) *stack, int index) {
+    return sk_PKCS7_value(stack, index);
 }
-static inline void shim_sk_X509_free_all(STACK_OF(X509) *stack) { sk_X509_pop_free(stack, X509_free); }
+static inline void shim_sk_PKCS7_free_all(STACK_OF(PKCS7) *stack) { sk_PKCS7_pop_free(stack, PKCS7_free); }
+
+static inline int shim_sk_PKCS12_SAFEBAG_num(const STACK_OF(PKCS12_SAFEBAG) *stack) {
+    return sk_PKCS12_SAFEBAG_num(stack);
+}
+static inline PKCS12_SAFEBAG *shim_sk_PKCS12_SAFEBAG_value(const STACK_OF(PKCS12_SAFEBAG) *stack, int index) {
+    return sk_PKCS12_SAFEBAG_value(stack, index);
+}
+static inline void shim_sk_PKCS12_SAFEBAG_free_all(STACK_OF(PKCS12_SAFEBAG) *stack) {
+    sk_PKCS12_SAFEBAG_pop_free(stack, PKCS12_SAFEBAG_free);
+}
+
+// PKCS7 is a union behind its type, which Swift would have to trust.
+static inline int shim_PKCS7_nid(const PKCS7 *contents) { return OBJ_obj2nid(contents->type); }
+static inline const X509_ALGOR *shim_PKCS7_encryption(const PKCS7 *contents) {
+    if (shim_PKCS7_nid(contents) != NID_pkcs7_encrypted || !contents->d.encrypted) return 0;
+    return contents->d.encrypted->enc_data ? contents->d.encrypted->enc_data->algorithm : 0;
+}
 
 static inline int shim_err_library(unsigned long code) { return ERR_GET_LIB(code); }
 static inline int shim_err_reason(unsigned long code) { return ERR_GET_REASON(code); }

@@ -7,15 +7,19 @@ package struct CredentialKeeper: Sendable {
     let store: CredentialStore
     let vault: Vault
     let tokenEndpoint: any TokenEndpoint
+    private let keyFiles: KeyFileQueue
     private let allowsPrivateTargets: Bool
 
     /// - Parameters:
     ///   - tokenEndpoint: fetches the access tokens of service accounts.
     ///   - allowsPrivateTargets: whether a service account's `token_uri` may lead into our own network.
+    ///   - keyFiles: where key files that are handed in are opened.
     package init(
-        store: CredentialStore, vault: Vault, tokenEndpoint: any TokenEndpoint, allowsPrivateTargets: Bool
+        store: CredentialStore, vault: Vault, tokenEndpoint: any TokenEndpoint, allowsPrivateTargets: Bool,
+        keyFiles: KeyFileQueue = KeyFileQueue()
     ) {
         self.store = store
+        self.keyFiles = keyFiles
         self.vault = vault
         self.tokenEndpoint = tokenEndpoint
         self.allowsPrivateTargets = allowsPrivateTargets
@@ -51,7 +55,10 @@ package struct CredentialKeeper: Sendable {
         {
             return earlier
         }
-        let material = try await read(submission.form)
+        let form = submission.form
+        let material = try await keyFiles.open(for: app) { () throws(CredentialFault) in
+            try CredentialMaterial.read(form)
+        }
         try checkTarget(material)
         let topics = try material.topics(asked: submission.topics)
         try material.checkUse(in: submission.environments, now: Clocks.wallNow())
@@ -79,20 +86,6 @@ package struct CredentialKeeper: Sendable {
         guard account.tokenURL.isSecure, !TargetHost.isPrivate(account.tokenURL.host) else { throw .tokenURIPrivate }
     }
 
-    private func read(_ form: CredentialSubmission.Form) async throws(CredentialFault) -> CredentialMaterial {
-        let read: Result<CredentialMaterial, CredentialFault>
-        do {
-            read = try await BlockingPool.shared.run {
-                do throws(CredentialFault) { return .success(try CredentialMaterial.read(form)) } catch {
-                    return .failure(error)
-                }
-            }
-        } catch {
-            throw .overloaded
-        }
-        return try read.get()
-    }
-
     package func list(app: AppID) async throws(CredentialFault) -> [CredentialRecord] {
         try await stored { () throws(StoreFault) in try await store.list(app: app) }
     }
@@ -113,10 +106,18 @@ package struct CredentialKeeper: Sendable {
         guard isDone else { throw .unknownCredential }
     }
 
-    /// The secret behind a record, for the lane that uses it.
-    package func material(of record: CredentialRecord) throws(CredentialFault) -> CredentialMaterial {
+    /// Opens sealed keys. Their files were checked when they were handed in, so each takes a moment; and no file that is
+    /// being handed in now may keep them waiting.
+    private static let sealedKeyThreads = BlockingPool(name: "sealed keys", threadsMax: 2, waitingMax: 1_024)
+
+    /// The secret behind a record, for the lane that uses it. Throws `.overloaded` where too many are being opened.
+    package func material(of record: CredentialRecord) async throws(CredentialFault) -> CredentialMaterial {
         let bytes = try opened(record.sealed, purpose(record.id, record.app, record.environment))
-        return try CredentialMaterial.read(sealedForm: bytes)
+        do {
+            return try await Self.sealedKeyThreads.run { try CredentialMaterial.read(sealedForm: bytes) }
+        } catch {
+            throw error as? CredentialFault ?? .overloaded
+        }
     }
 
     /// Of one row alone: a secret that was moved, even to another row of its app and environment, does not open there.

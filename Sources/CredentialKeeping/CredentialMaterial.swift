@@ -12,38 +12,46 @@ package enum CredentialMaterial: Sendable {
     case certificate(TLSIdentity)
     case serviceAccount(FCMServiceAccount, RS256Key)
 
-    /// Reads a submission. PKCS#12 may take milliseconds: call it off the cooperative pool.
+    /// Reads a submission. An encrypted file may take a second: call it in a `KeyFileQueue`.
     package static func read(_ form: CredentialSubmission.Form) throws(CredentialFault) -> CredentialMaterial {
         switch form {
         case .token(let keyID, let teamID, let p8):
             guard APNsKeyIdentity(keyID: keyID, teamID: keyID) != nil else { throw .keyIDMalformed }
             guard APNsKeyIdentity(keyID: keyID, teamID: teamID) != nil else { throw .teamIDMalformed }
-            do { return .token(keyID: keyID, teamID: teamID, try ES256Key(pem: p8)) } catch { throw .keyUnreadable }
+            do { return .token(keyID: keyID, teamID: teamID, try ES256Key(pem: p8)) } catch {
+                throw error == .keyEncrypted ? .keyEncrypted : .keyUnreadable
+            }
         case .certificatePEM(let pem):
-            do { return .certificate(try TLSIdentity(pem: pem)) } catch { throw fault(of: error) }
+            do { return .certificate(try TLSIdentity(pem: pem)) } catch { throw fault(of: error, in: .pem) }
         case .certificatePKCS12(let bytes, let password):
             do { return .certificate(try TLSIdentity(pkcs12: bytes, password: password)) } catch {
-                throw fault(of: error)
+                throw fault(of: error, in: .pkcs12)
             }
         case .serviceAccount(let json):
             let account: FCMServiceAccount
             do { account = try FCMServiceAccount(json: json) } catch { throw .serviceAccount(error) }
             do { return .serviceAccount(account, try RS256Key(pem: account.privateKey.revealed)) } catch {
-                throw .serviceAccount(error == .keyOfOtherKind ? .keyNotRSA : .malformed(.privateKey))
+                switch error {
+                case .keyOfOtherKind: throw .serviceAccount(.keyNotRSA)
+                case .keyEncrypted: throw .serviceAccount(.keyEncrypted)
+                default: throw .serviceAccount(.malformed(.privateKey))
+                }
             }
         }
     }
 
-    private static func fault(of error: TLSError) -> CredentialFault {
+    private static func fault(of error: TLSError, in member: CertificateMember) -> CredentialFault {
         guard case .identity(let identity) = error else { return .certificateUnreadable }
         switch identity {
         case .wrongPassword: return .passwordWrong
         case .keyMismatch: return .keyDoesNotMatchCertificate
+        case .keyUnsupported: return .keyUnsupported(member)
+        case .derivationTooLong(let rounds): return .derivationTooLong(rounds: rounds, member)
         default: return .certificateUnreadable
         }
     }
 
-    /// The bytes that the vault seals.
+    /// The bytes that the vault seals: plain keys, whatever they came in, so that reading them derives nothing.
     func sealedForm() throws(CredentialFault) -> [UInt8] {
         var writer = JSONWriter()
         writer.beginObject()
@@ -58,13 +66,15 @@ package enum CredentialMaterial: Sendable {
             do { writer.member("pem", String(decoding: try identity.pem(), as: UTF8.self)) } catch {
                 throw .certificateUnreadable
             }
-        case .serviceAccount(let account, _):
+        case .serviceAccount(let account, let key):
             writer.name("service_account")
             writer.beginObject()
             writer.member("project_id", account.project.name)
             writer.member("client_email", account.clientEmail)
             writer.optionalMember("private_key_id", account.privateKeyID)
-            writer.member("private_key", String(decoding: account.privateKey.revealed, as: UTF8.self))
+            do { writer.member("private_key", String(decoding: try key.privatePEM(), as: UTF8.self)) } catch {
+                throw .serviceAccount(.malformed(.privateKey))
+            }
             writer.member("token_uri", account.tokenURI)
             writer.endObject()
         }

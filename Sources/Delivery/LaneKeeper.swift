@@ -25,7 +25,7 @@ package struct LaneCredential: Sendable {
 /// Whether a route's pushes can be sent, as far as credentials go.
 package enum CredentialStanding: Sendable {
     case ready(LaneCredential)
-    /// There is one, and its access token is being fetched: whoever fetches says when it is there.
+    /// There is one, and it is being opened, or its access token fetched. The routes are resolved again after that.
     case pending
     /// No active credential covers the route, or the provider refused it and the pause after that is not over.
     case missing

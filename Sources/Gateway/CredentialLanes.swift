@@ -49,6 +49,7 @@ package actor CredentialLanes: LaneCredentials {
     private let process: ProcessID
     private let log: Logger
     private var opened: [CredentialID: OpenedCredential] = [:]
+    private var openings = CredentialOpenings()
     private var paces: ProjectPaces
     private var memory = RouteMemory<CredentialRecord>()
     /// An app keeps its slug as long as it lives.
@@ -103,8 +104,7 @@ package actor CredentialLanes: LaneCredentials {
                 return .missing
             }
             let app = await slug(of: route.app)
-            let open = try opened[record.id] ?? open(record)
-            opened[record.id] = open
+            guard let open = opened[record.id] else { return begin(opening: record, app: app) }
             switch open.speaker {
             case .certificate: break
             case .providerToken(let token):
@@ -119,10 +119,6 @@ package actor CredentialLanes: LaneCredentials {
                 }
             }
             return .ready(LaneCredential(id: record.id, app: app, settings: open.settings, reach: open.reach))
-        } catch let fault as CredentialFault {
-            let app = await slug(of: route.app)
-            log.error("A credential can't be used", metadata: ["app": "\(app)", "fault": "\(fault)"])
-            return .missing
         } catch {
             log.warning("Reading credentials waits for the database", metadata: ["fault": "\(error)"])
             return .missing
@@ -199,11 +195,51 @@ package actor CredentialLanes: LaneCredentials {
         return blocked.contains { $0.credential == credential }
     }
 
-    private func open(_ record: CredentialRecord) throws(CredentialFault) -> OpenedCredential {
+    /// The key is opened beside this actor, which answers for every route. A key that does not open in time is unusable
+    /// until it does.
+    private func begin(opening record: CredentialRecord, app: String) -> CredentialStanding {
+        switch openings.next(for: record.id, now: Clocks.monotonicNow()) {
+        case .open:
+            Task { [self] in
+                let material: Result<CredentialMaterial, CredentialFault>
+                do throws(CredentialFault) { material = .success(try await keeper.material(of: record)) } catch {
+                    material = .failure(error)
+                }
+                await end(opening: record, app: app, material)
+            }
+            return .pending
+        case .wait: return .pending
+        case .unusable(let fault, let isNews):
+            if isNews { sayUnusable(record, app, fault) }
+            return .missing
+        }
+    }
+
+    private func end(
+        opening record: CredentialRecord, app: String, _ material: Result<CredentialMaterial, CredentialFault>
+    ) async {
+        var fault: CredentialFault?
+        do throws(CredentialFault) { opened[record.id] = try prepare(record, try material.get()) } catch {
+            fault = error
+            sayUnusable(record, app, error)
+        }
+        openings.ended(record.id, fault, now: Clocks.monotonicNow())
+        await routesChanged?()
+    }
+
+    private func sayUnusable(_ record: CredentialRecord, _ app: String, _ fault: CredentialFault) {
+        log.error(
+            "A credential can't be used",
+            metadata: ["app": "\(app)", "credential": "\(record.id.value)", "fault": "\(fault)"])
+    }
+
+    private func prepare(
+        _ record: CredentialRecord, _ material: CredentialMaterial
+    ) throws(CredentialFault) -> OpenedCredential {
         let endpoint = record.environment == .production ? template.production : template.sandbox
         let bundleIDs = APNsTopicList.bundleIDs(usable: record.topics)
         let onlyTopic = bundleIDs.count == 1 ? bundleIDs[0] : nil
-        switch try keeper.material(of: record) {
+        switch material {
         case .token(let keyID, let teamID, let key):
             guard let providerToken = keeper.providerToken(keyID: keyID, teamID: teamID, key: key, log: log) else {
                 throw .keyIDMalformed

@@ -1,7 +1,6 @@
 import Foundation
 import GatewayAPI
 import PushModel
-import TLS
 
 /// The files with which the HTTP API's port speaks TLS.
 struct DoorFiles {
@@ -26,15 +25,6 @@ struct DoorFiles {
             case .mismatch:
                 throw StartFault("CARILLON_TLS_KEY: \(key) is not the key of the certificate in \(certificate)")
             }
-        }
-    }
-
-    /// When the server's own certificate ends. Throws where `read` does.
-    func notAfter() throws(StartFault) -> WallInstant {
-        _ = try read()
-        let pem = try contents(certificate, "TLS_CERTIFICATE") + [UInt8(ascii: "\n")] + contents(key, "TLS_KEY")
-        do throws(TLSError) { return try TLSIdentity(pem: pem).certificate.notAfter } catch {
-            throw StartFault("CARILLON_TLS_CERTIFICATE: \(certificate) can't be used: \(error)")
         }
     }
 

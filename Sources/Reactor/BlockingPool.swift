@@ -1,10 +1,12 @@
 import Glibc
 import Synchronization
 
-/// A bounded number of threads for what can only block: getaddrinfo, PKCS#12, initdb.
+/// A bounded number of threads for what can only block.
 ///
 /// Threads start as work comes, and then wait for more; they live as long as the process.
 package final class BlockingPool: Sendable {
+    /// For the gateway's own work, name resolution and PostgreSQL's start. What tenants hand in is never opened here:
+    /// it could hold every thread.
     package static let shared = BlockingPool(threadsMax: 4, waitingMax: 1_024)
 
     /// Is done, or told why not, once.
@@ -18,11 +20,14 @@ package final class BlockingPool: Sendable {
 
     private let state = Mutex(State())
     private let signal: Signal
+    private let name: String
     private let threadsMax: Int
     private let waitingMax: Int
 
-    package init(threadsMax: Int, waitingMax: Int) {
+    /// - Parameter name: of its threads.
+    package init(name: String = "blocking", threadsMax: Int, waitingMax: Int) {
         precondition(threadsMax > 0 && waitingMax > 0)
+        self.name = name
         self.threadsMax = threadsMax
         self.waitingMax = waitingMax
         signal = Signal()
@@ -57,7 +62,7 @@ package final class BlockingPool: Sendable {
 
     private func startThread() {
         do {
-            try SystemThread(name: "blocking") { self.serve() }.detach()
+            try SystemThread(name: name) { self.serve() }.detach()
         } catch {
             // Whoever waits for the last thread, started or not, waits for nobody.
             let stranded = state.withLock { state in

@@ -6,9 +6,9 @@ import COpenSSL
 package struct ES256Key: Sendable {
     private let key: KeyOwner
 
-    /// From a private key in PEM (PKCS#8, as Apple's `.p8` files).
+    /// From a private key in PEM (PKCS#8, as Apple's `.p8` files). An encrypted one throws `.keyEncrypted`.
     package init(pem: [UInt8]) throws(SigningError) {
-        try self.init(KeyOwner(pem: pem, .privateKey))
+        try self.init(KeyOwner(privatePEM: pem))
     }
 
     private init(_ key: KeyOwner) throws(SigningError) {
@@ -18,8 +18,7 @@ package struct ES256Key: Sendable {
 
     /// A new key: for the stand-ins, the demonstration and the tests.
     package static func generate() throws(SigningError) -> ES256Key {
-        ERR_clear_error()
-        return try ES256Key(unsafe KeyOwner(adopting: shim_EVP_generate_p256()))
+        try ES256Key(KeyOwner.generateP256())
     }
 
     /// 64 bytes. ECDSA is randomised: the same message is signed otherwise each time.
@@ -39,7 +38,7 @@ package struct ES256PublicKey: Sendable {
 
     /// From a public key in PEM (SubjectPublicKeyInfo).
     package init(pem: [UInt8]) throws(SigningError) {
-        key = try KeyOwner(pem: pem, .publicKey)
+        key = try KeyOwner(publicPEM: pem)
         guard key.isP256() else { throw .keyOfOtherKind }
     }
 

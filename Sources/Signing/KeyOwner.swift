@@ -2,15 +2,15 @@ import COpenSSL
 
 /// Owner of one key. OpenSSL counts its references with atomics and we never change a key, so that many threads
 /// may sign and verify with it at once: that is the proof for `@unchecked`.
-@safe final class KeyOwner: @unchecked Sendable, CustomStringConvertible {
-    let pointer: OpaquePointer
+@safe package final class KeyOwner: @unchecked Sendable, CustomStringConvertible {
+    package let pointer: OpaquePointer
 
     enum Part {
         case privateKey
         case publicKey
     }
 
-    init(adopting pointer: OpaquePointer?) throws(SigningError) {
+    package init(adopting pointer: OpaquePointer?) throws(SigningError) {
         guard let pointer = unsafe pointer else {
             ERR_clear_error()
             throw .library
@@ -18,22 +18,32 @@ import COpenSSL
         unsafe self.pointer = unsafe pointer
     }
 
-    convenience init(pem: [UInt8], _ part: Part) throws(SigningError) {
+    /// From a private key in PEM. No password is taken: an encrypted key throws `.keyEncrypted`.
+    convenience init(privatePEM pem: [UInt8]) throws(SigningError) {
+        guard pem.count <= KeyOwner.pemBytesMax, let block = try PEMBlock.firstPrivateKey(in: pem) else {
+            throw .keyUnreadable
+        }
+        try self.init(block, password: nil)
+    }
+
+    convenience init(publicPEM pem: [UInt8]) throws(SigningError) {
         ERR_clear_error()
         defer { ERR_clear_error() }
         guard pem.count <= KeyOwner.pemBytesMax, let bio = unsafe BIO_new(BIO_s_mem()) else { throw .keyUnreadable }
         defer { unsafe BIO_free_all(bio) }
         unsafe shim_BIO_set_mem_eof_means_end(bio)
-        guard unsafe BIO_write(bio, pem, Int32(pem.count)) == pem.count else { throw .keyUnreadable }
         // An empty password: for a nil one OpenSSL would ask on the terminal.
         var password: [UInt8] = [0]
-        let key =
-            switch part {
-            case .privateKey: unsafe PEM_read_bio_PrivateKey(bio, nil, nil, &password)
-            case .publicKey: unsafe PEM_read_bio_PUBKEY(bio, nil, nil, &password)
-            }
-        guard let key = unsafe key else { throw .keyUnreadable }
+        guard unsafe BIO_write(bio, pem, Int32(pem.count)) == pem.count,
+            let key = unsafe PEM_read_bio_PUBKEY(bio, nil, nil, &password)
+        else { throw .keyUnreadable }
         try unsafe self.init(adopting: key)
+    }
+
+    /// A new key on P-256.
+    package static func generateP256() throws(SigningError) -> KeyOwner {
+        ERR_clear_error()
+        return try unsafe KeyOwner(adopting: shim_EVP_generate_p256())
     }
 
     deinit { unsafe EVP_PKEY_free(pointer) }
@@ -42,7 +52,7 @@ import COpenSSL
     private static let pemBytesMax = 64 * 1_024
 
     /// A key's description is never its contents.
-    var description: String { "key" }
+    package var description: String { "key" }
 
     func isP256() -> Bool {
         var name = [CChar](repeating: 0, count: 64)

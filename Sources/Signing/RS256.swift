@@ -9,9 +9,9 @@ package struct RS256Key: Sendable {
     /// Below 2048 bits RFC 7518 forbids it.
     private static let bitsMin: Int32 = 2_048
 
-    /// From a private key in PEM (PKCS#8 or PKCS#1).
+    /// From a private key in PEM (PKCS#8 or PKCS#1). An encrypted one throws `.keyEncrypted`.
     package init(pem: [UInt8]) throws(SigningError) {
-        try self.init(KeyOwner(pem: pem, .privateKey))
+        try self.init(KeyOwner(privatePEM: pem))
     }
 
     private init(_ key: KeyOwner) throws(SigningError) {
@@ -39,7 +39,7 @@ package struct RS256PublicKey: Sendable {
 
     /// From a public key in PEM (SubjectPublicKeyInfo).
     package init(pem: [UInt8]) throws(SigningError) {
-        key = try KeyOwner(pem: pem, .publicKey)
+        key = try KeyOwner(publicPEM: pem)
         guard unsafe EVP_PKEY_get_base_id(key.pointer) == EVP_PKEY_RSA else { throw .keyOfOtherKind }
     }
 

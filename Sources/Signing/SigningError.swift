@@ -2,8 +2,15 @@
 package enum SigningError: Error, Equatable, Sendable {
     /// Not a PEM key.
     case keyUnreadable
-    /// A key, of another kind or curve than the algorithm needs.
+    /// A key, of another kind, curve or length than is used here.
     case keyOfOtherKind
+    /// The key is encrypted, and no password is taken for it.
+    case keyEncrypted
+    case passwordWrong
+    /// The file asks for at least that many rounds of key derivation, which is more than `DerivationBudget.roundsMax`.
+    case derivationTooLong(rounds: Int)
+    /// An encryption that is not known here, or that this machine's OpenSSL does not have.
+    case encryptionUnsupported
     /// What was sealed was changed, or sealed with another key or context.
     case notAuthentic
     /// OpenSSL could not do what it always can: out of memory, or a broken installation.
@@ -15,6 +22,10 @@ extension SigningError: CustomStringConvertible {
         switch self {
         case .keyUnreadable: "key unreadable"
         case .keyOfOtherKind: "key of another kind"
+        case .keyEncrypted: "key encrypted"
+        case .passwordWrong: "wrong password"
+        case .derivationTooLong(let rounds): "\(rounds) rounds of key derivation are too many"
+        case .encryptionUnsupported: "encryption not supported here"
         case .notAuthentic: "not authentic"
         case .library: "OpenSSL failed"
         }

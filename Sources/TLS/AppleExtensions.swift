@@ -1,3 +1,5 @@
+import Signing
+
 /// What Apple writes into provider certificates beside the subject, for an authority that does the same.
 ///
 /// Source: apns.md section 3.1.

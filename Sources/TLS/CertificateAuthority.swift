@@ -1,5 +1,6 @@
 import COpenSSL
 import PushModel
+import Signing
 
 /// Whom a new certificate names.
 package struct CertificateSubject: Sendable {
@@ -78,10 +79,8 @@ package struct CertificateAuthority: Sendable {
         return try TLSIdentity(key: key, certificates: [draft.sign(with: identity.key)])
     }
 
-    private static func newKey() throws(TLSError) -> KeyHandle {
-        ErrorQueue.clear()
-        guard let key = unsafe shim_EVP_generate_p256() else { throw ErrorQueue.asLibraryError }
-        return unsafe KeyHandle(adopting: key)
+    private static func newKey() throws(TLSError) -> KeyOwner {
+        do { return try KeyOwner.generateP256() } catch { throw TLSError(error) }
     }
 
     private static func alternativeNames(_ names: [String]) throws(TLSError) -> String {
@@ -106,7 +105,7 @@ private struct CertificateDraft {
     private static let serialBits: Int32 = 127
 
     init(
-        _ subject: CertificateSubject, _ validity: CertificateValidity, _ key: KeyHandle
+        _ subject: CertificateSubject, _ validity: CertificateValidity, _ key: KeyOwner
     ) throws(TLSError) {
         ErrorQueue.clear()
         guard let made = unsafe X509_new() else { throw ErrorQueue.asLibraryError }
@@ -153,7 +152,7 @@ private struct CertificateDraft {
         }
     }
 
-    func sign(with key: KeyHandle) throws(TLSError) -> CertificateHandle {
+    func sign(with key: KeyOwner) throws(TLSError) -> CertificateHandle {
         guard unsafe X509_sign(certificate.pointer, key.pointer, EVP_sha256()) > 0 else {
             throw ErrorQueue.asLibraryError
         }

@@ -1,20 +1,13 @@
 import COpenSSL
 
-// One owner per C object: takes it over when made, frees it when it goes. Certificates and keys count their
-// references with atomics and are not changed once they are built, so that owners of them may cross threads.
+// One owner per C object: takes it over when made, frees it when it goes. Certificates count their references with
+// atomics and are not changed once they are built, so that owners of them may cross threads. `KeyOwner` owns keys.
 
 /// An X.509 certificate. Proof for `@unchecked`: as above.
 @safe final class CertificateHandle: @unchecked Sendable {
     let pointer: OpaquePointer
     init(adopting pointer: OpaquePointer) { unsafe self.pointer = unsafe pointer }
     deinit { unsafe X509_free(pointer) }
-}
-
-/// A private key. Proof for `@unchecked`: as above.
-@safe final class KeyHandle: @unchecked Sendable {
-    let pointer: OpaquePointer
-    init(adopting pointer: OpaquePointer) { unsafe self.pointer = unsafe pointer }
-    deinit { unsafe EVP_PKEY_free(pointer) }
 }
 
 /// Bytes to read from, or to collect. Stays on one thread.
@@ -43,15 +36,5 @@ import COpenSSL
         var start: UnsafePointer<UInt8>?
         let count = unsafe shim_BIO_get_mem_data(pointer, &start)
         return unsafe Array(UnsafeBufferPointer(start: start, count: max(0, count)))
-    }
-}
-
-/// Calls an `i2d_*` function twice: for the length, then for the bytes.
-func encodedDER(_ encode: (UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> Int32) -> [UInt8] {
-    let length = encode(nil)
-    guard length > 0 else { return [] }
-    return unsafe Array(unsafeUninitializedCapacity: Int(length)) { buffer, count in
-        var next = buffer.baseAddress
-        count = max(0, Int(unsafe encode(&next)))
     }
 }

@@ -1,6 +1,7 @@
 import COpenSSL
 import Glibc
 import PushModel
+import Signing
 
 /// What a certificate says, read once: a value without OpenSSL behind it. Two are equal where their bytes are.
 package struct TLSCertificate: Sendable, Equatable {
@@ -40,7 +41,11 @@ package struct TLSCertificate: Sendable, Equatable {
 }
 
 extension TLSCertificate {
+    /// Throws `.identity(.unreadable)`, or `.identity(.keyUnsupported)` for a curve that is spelled out.
     static func handle(der: [UInt8]) throws(TLSError) -> CertificateHandle {
+        do throws(SigningError) { try checkKey(der) } catch {
+            throw .identity(error == .keyOfOtherKind ? .keyUnsupported : .unreadable)
+        }
         ErrorQueue.clear()
         let read = unsafe der.withUnsafeBufferPointer { buffer in
             var next = buffer.baseAddress
@@ -51,6 +56,25 @@ extension TLSCertificate {
             throw .identity(.unreadable)
         }
         return unsafe CertificateHandle(adopting: pointer)
+    }
+
+    private static let ellipticCurve: [UInt8] = [0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01]
+
+    /// Only named curves pass. A certificate may spell its curve out instead, with numbers over which OpenSSL computes
+    /// for a tenth of a second while it decodes the key.
+    /// Source: RFC 5280, section 4.1; RFC 5480, section 2.1.1, which forbids such curves.
+    private static func checkKey(_ der: [UInt8]) throws(SigningError) {
+        var file = DERReader(der)
+        var certificate = try file.structure()
+        var body = try certificate.structure()
+        if body.isNext(DERTag.context0) { _ = try body.structure(DERTag.context0) }
+        _ = try body.contents(of: DERTag.integer)
+        // The signature's algorithm, the issuer, the validity, the subject.
+        for _ in 0..<4 { _ = try body.structure() }
+        var key = try body.structure()
+        var algorithm = try key.structure()
+        guard try algorithm.contents(of: DERTag.objectIdentifier) == ellipticCurve else { return }
+        guard algorithm.isNext(DERTag.objectIdentifier) else { throw .keyOfOtherKind }
     }
 
     init(_ handle: CertificateHandle) throws(TLSError) {

@@ -1,3 +1,5 @@
+import Signing
+
 /// What can go wrong in this room. Holds values, never a key, a password or a byte of the conversation.
 package enum TLSError: Error, Equatable, Sendable {
     /// We did not believe the peer's certificate.
@@ -44,6 +46,10 @@ package enum TLSIdentityFault: Equatable, Sendable {
     case wrongPassword
     /// An encryption that this machine's OpenSSL does not have (its legacy provider is missing).
     case encryptionUnsupported
+    /// The key is of another kind, curve or length than is used here.
+    case keyUnsupported
+    /// The file asks for at least that many rounds of key derivation, which is too many.
+    case derivationTooLong(rounds: Int)
     case tooLarge
 }
 
@@ -72,6 +78,20 @@ package struct TLSAlert: Equatable, Sendable, CustomStringConvertible {
         case .certificateRequired: "certificate required"
         case .noApplicationProtocol: "no application protocol"
         default: "alert \(code)"
+        }
+    }
+}
+
+extension TLSError {
+    /// Why a private key could not be read.
+    init(_ error: SigningError) {
+        switch error {
+        case .keyUnreadable: self = .identity(.unreadable)
+        case .keyOfOtherKind: self = .identity(.keyUnsupported)
+        case .keyEncrypted, .passwordWrong: self = .identity(.wrongPassword)
+        case .derivationTooLong(let rounds): self = .identity(.derivationTooLong(rounds: rounds))
+        case .encryptionUnsupported: self = .identity(.encryptionUnsupported)
+        case .notAuthentic, .library: self = .library(reason: "\(error)")
         }
     }
 }
@@ -114,6 +134,8 @@ extension TLSIdentityFault: CustomStringConvertible {
         case .keyMismatch: "no certificate belongs to the key"
         case .wrongPassword: "wrong password"
         case .encryptionUnsupported: "encryption not supported here"
+        case .keyUnsupported: "neither an RSA key of at most 8,192 bits nor one on P-256, P-384 or P-521"
+        case .derivationTooLong(let rounds): "it asks for \(rounds) rounds of key derivation"
         case .tooLarge: "too large"
         }
     }

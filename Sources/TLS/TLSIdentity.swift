@@ -1,4 +1,5 @@
 import COpenSSL
+import Signing
 
 /// A certificate, those between it and its root, and the private key: what one side shows and proves.
 ///
@@ -7,10 +8,10 @@ package struct TLSIdentity: Sendable, CustomStringConvertible {
     package let certificate: TLSCertificate
     let leaf: CertificateHandle
     let chain: [CertificateHandle]
-    let key: KeyHandle
+    let key: KeyOwner
 
     /// A real one has at most five.
-    private static let certificatesMax = 16
+    static let certificatesMax = 16
     /// A real file has about 10 KiB.
     package static let bytesMax = 256 * 1_024
 
@@ -21,12 +22,12 @@ package struct TLSIdentity: Sendable, CustomStringConvertible {
     package init(pem: [UInt8], password: [UInt8] = []) throws(TLSError) {
         guard pem.count <= TLSIdentity.bytesMax else { throw .identity(.tooLarge) }
         let key = try Self.readKey(pem, password)
-        let certificates = try Self.readCertificates(pem)
+        let certificates = try Self.readCertificates(pem, countMax: Self.certificatesMax)
         guard !certificates.isEmpty else { throw .identity(.certificateMissing) }
         try self.init(key: key, certificates: certificates)
     }
 
-    init(key: KeyHandle, certificates: [CertificateHandle]) throws(TLSError) {
+    init(key: KeyOwner, certificates: [CertificateHandle]) throws(TLSError) {
         guard certificates.count <= TLSIdentity.certificatesMax else { throw .identity(.tooLarge) }
         let own = certificates.firstIndex { unsafe X509_check_private_key($0.pointer, key.pointer) == 1 }
         ErrorQueue.clear()
@@ -60,41 +61,24 @@ package struct TLSIdentity: Sendable, CustomStringConvertible {
 }
 
 extension TLSIdentity {
-    private static func readKey(_ pem: [UInt8], _ password: [UInt8]) throws(TLSError) -> KeyHandle {
-        ErrorQueue.clear()
-        let bio = try MemoryBIO(holding: pem)
-        // With a password OpenSSL never asks on the terminal, which it would do for a nil one.
-        var terminated = password + [0]
-        if let key = unsafe PEM_read_bio_PrivateKey(bio.pointer, nil, nil, &terminated) {
-            return unsafe KeyHandle(adopting: key)
-        }
-        ErrorQueue.clear()
-        // OpenSSL's own words differ with the kind of key; the text itself says what it holds.
-        if pem.contains(word: "ENCRYPTED") { throw .identity(.wrongPassword) }
-        if pem.contains(word: "PRIVATE KEY-----") || !pem.contains(word: "-----BEGIN ") {
-            throw .identity(.unreadable)
-        }
+    private static func readKey(_ pem: [UInt8], _ password: [UInt8]) throws(TLSError) -> KeyOwner {
+        do throws(SigningError) {
+            if let block = try PEMBlock.firstPrivateKey(in: pem) { return try KeyOwner(block, password: password) }
+        } catch { throw TLSError(error) }
         throw .identity(.keyMissing)
     }
 
-    static func readCertificates(_ pem: [UInt8]) throws(TLSError) -> [CertificateHandle] {
-        ErrorQueue.clear()
-        let bio = try MemoryBIO(holding: pem)
-        var certificates: [CertificateHandle] = []
-        while let certificate = unsafe PEM_read_bio_X509(bio.pointer, nil, nil, nil) {
-            unsafe certificates.append(CertificateHandle(adopting: certificate))
+    /// Throws `.identity(.tooLarge)` for more than `countMax` certificates, before any of them is decoded.
+    static func readCertificates(
+        _ pem: [UInt8], countMax: Int = .max - 1
+    ) throws(TLSError) -> [CertificateHandle] {
+        let files: [[UInt8]]
+        do throws(SigningError) { files = try PEMBlock.certificates(in: pem, countMax: countMax) } catch {
+            throw .identity(.unreadable)
         }
-        let last = ErrorQueue.drainLast()
-        // The end of the text; anything else is a block that says it is a certificate and is none.
-        guard last.library == ERR_LIB_PEM, last.reason == PEM_R_NO_START_LINE else { throw .identity(.unreadable) }
+        guard files.count <= countMax else { throw .identity(.tooLarge) }
+        var certificates: [CertificateHandle] = []
+        for file in files { certificates.append(try TLSCertificate.handle(der: file)) }
         return certificates
-    }
-}
-
-extension [UInt8] {
-    fileprivate func contains(word: StaticString) -> Bool {
-        let wanted = Array(String(describing: word).utf8)
-        guard count >= wanted.count else { return false }
-        return (0...(count - wanted.count)).contains { self[$0..<($0 + wanted.count)].elementsEqual(wanted) }
     }
 }

@@ -27,6 +27,37 @@ struct CredentialMaterialTests {
         }
     }
 
+    /// PBES2 with PBKDF2 and 2,147,483,647 rounds.
+    private static let encryptedKey = """
+        -----BEGIN ENCRYPTED PRIVATE KEY-----
+        MH0wWQYJKoZIhvcNAQUNMEwwKwYJKoZIhvcNAQUMMB4ECBHVZNoYzyb1AgR/////
+        MAwGCCqGSIb3DQIJBQAwHQYJYIZIAWUDBAEqBBAAAAAAAAAAAAAAAAAAAAAABCAA
+        AQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHw==
+        -----END ENCRYPTED PRIVATE KEY-----
+
+        """
+
+    @Test("is refused where its key is encrypted, and nothing is derived")
+    func encryptedKeys() throws {
+        let key = Array(Self.encryptedKey.utf8)
+        #expect(throws: CredentialFault.keyEncrypted) {
+            try CredentialMaterial.read(.token(keyID: "ABCDE12345", teamID: "TEAMID1234", p8: key))
+        }
+        #expect(throws: CredentialFault.derivationTooLong(rounds: 2_147_483_647, .pem)) {
+            try CredentialMaterial.read(.certificatePEM(key))
+        }
+        // A plain block behind the encrypted one, which is read first.
+        for text in [Self.encryptedKey, Self.encryptedKey + "-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----"] {
+            let account = #"""
+                {"type": "service_account", "project_id": "tower-1", "private_key": "\#(text.replacing("\n", with: "\\n"))",
+                 "client_email": "push@tower-1.iam.gserviceaccount.com"}
+                """#
+            #expect(throws: CredentialFault.serviceAccount(.keyEncrypted)) {
+                try CredentialMaterial.read(.serviceAccount(Array(account.utf8)))
+            }
+        }
+    }
+
     @Test("is refused where a service account's key is none of RSA, and told so")
     func keyOfOtherKind() throws {
         let pem = String(decoding: try ES256Key.generate().privatePEM(), as: UTF8.self)

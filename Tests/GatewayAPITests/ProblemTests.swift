@@ -80,11 +80,24 @@ struct ProblemTests {
         (.environmentNotCovered(.sandbox), .environmentNotCovered), (.topicNotCovered("com.example"), .topicNotCovered),
         (.certificateNamesNoTopic, .certificateNamesNoTopic), (.unknownCredential, .unknownCredential),
         (.serviceAccount(.notAnObject), .wrongType), (.serviceAccount(.missing(.projectID)), .missingMember),
-        (.serviceAccount(.malformed(.privateKey)), .keyUnreadable), (.tokenURIPrivate, .tokenURIPrivate),
+        (.serviceAccount(.malformed(.privateKey)), .keyUnreadable), (.serviceAccount(.keyEncrypted), .keyEncrypted),
+        (.keyEncrypted, .keyEncrypted), (.keyUnsupported(.pem), .keyUnreadable),
+        (.derivationTooLong(rounds: 2_147_483_648, .pkcs12), .derivationTooLong), (.shareUsedUp, .shareUsedUp),
+        (.openingTooSlow(deadline: .seconds(10)), .overloaded), (.tokenURIPrivate, .tokenURIPrivate),
         (.overloaded, .overloaded), (.vault(.doesNotOpen), .vaultFailed), (.store(.unavailable), .databaseUnavailable),
         (.store(.contended), .databaseBusy), (.store(.commitUnknown), .outcomeUnknown),
         (.store(.unknownApp), .unknownApp),
     ]
+
+    @Test("about a costly key file names its member, its rounds and a way out")
+    func costlyKeyFile() {
+        let problem = Problem(CredentialFault.derivationTooLong(rounds: 2_147_483_648, .pkcs12), .mayDouble)
+        #expect(problem.pointer == .root / "pkcs12")
+        for words in ["2147483648 rounds", "at most 1000000", "openssl pkcs12 -export"] {
+            #expect(problem.detail.contains(words))
+        }
+        #expect(Problem(CredentialFault.shareUsedUp, .mayDouble).retryAfterSeconds != nil)
+    }
 
     @Test("about a lost commit of a credential says nothing of what was changed, and how to repeat it")
     func credentialCommitUnknown() {

@@ -159,14 +159,16 @@ struct ServedCredentialTests {
             for _ in 0..<2 { try await world.expect(201, "POST", path, try Self.key().body) }
             let app = try #require(try await world.stores.registry.app(slug: "tower")).id
             let before = try await world.stores.credentials.list(app: app)
-            for record in before { _ = try world.keeper.material(of: record) }
+            for record in before { _ = try await world.keeper.material(of: record) }
             try await world.pool.script(
                 """
                 UPDATE credentials own SET sealed = other.sealed FROM credentials other
                 WHERE own.id <> other.id AND own.environment = other.environment
                 """)
             for record in try await world.stores.credentials.list(app: app) {
-                #expect(throws: CredentialFault.vault(.doesNotOpen)) { try world.keeper.material(of: record) }
+                await #expect(throws: CredentialFault.vault(.doesNotOpen)) {
+                    try await world.keeper.material(of: record)
+                }
             }
         }
     }

@@ -1,3 +1,4 @@
+import CredentialKeeping
 import GatewayAPI
 import JSON
 import PushModel
@@ -41,6 +42,26 @@ struct ServedServiceAccountTests {
         }
     }
 
+    @Test("are sealed with their plain key, in whatever form it came")
+    func sealedPlain() async throws {
+        try await withGateway { world in
+            let path = try await world.makeApp() + "/credentials"
+            let pkcs8 = String(decoding: try RS256Key.generate().privatePEM(), as: UTF8.self)
+            // OpenSSL reads the key itself, whatever text stands around it and whatever its lines are called.
+            let handedIn = "Bag Attributes\n" + pkcs8.replacing("PRIVATE KEY", with: "RSA PRIVATE KEY")
+            let account = try Self.account(["private_key": .string(handedIn)]).object
+            try await world.expect(201, "POST", path, Self.body(account))
+            let app = try #require(try await world.stores.registry.app(slug: "tower")).id
+            let record = try #require(try await world.stores.credentials.list(app: app).first)
+            let vault = try Vault(masterKey: Array(repeating: 7, count: Vault.keyBytes))
+            let sealed = try vault.open(
+                record.sealed, purpose: "credential/\(record.id.value)/\(app.value)/production")
+            let key = try JSONReader.read(sealed).object?["service_account"]?.object?["private_key"]?.string
+            #expect(key == pkcs8)
+            _ = try await world.keeper.material(of: record)
+        }
+    }
+
     @Test(
         "are refused where their token_uri leads into our own network",
         arguments: [
@@ -60,8 +81,11 @@ struct ServedServiceAccountTests {
     func refused() async throws {
         try await withGateway { world in
             let path = try await world.makeApp() + "/credentials"
+            let encrypted =
+                "-----BEGIN ENCRYPTED PRIVATE KEY-----\nMIIEvQ==\n-----END ENCRYPTED PRIVATE KEY-----\n"
             let wrong: [(member: String, value: JSONValue, code: ProblemCode)] = [
-                ("private_key", "c2VjcmV0", .keyUnreadable), ("project_id", "../other", .invalidValue),
+                ("private_key", "c2VjcmV0", .keyUnreadable), ("private_key", .string(encrypted), .keyEncrypted),
+                ("project_id", "../other", .invalidValue),
                 ("client_email", 7, .wrongType), ("type", "authorized_user", .invalidValue),
                 ("client_email", .null, .missingMember),
             ]

@@ -35,6 +35,17 @@ enum Fixtures {
         wxkdvYS1ZhljIBeTG+wrzlct4vbi+UIPTGpyGBFtOtB8qjgRo1wIHbyCDqnUulk=
         -----END ENCRYPTED PRIVATE KEY-----
         """.utf8)
+    /// openssl pkcs8 -topk8 -scrypt
+    static let scryptKey = Array(
+        """
+        -----BEGIN ENCRYPTED PRIVATE KEY-----
+        MIHkME8GCSqGSIb3DQEFDTBCMCEGCSsGAQQB2kcECzAUBAgqkggxFCAXfgICQAAC
+        AQgCAQEwHQYJYIZIAWUDBAEqBBCop8tHTAtNvy6HVtYKAhLJBIGQ9OxQ5OZtoxpZ
+        tZWrQ5g1RDwltbk0PM0OtnKoE6yRWXox5ZvcHZnT+6w3B4zhCZ/2UklMlhZ4Oz/m
+        yswINPvPcB0eVk/G8S/8SfE0XYQZN8DBU322JS8bgh846/fJCIXYIj2CaXb1ZM14
+        /9zgtAy9Xt6I87a0Q3CmzxRd0nhRfBTA8bpyBakNltdMVrieRzpJ
+        -----END ENCRYPTED PRIVATE KEY-----
+        """.utf8)
     /// RC2-40 and triple DES, as Keychain exports.
     static let legacyPKCS12 = bytes(
         """
@@ -75,8 +86,36 @@ enum Fixtures {
         aWqe6D6x/F0wQTAxMA0GCWCGSAFlAwQCAQUABCBGKvyeJ8F9ZtpkIop0wRBjbgAhKtctjb2oI4vQ2W447wQIVCt5XFlgPe4CAggA
         """)
 
+    /// The certificate and the key in one encrypted safe. The key's bag asks for 2,147,483,647 rounds, which shows only
+    /// when the safe is decrypted. Made with libcrypto: no program writes it.
+    static let nestedPKCS12 = bytes(
+        """
+        MIIERwIBAzCCA/0GCSqGSIb3DQEHAaCCA+4EggPqMIID5jCCA+IGCSqGSIb3DQEHBqCCA9MwggPPAgEAMIIDyAYJKoZIhvcNAQcBMFcG
+        CSqGSIb3DQEFDTBKMCkGCSqGSIb3DQEFDDAcBAhtGCnsc1WPYgICCAAwDAYIKoZIhvcNAgkFADAdBglghkgBZQMEASoEEEJbhvvg7+pG
+        pKh8xq74+c2AggNgMArOkVpluNiVWITDgDGPZjEkORUbAWZ7HvpWuLc8K5pVohnNbJzVrE5PGB9PwO6/9a3/AG3RGuih4Hu1aSYc07Wl
+        qN1mAwpzJeZO+oI80en7zhVagpJVkazim+tdXDLykXiBpz4wqHEBlWL6B/Z7GLriaPVBy9TZUz9dubVg7jjW8BMBXyfDz9dWUh46GvQu
+        OwHM29T0VO1Lkcu8jl4csofHdE8zbsxHZwxBqcfJUSRUc35vdBnkTDYgFjgDmOgUQCNMtDZCzYUJS/vAkx/SvVXLW0Loq1XTulXkih8o
+        0XFbfUCI3xsC2qRKQJ6aGUywPfDHNbs7uPnfkuKHL/gDANcdheYOgVlaNBEHGcgCLt6CePhCbJBDPtzIh6cVsTpQlsituw40rPWtXRcD
+        vS64pe6bvsxuIEQdVgYZkwIpmIWMHbGDUj4DpHoIwZFfWZDmIS6PtyBTv6zpgD3iLEreV9VlxQBIImxwsnHp24GQUJ2eD/ULp007NA5m
+        pwlCRr19IfUTJ55SXQRDy5quyRy44xVlAt4mbsFbEiy5K1AXBDOOEZ4LsPkytc09h282vYq7KnBzOCJL+18TTKw3qPM8uoRaARIaJ9mK
+        2MpVKQ9mVAMiIbSGwCH68mrv2ayX4p8Xbdph3PPEAmXmjQs6AlRnjmWQ9VPj7KPlySt4hn94QRWShqAnmPa+UiFn75ZvmPvijo21L+XN
+        JjPrA3tMOJZKfDiiucXwdIGWbegpCjvCd1f/yMuKcM7+BlBUFcDwSBs7pULHp3ObGbzqSD8yyK520+YwDJhErRtgW9qfcv6lhojrCCvt
+        4WjZPbZ0IoSw0EA3neLrRYLJTY/XXoS1UBa+UX60I1XttifsX1KpCTBwpkm5G5WQFdEhnUrZYKY30eM41u3kIYgWrhFNt2k0c4vFwVzc
+        I5ZHlVKe47RsRAyib3w1MwhCVx5vNRifiz5xMc6AK4DzxdlPIBIVNEqIJaya1sYV147cXhXTq+KAfRo0atpuzunWUZWnk4hnHyn4iQJw
+        sw0JEquhEQklOKkuLipfhJol1ycj5v/ytWUGQSgAfEL2f7MIIcqHHuiwFS2/OPPtf52zZMoJyI+NrGRlej48Tj6enWlZHaz/u6GcOECR
+        7er5M/Bq0c1yHFEEuZodWYiiMEEwMTANBglghkgBZQMEAgEFAAQg2Jw1osWdlh4cLBR65XWPFThtR1njAGI2ASrDzi38R7oECGdX/W9h
+        CVeAAgIIAA==
+        """)
+
+    /// The certificate of `selfSigned`, and an encrypted key.
+    static func pem(encryptedKey: [UInt8]) -> [UInt8] {
+        let text = String(decoding: selfSigned, as: UTF8.self)
+        let cut = text.firstRange(of: "-----BEGIN EC PRIVATE KEY-----")
+        return Array(text[..<(cut?.lowerBound ?? text.endIndex)].utf8) + encryptedKey
+    }
+
     /// Base64 in lines, padded.
-    private static func bytes(_ text: String) -> [UInt8] {
+    static func bytes(_ text: String) -> [UInt8] {
         var bytes: [UInt8] = []
         var bits: UInt32 = 0
         var count = 0

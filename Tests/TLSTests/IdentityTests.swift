@@ -50,11 +50,25 @@ struct IdentityTests {
         }
     }
 
+    /// With other numbers such a curve costs OpenSSL a tenth of a second for each certificate.
+    @Test("is refused for a certificate that spells its curve out")
+    func spelledOutCurve() {
+        #expect(throws: TLSError.identity(.keyUnsupported)) { try TLSIdentity(pem: SpelledOutCurve.pem) }
+        #expect(throws: TLSError.identity(.keyUnsupported)) {
+            try TLSIdentity(pkcs12: SpelledOutCurve.pkcs12, password: "carillon")
+        }
+    }
+
+    @Test("is refused for too many certificates, before one of them is decoded")
+    func tooMany() {
+        let unreadable = Array("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n".utf8)
+        let many = (0..<17).flatMap { _ in unreadable }
+        #expect(throws: TLSError.identity(.tooLarge)) { try TLSIdentity(pem: Fixtures.selfSigned + [10] + many) }
+    }
+
     @Test("may have an encrypted key, with its password")
     func encrypted() throws {
-        let text = String(decoding: Fixtures.selfSigned, as: UTF8.self)
-        let cut = try #require(text.firstRange(of: "-----BEGIN EC PRIVATE KEY-----"))
-        let pem = Array(text[..<cut.lowerBound].utf8) + Fixtures.encryptedKey
+        let pem = Fixtures.pem(encryptedKey: Fixtures.encryptedKey)
         #expect(try TLSIdentity(pem: pem, password: Array("carillon".utf8)).certificate.userID == "com.example.app")
         #expect(throws: TLSError.identity(.wrongPassword)) { try TLSIdentity(pem: pem) }
         #expect(throws: TLSError.identity(.wrongPassword)) { try TLSIdentity(pem: pem, password: [1]) }
@@ -79,7 +93,6 @@ struct IdentityTests {
                 bytes[Int(chance % UInt64(bytes.count))] = UInt8(truncatingIfNeeded: chance >> 40)
             }
             if chance % 5 == 0 { bytes.removeLast(Int(chance % UInt64(bytes.count))) }
-            // An iteration count of billions is not garbage but work: such a file is left out.
             if which == 0 {
                 _ = try? TLSIdentity(pem: bytes)
             } else {

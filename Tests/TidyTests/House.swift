@@ -38,7 +38,7 @@ enum House {
         Room("CInstructionCounter", .cLibraries, [], folder: "Tests/InstructionCounter"),
 
         Room("Reactor", .basement, ["CShims", "PushModel", "Glibc", "Synchronization"]),
-        Room("TLS", .basement, ["COpenSSL", "CShims", "PushModel", "Glibc", "Synchronization"]),
+        Room("TLS", .basement, ["COpenSSL", "CShims", "PushModel", "Signing", "Glibc", "Synchronization"]),
         Room("HTTP2", .basement, ["CNGHTTP2", "PushModel", "Glibc"]),
         Room("Signing", .basement, ["COpenSSL", "CShims", "PushModel", "Glibc", "Synchronization"]),
         Room("Postgres", .basement, ["CPostgres", "CShims", "PushModel", "Reactor", "Glibc", "Synchronization"]),
@@ -141,6 +141,8 @@ enum House {
     static let neighbours: [String: [String]] = [
         "PushModel": ["Reactor", "TLS", "HTTP2", "Signing", "Postgres", "JSON", "Encodings", "Calendar"],
         "Reactor": ["Postgres"],
+        // Private keys are read in one place, whatever they are for.
+        "Signing": ["TLS"],
         // Both are the roof: what serves, and what asks it.
         "Commands": ["Gateway"],
     ]

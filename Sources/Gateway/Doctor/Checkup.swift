@@ -31,7 +31,7 @@ struct Checkup {
     private func door(_ settings: Settings) -> [Finding] {
         guard let files = DoorFiles(settings) else { return [] }
         do throws(StartFault) {
-            return [DoctorRules.door(notAfterSeconds: try files.notAfter().secondsSince1970, now: Clocks.wallNow())]
+            return [DoctorRules.door(notAfterSeconds: try files.read().notAfterSeconds, now: Clocks.wallNow())]
         } catch {
             return [.bad("TLS", error.description, "correct it; the gateway does not start with it")]
         }
@@ -167,17 +167,19 @@ struct Checkup {
         for credential in active {
             look.used?.insert(ProviderUse(provider: credential.provider, environment: credential.environment))
         }
-        look.findings += active.map { credential in
+        for credential in active {
             let name =
                 "\(credential.provider.name) \(credential.environment.name) \(credential.kind.rawValue) \(credential.id.value)"
-            do { _ = try keeper.material(of: credential) } catch {
-                return .bad(subject, "\(name) can't be opened: \(error)", "hand it in again")
+            do { _ = try await keeper.material(of: credential) } catch {
+                look.findings.append(.bad(subject, "\(name) can't be opened: \(error)", "hand it in again"))
+                continue
             }
             let facts = (try? JSONReader.read(credential.facts))?.object
-            return DoctorRules.credential(
-                subject, name, notAfterSeconds: facts?["not_after_seconds"]?.integer,
-                refusedFor: blocks.first { $0.credential == credential.id }.map { "\($0.reason)" },
-                now: Clocks.wallNow())
+            look.findings.append(
+                DoctorRules.credential(
+                    subject, name, notAfterSeconds: facts?["not_after_seconds"]?.integer,
+                    refusedFor: blocks.first { $0.credential == credential.id }.map { "\($0.reason)" },
+                    now: Clocks.wallNow()))
         }
     }
 }

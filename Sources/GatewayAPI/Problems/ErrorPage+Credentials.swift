@@ -1,3 +1,5 @@
+import Signing
+
 extension ErrorPage {
     /// What is said of a credential that could not be used.
     static let credentials = Chapter(
@@ -15,11 +17,27 @@ extension ErrorPage {
                 .keyUnreadable,
                 cause: """
                     `p8` is not a PEM private key on the curve P-256, or the `private_key` of a service account is not \
-                    an RSA key in PEM of at least 2,048 bits.
+                    an RSA key in PEM of 2,048 to 8,192 bits. Or the key of a certificate is neither an RSA key of at \
+                    most 8,192 bits nor one on P-256, P-384 or P-521.
                     """,
                 remedy: """
                     send the file's text as Apple gave it, with its line breaks; of a service account, the file as \
                     Google gave it.
+                    """),
+            Explanation(
+                .keyEncrypted,
+                cause:
+                    "`p8`, or the `private_key` of a service account, is encrypted. No password is taken for either.",
+                remedy: "send the file as Apple or Google gave it; theirs are never encrypted."),
+            Explanation(
+                .derivationTooLong,
+                cause: """
+                    `pem` or `pkcs12` asks for more than \(DerivationBudget.roundsMax) rounds of key derivation, all its encrypted \
+                    parts together. For scrypt, N times r times p counts as rounds.
+                    """,
+                remedy: """
+                    export the file again with the default of your tool, for example `openssl pkcs12 -export`, which \
+                    asks for 2,048 rounds.
                     """),
             Explanation(
                 .certificateUnreadable,

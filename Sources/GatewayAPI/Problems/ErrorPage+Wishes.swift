@@ -179,7 +179,7 @@ extension ErrorPage {
                     there is not, hold one such share together. Or the app follows messages (`.../events`) 128 times at \
                     once. Or 64 of its requests for lists, and for where messages and pushes stand, wait for their turn, \
                     or one has waited ten seconds: as many at once of the app are read as it leaves to others, two \
-                    while nobody else asks.
+                    while nobody else asks. Or 16 of its key files wait to be opened, which happens one at a time.
                     """,
                 remedy: """
                     wait as `Retry-After` says, and send fewer at once. Send bodies whole, without pauses: one that \

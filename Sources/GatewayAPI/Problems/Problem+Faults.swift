@@ -86,7 +86,9 @@ extension Problem {
             switch fault {
             case .keyIDMalformed: .keyIDMalformed
             case .teamIDMalformed: .teamIDMalformed
-            case .keyUnreadable: .keyUnreadable
+            case .keyUnreadable, .keyUnsupported: .keyUnreadable
+            case .keyEncrypted: .keyEncrypted
+            case .derivationTooLong: .derivationTooLong
             case .certificateUnreadable: .certificateUnreadable
             case .passwordWrong: .passwordWrong
             case .keyDoesNotMatchCertificate: .keyDoesNotMatchCertificate
@@ -98,13 +100,14 @@ extension Problem {
             case .serviceAccount(let fault): ProblemCode(rawValue: fault.code) ?? .invalidValue
             case .tokenURIPrivate: .tokenURIPrivate
             case .unknownCredential: .unknownCredential
-            case .overloaded: .overloaded
+            case .overloaded, .openingTooSlow: .overloaded
+            case .shareUsedUp: .shareUsedUp
             case .store: preconditionFailure("the store's faults have their own words")
             case .vault: .vaultFailed
             }
         self.init(
             code, fault.description, at: Self.place(of: fault),
-            retryAfterSeconds: fault == .overloaded ? RetryHint.overloaded : nil)
+            retryAfterSeconds: code == .overloaded || code == .shareUsedUp ? RetryHint.overloaded : nil)
     }
 
     private static func place(of fault: CredentialFault) -> JSONPointer? {
@@ -116,13 +119,14 @@ extension Problem {
         switch fault {
         case .keyIDMalformed: "key_id"
         case .teamIDMalformed: "team_id"
-        case .keyUnreadable: "p8"
+        case .keyUnreadable, .keyEncrypted: "p8"
+        case .keyUnsupported(let member), .derivationTooLong(_, let member): member.rawValue
         case .passwordWrong: "password"
         case .environmentNotCovered: "environment"
         case .topicNotCovered: "topics"
         case .tokenURIPrivate, .serviceAccount: "service_account"
         case .certificateUnreadable, .keyDoesNotMatchCertificate, .certificateExpired, .certificateNotYetValid,
-            .certificateNamesNoTopic, .unknownCredential, .overloaded, .store, .vault:
+            .certificateNamesNoTopic, .unknownCredential, .overloaded, .shareUsedUp, .openingTooSlow, .store, .vault:
             nil
         }
     }

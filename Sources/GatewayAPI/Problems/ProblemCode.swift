@@ -72,6 +72,8 @@ package enum ProblemCode: String, CaseIterable, Sendable {
     case keyIDMalformed = "key_id_malformed"
     case teamIDMalformed = "team_id_malformed"
     case keyUnreadable = "key_unreadable"
+    case keyEncrypted = "key_encrypted"
+    case derivationTooLong = "derivation_too_long"
     case certificateUnreadable = "certificate_unreadable"
     case passwordWrong = "password_wrong"
     case keyDoesNotMatchCertificate = "key_does_not_match_certificate"
@@ -120,7 +122,7 @@ extension ProblemCode {
             .priorityNotAllowed,
             .reservedKey,
             .notForBackground, .notForPushType, .nothingToShow, .badgeTwice, .keyIDMalformed, .teamIDMalformed,
-            .keyUnreadable,
+            .keyUnreadable, .keyEncrypted, .derivationTooLong,
             .certificateUnreadable, .passwordWrong, .keyDoesNotMatchCertificate, .certificateExpired,
             .certificateNotYetValid, .environmentNotCovered, .topicNotCovered, .certificateNamesNoTopic,
             .tokenURIPrivate:
@@ -197,6 +199,8 @@ extension ProblemCode {
         case .keyIDMalformed: "The key id is malformed"
         case .teamIDMalformed: "The team id is malformed"
         case .keyUnreadable: "The key can't be read"
+        case .keyEncrypted: "The key is encrypted"
+        case .derivationTooLong: "The file asks for too much key derivation"
         case .certificateUnreadable: "The certificate can't be read"
         case .passwordWrong: "The password does not open the file"
         case .keyDoesNotMatchCertificate: "Key and certificate don't belong together"

@@ -42,6 +42,7 @@ package struct FCMServiceAccount: Equatable, Sendable {
 
         let key = try Self.required(.privateKey, file)
         guard key.utf8.count <= Self.keyBytesMax, Self.isPEM(key) else {
+            if key.contains("-----BEGIN ENCRYPTED PRIVATE KEY-----") { throw .keyEncrypted }
             throw key.contains("-----BEGIN EC PRIVATE KEY-----") ? .keyNotRSA : .malformed(.privateKey)
         }
         privateKey = Secret(Array(key.utf8))
@@ -96,8 +97,10 @@ package enum FCMServiceAccountFault: Error, Equatable, Sendable {
     case missing(FCMServiceAccountMember)
     case notText(FCMServiceAccountMember)
     case malformed(FCMServiceAccountMember)
-    /// A key all the same: of another kind, or too short.
+    /// A key all the same: of another kind, too short or too long.
     case keyNotRSA
+    /// Google's files are never encrypted, and there is no password to hand in.
+    case keyEncrypted
 
     /// A stable word, published in docs/errors.md.
     package var code: String {
@@ -106,6 +109,7 @@ package enum FCMServiceAccountFault: Error, Equatable, Sendable {
         case .notAnObject, .notText: "wrong_type"
         case .missing: "missing_member"
         case .malformed(.privateKey), .keyNotRSA: "key_unreadable"
+        case .keyEncrypted: "key_encrypted"
         case .malformed: "invalid_value"
         }
     }
@@ -114,7 +118,7 @@ package enum FCMServiceAccountFault: Error, Equatable, Sendable {
     package var pointer: JSONPointer {
         switch self {
         case .notJSON, .notAnObject: .root
-        case .keyNotRSA: .root / FCMServiceAccountMember.privateKey.rawValue
+        case .keyNotRSA, .keyEncrypted: .root / FCMServiceAccountMember.privateKey.rawValue
         case .missing(let member), .notText(let member), .malformed(let member): .root / member.rawValue
         }
     }
@@ -131,7 +135,10 @@ package enum FCMServiceAccountFault: Error, Equatable, Sendable {
         case .malformed(.privateKeyID), .malformed(.clientEmail):
             "Expected here: what Google's key file has, in visible ASCII characters."
         case .malformed(.privateKey): "Expected here: a private key in PEM, with its BEGIN and END lines."
-        case .keyNotRSA: "Expected here: an RSA key of 2,048 bits or more; this is a key of another kind or length."
+        case .keyNotRSA: "Expected here: an RSA key of 2,048 to 8,192 bits; this is a key of another kind or length."
+        case .keyEncrypted:
+            "The private_key is encrypted, and there is no password for it. Send the file as Google gave it: Google's are "
+                + "never encrypted."
         case .malformed(.tokenURI): "Expected here: a URL with a host and a path, without user name, query or blanks."
         }
     }

@@ -1,0 +1,79 @@
+import COpenSSL
+
+/// One block of a PEM text, decoded from base64 and not yet decrypted.
+///
+/// OpenSSL's own reader splits the text, so that what is checked and what is used are the same bytes.
+package struct PEMBlock {
+    /// What stands behind BEGIN.
+    let name: String
+    /// The lines before the base64. The old encryption of PEM names its cipher there.
+    let header: String
+    let der: [UInt8]
+
+    private static let keyNameEnd = "PRIVATE KEY"
+    private static let certificateNames = ["CERTIFICATE", "X509 CERTIFICATE"]
+
+    /// The first private key of a text; nil if none of the blocks is one.
+    ///
+    /// Throws `.keyUnreadable` for a text without blocks, or with a damaged one before the key.
+    package static func firstPrivateKey(in text: [UInt8]) throws(SigningError) -> PEMBlock? {
+        var key: PEMBlock?
+        var hasBlocks = false
+        try read(text) { block in
+            hasBlocks = true
+            if block.name.hasSuffix(keyNameEnd) { key = block }
+            return key == nil
+        }
+        guard hasBlocks else { throw .keyUnreadable }
+        return key
+    }
+
+    /// The certificates of a text, each in DER and not yet decoded; of more than `countMax`, one more than that.
+    ///
+    /// Throws `.keyUnreadable` for a damaged block.
+    package static func certificates(in text: [UInt8], countMax: Int) throws(SigningError) -> [[UInt8]] {
+        var certificates: [[UInt8]] = []
+        try read(text) { block in
+            if certificateNames.contains(block.name) { certificates.append(block.der) }
+            return certificates.count <= countMax
+        }
+        return certificates
+    }
+
+    /// Hands over block after block, until `take` says that it wants no more.
+    private static func read(_ text: [UInt8], _ take: (PEMBlock) -> Bool) throws(SigningError) {
+        ERR_clear_error()
+        defer { ERR_clear_error() }
+        guard let bio = unsafe BIO_new(BIO_s_mem()) else { throw .library }
+        defer { unsafe BIO_free_all(bio) }
+        unsafe shim_BIO_set_mem_eof_means_end(bio)
+        if !text.isEmpty {
+            guard unsafe BIO_write(bio, text, Int32(text.count)) == text.count else { throw .keyUnreadable }
+        }
+        while let block = unsafe next(in: bio) {
+            guard take(block) else { return }
+        }
+        // The end of the text; anything else is a damaged block.
+        let last = ERR_peek_last_error()
+        guard shim_err_library(last) == ERR_LIB_PEM, shim_err_reason(last) == PEM_R_NO_START_LINE else {
+            throw .keyUnreadable
+        }
+    }
+
+    private static func next(in bio: OpaquePointer) -> PEMBlock? {
+        var name: UnsafeMutablePointer<CChar>?
+        var header: UnsafeMutablePointer<CChar>?
+        var bytes: UnsafeMutablePointer<UInt8>?
+        var count = 0
+        guard unsafe PEM_read_bio(bio, &name, &header, &bytes, &count) == 1 else { return nil }
+        defer {
+            unsafe CRYPTO_free(name, nil, 0)
+            unsafe CRYPTO_free(header, nil, 0)
+            unsafe CRYPTO_clear_free(bytes, max(0, count), nil, 0)
+        }
+        return unsafe PEMBlock(
+            name: name.map { unsafe String(cString: $0) } ?? "",
+            header: header.map { unsafe String(cString: $0) } ?? "",
+            der: Array(UnsafeBufferPointer(start: bytes, count: max(0, count))))
+    }
+}

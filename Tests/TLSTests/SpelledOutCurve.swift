@@ -1,0 +1,48 @@
+/// A key on P-256, with a certificate that spells the curve out instead of naming it. The password is "carillon".
+///
+/// openssl req -x509 -new -newkey ec -pkeyopt ec_paramgen_curve:P-256 -pkeyopt ec_param_enc:explicit
+/// openssl pkcs12 -export -certpbe NONE
+enum SpelledOutCurve {
+    static let pem = Array(
+        """
+        -----BEGIN CERTIFICATE-----
+        MIICcTCCAhegAwIBAgIUUfT2QIBItTUzlBH2qASAu+XVUZswCgYIKoZIzj0EAwIw
+        EzERMA8GA1UEAwwIZXhwbGljaXQwIBcNMjYxMTI2MTIzNzQ3WhgPMjEyNjExMDIx
+        MjM3NDdaMBMxETAPBgNVBAMMCGV4cGxpY2l0MIIBSzCCAQMGByqGSM49AgEwgfcC
+        AQEwLAYHKoZIzj0BAQIhAP////8AAAABAAAAAAAAAAAAAAAA////////////////
+        MFsEIP////8AAAABAAAAAAAAAAAAAAAA///////////////8BCBaxjXYqjqT57Pr
+        vVV2mIa8ZR0GsMxTsPY7zjw+J9JgSwMVAMSdNgiG5wSTamZ44ROdJreBn36QBEEE
+        axfR8uEsQkf4vOblY6RA8ncDfYEt6zOg9KE5RdiYwpZP40Li/hp/m47n60p8D54W
+        K84zV2sxXs7LtkBoN79R9QIhAP////8AAAAA//////////+85vqtpxeehPO5ysL8
+        YyVRAgEBA0IABMukMwGaWjNpk6wK0GT6m4CObv3rLRMY51iIbRYDmYrEwCECQRiG
+        LT9hIo9DWxDNpG9Hsnu36i3e3rRK0YfEDPKjUzBRMB0GA1UdDgQWBBRH+Z9L3shp
+        aMsGmDOTuYtVg/Za8jAfBgNVHSMEGDAWgBRH+Z9L3shpaMsGmDOTuYtVg/Za8jAP
+        BgNVHRMBAf8EBTADAQH/MAoGCCqGSM49BAMCA0gAMEUCICLjF9Euka8mTmXgLNu7
+        zgPnbxJlITlLzg3IFYbK+FnsAiEA6GLCDu8zU9/t4pIHbNhHLMi5u+K6skN3PKcW
+        xmjcdp4=
+        -----END CERTIFICATE-----
+        -----BEGIN PRIVATE KEY-----
+        MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgb7IDXGmVyzOW8LQv
+        xKizFY3dxFJSREmw7Mn/Grl6VwuhRANCAATLpDMBmlozaZOsCtBk+puAjm796y0T
+        GOdYiG0WA5mKxMAhAkEYhi0/YSKPQ1sQzaRvR7J7t+ot3t60StGHxAzy
+        -----END PRIVATE KEY-----
+        """.utf8)
+    static let pkcs12 = Fixtures.bytes(
+        """
+        MIIEigIBAzCCBEAGCSqGSIb3DQEHAaCCBDEEggQtMIIEKTCCAuAGCSqGSIb3DQEHAaCCAtEEggLNMIICyTCCAsUGCyqGSIb3DQEMCgED
+        oIICjTCCAokGCiqGSIb3DQEJFgGgggJ5BIICdTCCAnEwggIXoAMCAQICFFH09kCASLU1M5QR9qgEgLvl1VGbMAoGCCqGSM49BAMCMBMx
+        ETAPBgNVBAMMCGV4cGxpY2l0MCAXDTI2MTEyNjEyMzc0N1oYDzIxMjYxMTAyMTIzNzQ3WjATMREwDwYDVQQDDAhleHBsaWNpdDCCAUsw
+        ggEDBgcqhkjOPQIBMIH3AgEBMCwGByqGSM49AQECIQD/////AAAAAQAAAAAAAAAAAAAAAP///////////////zBbBCD/////AAAAAQAA
+        AAAAAAAAAAAAAP///////////////AQgWsY12Ko6k+ez671VdpiGvGUdBrDMU7D2O848PifSYEsDFQDEnTYIhucEk2pmeOETnSa3gZ9+
+        kARBBGsX0fLhLEJH+Lzm5WOkQPJ3A32BLeszoPShOUXYmMKWT+NC4v4af5uO5+tKfA+eFivOM1drMV7Oy7ZAaDe/UfUCIQD/////AAAA
+        AP//////////vOb6racXnoTzucrC/GMlUQIBAQNCAATLpDMBmlozaZOsCtBk+puAjm796y0TGOdYiG0WA5mKxMAhAkEYhi0/YSKPQ1sQ
+        zaRvR7J7t+ot3t60StGHxAzyo1MwUTAdBgNVHQ4EFgQUR/mfS97IaWjLBpgzk7mLVYP2WvIwHwYDVR0jBBgwFoAUR/mfS97IaWjLBpgz
+        k7mLVYP2WvIwDwYDVR0TAQH/BAUwAwEB/zAKBggqhkjOPQQDAgNIADBFAiAi4xfRLpGvJk5l4Czbu84D528SZSE5S84NyBWGyvhZ7AIh
+        AOhiwg7vM1Pf7eKSB2zYRyzIubviurJDdzynFsZo3HaeMSUwIwYJKoZIhvcNAQkVMRYEFM2sq/GWpo14yyuhIblRYZv/w8YzMIIBQQYJ
+        KoZIhvcNAQcBoIIBMgSCAS4wggEqMIIBJgYLKoZIhvcNAQwKAQKgge8wgewwVwYJKoZIhvcNAQUNMEowKQYJKoZIhvcNAQUMMBwECPQs
+        YXFnHmssAgIIADAMBggqhkiG9w0CCQUAMB0GCWCGSAFlAwQBKgQQbu3kzNULpUNmIDhULDgbPgSBkJjt/x42F1XyxnWw1XFnJao0zVwb
+        LmTzvLxH30XgJWZQdO0H4VvqgDpTs8C7rwO7RQqHpFi7XoDIZ+lK6silMWHheIcs4a+VlscTLx8uU3xU5Ndl6E2k36i2Y5ls0xGUWq2W
+        2DMvgOIvD2YPKozZ5xfBOPfBq/bd9EyjPGvKV0RHaoU4JiC/c06i3hSx+AeuCzElMCMGCSqGSIb3DQEJFTEWBBTNrKvxlqaNeMsroSG5
+        UWGb/8PGMzBBMDEwDQYJYIZIAWUDBAIBBQAEIF66nzc104r6G3qsS6AQjzXXzFOEwgd0oUMenmlerqyRBAjuadj3Jh2CwgICCAA=
+        """)
+}
