@@ -237,7 +237,7 @@ let package = Package(
             "GatewayAPITests",
             [
                 "APNs", "Calendar", "CredentialKeeping", "Delivery", "DeliveryRules", "Encodings", "GatewayAPI", "JSON",
-                "Postgres", "PushModel", "Reactor", "Registry", "Signing", "Store",
+                "Postgres", "PushModel", "Reactor", "Registry", "Signing", "Store", "TLS",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),

@@ -12,6 +12,7 @@ import Registry
 import Signing
 import Store
 import Synchronization
+import TLS
 import Testing
 
 /// A gateway's API on a port of its own, over a database of its own, and a client.
@@ -122,9 +123,11 @@ final class StepRecorder: StepListener {
 }
 
 /// A world of its own for one test.
+///
+/// - Parameter authority: makes the certificate of a gateway that speaks TLS; nil: it speaks plain HTTP.
 func withGateway(
     limits: GatewayLimits = GatewayLimits(), backlog: (messages: Int, broadcasts: Int) = (1_000, 1_000),
-    database: PostgresSettings? = nil,
+    database: PostgresSettings? = nil, authority: CertificateAuthority? = nil,
     pool bounds: PoolSettings = .patient, _ body: (GatewayWorld) async throws -> Void
 ) async throws {
     let settings: PostgresSettings
@@ -132,7 +135,9 @@ func withGateway(
     let loop = try ReactorLoop(name: "gateway-test")
     let pool = PostgresPool(settings, pool: bounds, loop: loop)
     let outcome: Result<Void, any Error>
-    do { outcome = .success(try await serve(pool, limits, backlog, body)) } catch { outcome = .failure(error) }
+    do { outcome = .success(try await serve(pool, limits, backlog, authority, body)) } catch {
+        outcome = .failure(error)
+    }
     await pool.close()
     loop.stop()
     try outcome.get()
@@ -141,7 +146,7 @@ func withGateway(
 
 private func serve(
     _ pool: PostgresPool, _ limits: GatewayLimits, _ backlog: (messages: Int, broadcasts: Int),
-    _ body: (GatewayWorld) async throws -> Void
+    _ authority: CertificateAuthority?, _ body: (GatewayWorld) async throws -> Void
 ) async throws {
     let steps = StepRecorder()
     let stores = Stores(pool: pool)
@@ -158,10 +163,19 @@ private func serve(
         credentials: keeper, keys: stores.keys, adminKeySHA256: TestHash.sha256(GatewayWorld.key),
         readiness: { readiness.value }, clock: { Clocks.wallNow() }, entropy: { Entropy.bytes($0) }, limits: limits,
         log: log, steps: steps)
+    let identity = try authority.map { authority in
+        let pem = try authority.issue(
+            CertificateSubject(commonName: "localhost"), names: ["127.0.0.1"],
+            validity: .days(2, from: Clocks.wallNow())
+        ).pem()
+        return try DoorIdentity(certificates: pem, key: pem)
+    }
     let (ports, ready) = AsyncStream.makeStream(of: Int.self)
     let serving = Task {
         defer { ready.finish() }
-        try await GatewayServer(host: "127.0.0.1", port: 0, services: services).run { ready.yield($0) }
+        try await GatewayServer(host: "127.0.0.1", port: 0, identity: identity, services: services).run {
+            ready.yield($0)
+        }
     }
     let outcome: Result<Void, any Error>
     do {

@@ -82,7 +82,7 @@ private struct Line {
     }
 
     func comeToNothing() {
-        watch.bytesCame()
+        watch.bytesCame(1)
         channel.pipeline.fireErrorCaught(HTTPParserError.closedConnection)
     }
 

@@ -17,8 +17,7 @@ enum DoorEvent: Equatable, Sendable {
     case toldQuiesce
     case toldInputEnd
     case toldError
-    /// More was to be read, or nothing more.
-    case asksToRead
+    /// Nothing more was to be read.
     case endsInput
 
     var status: UInt? {
@@ -35,7 +34,6 @@ enum DoorEvent: Equatable, Sendable {
         case .toldQuiesce: "quiesce"
         case .toldInputEnd: "input ended"
         case .toldError: "error"
-        case .asksToRead: "read"
         case .endsInput: "ends input"
         }
     }
@@ -50,7 +48,7 @@ struct ShortcutDoor: Sendable {
         private let events = Mutex<[DoorEvent]>([])
         func note(_ event: DoorEvent) { events.withLock { $0.append(event) } }
         var all: [DoorEvent] { events.withLock { $0 } }
-        var words: [String] { all.map(\.word).filter { $0 != "read" } }
+        var words: [String] { all.map(\.word) }
     }
 
     init(_ services: GatewayServices, _ ring: KeyRing? = nil) async throws {
@@ -135,11 +133,6 @@ private final class SocketSide: ChannelOutboundHandler {
             (self.head, body) = (nil, "")
         }
         promise?.succeed()
-    }
-
-    func read(context: ChannelHandlerContext) {
-        journal.note(.asksToRead)
-        context.read()
     }
 
     func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {

@@ -100,11 +100,16 @@ final class Program: Sendable {
     }
 
     /// The most memory that it ever held.
-    func residentPeakMiB() throws -> Int {
+    func residentPeakMiB() throws -> Int { try mebibytes("VmHWM:") }
+
+    /// The memory that it holds.
+    func residentMiB() throws -> Int { try mebibytes("VmRSS:") }
+
+    private func mebibytes(_ field: String) throws -> Int {
         let status = try String(contentsOfFile: "/proc/\(processID)/status", encoding: .utf8)
-        let line = status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }
+        let line = status.split(separator: "\n").first { $0.hasPrefix(field) }
         guard let text = line?.split(separator: " ").dropLast().last, let kilobytes = Int(text) else {
-            throw TookTooLong(description: "the kernel tells no VmHWM of process \(processID)")
+            throw TookTooLong(description: "the kernel tells no \(field) of process \(processID)")
         }
         return (kilobytes + 1_023) / 1_024
     }

@@ -1,5 +1,4 @@
 import JSON
-import NIOCore
 import PushModel
 import ServiceLifecycle
 
@@ -12,7 +11,6 @@ struct MessageEvents: Sendable {
     /// nil: the message is over already.
     let seat: MessageWatches.Seat?
     let limits: GatewayLimits
-    let channel: any Channel
     /// Throws where the key no longer opens this: it was revoked, has expired, or its app is gone.
     let checkKey: @Sendable () async throws(Problem) -> Void
 
@@ -21,10 +19,10 @@ struct MessageEvents: Sendable {
     /// A line that means nothing, so that everybody in between sees that somebody is there.
     private static let beat = Array(": \n\n".utf8)
 
-    /// - Parameter write: suspends while the client does not read.
+    /// - Parameter write: suspends while the client does not read; throws once it is hung up on (`AnswerWatch`).
     func run(_ write: ([UInt8]) async throws -> Void) async throws {
         var lastID: Int64?
-        try await put(Self.greeting + ProgressEvent(first).bytes(after: &lastID), write)
+        try await write(Self.greeting + ProgressEvent(first).bytes(after: &lastID))
         guard let seat, !first.isOver else { return }
         var told = first
         let clock = ContinuousClock()
@@ -37,29 +35,19 @@ struct MessageEvents: Sendable {
             }
             guard news != nil || sight.isLast || clock.now - wroteAt >= limits.eventBeat else { continue }
             if clock.now - checkedAt >= limits.eventKeyCheck {
-                if let problem = await refusal() { return try await put(Self.end(problem), write) }
+                if let problem = await refusal() { return try await write(Self.end(problem)) }
                 checkedAt = clock.now
             }
             if let news {
                 told = news.progress
-                try await put(news.bytes(after: &lastID), write)
+                try await write(news.bytes(after: &lastID))
             } else if !sight.isLast {
-                try await put(Self.beat, write)
+                try await write(Self.beat)
             }
             wroteAt = clock.now
-            if let problem = sight.problem { try await put(Self.end(problem), write) }
+            if let problem = sight.problem { try await write(Self.end(problem)) }
             if sight.isLast { return }
         }
-    }
-
-    /// Whoever does not read at all gives the seat back.
-    private func put(_ bytes: [UInt8], _ write: ([UInt8]) async throws -> Void) async throws {
-        let channel = channel
-        let patience = channel.eventLoop.scheduleTask(in: TimeAmount(limits.bodyPauseMax)) {
-            channel.close(promise: nil)
-        }
-        defer { patience.cancel() }
-        try await write(bytes)
     }
 
     /// nil: the key opens this still, or nobody can tell just now.

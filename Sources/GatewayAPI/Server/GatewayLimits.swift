@@ -27,13 +27,29 @@ package struct GatewayLimits: Sendable {
     package var headerBytesMax = 32 << 10
     package var headerFieldsMax = 100
     package var connectionsMax = 4_096
+    /// Requests of one connection that are parsed and not answered. A client that pipelines more gets all its answers; the
+    /// later requests wait as raw bytes, which take a tenth of a parsed request's memory.
+    package var unansweredRequestsMax = 8
+    /// The same, as bytes behind the request that is answered next. A head of the largest size fits twice.
+    package var unansweredBytesMax = 64 << 10
+    /// What one read from a socket brings at most: a few dozen registrations.
+    package var readBytesMax = 16 << 10
+    /// What a connection's first read brings at most. Few requests are longer, and most connections are idle.
+    package var firstReadBytes = 2 << 10
+    /// Written bytes that the socket has not taken, above which a connection is written no further answer. Under TLS each
+    /// small answer lies in a buffer of some kilobytes, so that 64 kB of answers took more than a megabyte.
+    package var unsentBytesMax = 16 << 10
+    /// What the kernel keeps for a connection in each direction; Linux doubles it. By itself it keeps megabytes for a client
+    /// that sends on and reads nothing. More would help only an import over a long line: this is a megabyte a second at 100 ms.
+    package var socketBufferBytes = 128 << 10
     /// Of a connection on which nothing is asked.
     package var idleTimeout: Duration = .seconds(75)
     /// Of the head of a request, from its first byte to its last. A phone's network may lose a packet or two.
     package var headTimeout: Duration = .seconds(30)
     /// Of one body, from its first byte to its last, an import apart: whoever trickles holds what others need.
     package var bodyTimeout: Duration = .seconds(60)
-    /// Between two pieces of a body, an import's too. Less than the idle timeout, which hangs up without a word.
+    /// Between two pieces of a body, an import's too; and between two pieces of what is written, of which the client takes
+    /// nothing. Less than the idle timeout, which hangs up without a word.
     package var bodyPauseMax: Duration = .seconds(60)
     /// How long a client that still sends what nobody will read is heard after its answer. At once would be a reset,
     /// which takes the answer away that it is just reading.

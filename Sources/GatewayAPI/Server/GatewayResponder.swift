@@ -239,7 +239,7 @@ package struct GatewayResponder: HTTPResponder {
             } catch { throw Problem(error, services.limits) }
         }
         let (check, apps) = (keyCheck(call, app, incoming), apps)
-        let events = MessageEvents(first: first, seat: seat, limits: services.limits, channel: incoming.channel) {
+        let events = MessageEvents(first: first, seat: seat, limits: services.limits) {
             () async throws(Problem) in
             try await check()
             // A deleted app's messages go in the background, and its successor's are not these.

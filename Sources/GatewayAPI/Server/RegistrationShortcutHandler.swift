@@ -30,15 +30,12 @@ package final class RegistrationShortcutHandler: ChannelDuplexHandler {
         case inputEnd(EventLoopPromise<Void>?)
     }
 
-    /// Of parts that are held nothing more is read.
-    private static let heldMax = 16
-
     private let shortcut: RegistrationShortcut
     private var phase = Phase.open
     /// Requests that were handed on, and have no answer yet.
     private var handedOn = 0
+    /// No more than `RequestGate` lets through.
     private var held = CircularBuffer<Held>()
-    private var wantsToRead = false
     /// nil: the connection is over.
     private var context: ChannelHandlerContext?
 
@@ -127,10 +124,6 @@ package final class RegistrationShortcutHandler: ChannelDuplexHandler {
         }
     }
 
-    package func read(context: ChannelHandlerContext) {
-        if held.count < Self.heldMax { context.read() } else { wantsToRead = true }
-    }
-
     package func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         // A refusal of the library's own answers no request.
         if case .end = unwrapOutboundIn(data), handedOn > 0 { handedOn -= 1 }
@@ -153,9 +146,6 @@ extension RegistrationShortcutHandler {
         context.write(wrapOutboundOut(.body(.byteBuffer(reply.body))), promise: nil)
         context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
         if !held.isEmpty { release() }
-        guard wantsToRead, held.count < Self.heldMax, let context = self.context else { return }
-        wantsToRead = false
-        context.read()
     }
 
     /// Until one of them waits for its answer again, or none is left.

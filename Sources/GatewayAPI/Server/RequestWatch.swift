@@ -30,7 +30,11 @@ package final class RequestWatch: ChannelDuplexHandler {
     /// Bytes came, and not yet the end of the head that they begin.
     private var isInHead = false
     /// A head came, and not yet the end of its body.
-    private var isInBody = false
+    private(set) var isInBody = false
+    /// Bytes of that body that are still to come; 0 also where its head does not say how many it has.
+    private(set) var bodyBytesLeft = 0
+    /// More of what the client sent is here, and stays unparsed until an answer is written: nothing is late.
+    var isHeldBack = false
     /// Its client waits with the body until it is asked for it (RFC 9110, section 10.1.1), or has heard the answer.
     private var holdsBodyBack = false
     private var deadline: Scheduled<Void>?
@@ -39,6 +43,9 @@ package final class RequestWatch: ChannelDuplexHandler {
     private var idleCheck: Scheduled<Void>?
     private var requests = 0
     private var answers = 0
+    /// Bytes that the parser was given and that belong to requests behind the one that is answered next, or to no part of
+    /// a request yet.
+    private var unansweredBytes = 0
     /// The answer on its way is the connection's last.
     private var isLast = false
     /// It has been written.
@@ -54,9 +61,26 @@ package final class RequestWatch: ChannelDuplexHandler {
         checkIdle(after: limits.idleTimeout, context)
     }
 
+    /// Heads that came and whose answers have not been written.
+    var unanswered: Int { requests - answers }
+
+    /// Nothing more of what comes is read.
+    var isDone: Bool { refusal != nil || isOver }
+
+    /// Whether the parser may have more: of the body that it is in, or else of another request.
+    var hasRoom: Bool {
+        (isInBody || unanswered < limits.unansweredRequestsMax) && unansweredBytes < limits.unansweredBytesMax
+    }
+
     /// Before the parser has seen them.
-    package func bytesCame() {
+    package func bytesCame(_ count: Int) {
+        unansweredBytes += count
         if !isInBody { isInHead = true }
+    }
+
+    /// The bytes of the request that is answered next do not count: its reader bounds them.
+    private func forgetBytesOfFirst() {
+        if unanswered <= 1 { unansweredBytes = 0 }
     }
 
     package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -68,15 +92,22 @@ package final class RequestWatch: ChannelDuplexHandler {
             if let fault = Self.fault(of: head) { return refuse(fault, .unknown, context) }
             requests += 1
             isInBody = true
+            bodyBytesLeft = head.headers.first(name: "content-length").flatMap { Int($0) } ?? 0
+            forgetBytesOfFirst()
             holdsBodyBack = Self.waitsToBeAsked(head)
             guard head.version == .http1_0, !head.isKeepAlive else { break }
             // In that version the connection ends with the answer unless the client asks for more (RFC 9112, section
             // 9.3); the library behind here no longer knows of versions.
             head.headers.replaceOrAdd(name: "Connection", value: "close")
             return context.fireChannelRead(wrapInboundOut(.head(head)))
-        case .body: holdsBodyBack = false
+        case .body(let bytes):
+            holdsBodyBack = false
+            bodyBytesLeft = max(0, bodyBytesLeft - bytes.readableBytes)
+            forgetBytesOfFirst()
         case .end:
             stopWaiting()
+            bodyBytesLeft = 0
+            forgetBytesOfFirst()
             isInHead = false
             isInBody = false
             holdsBodyBack = false
@@ -87,7 +118,9 @@ package final class RequestWatch: ChannelDuplexHandler {
     /// A request that came in one go needs no timer.
     package func channelReadComplete(context: ChannelHandlerContext) {
         if refusal == nil, !isOver {
-            if isInBody {
+            if isHeldBack {
+                stopWaiting()
+            } else if isInBody {
                 stopWaiting()
                 wait(limits.bodyPauseMax, context)
             } else if isInHead, deadline == nil {
@@ -129,6 +162,7 @@ package final class RequestWatch: ChannelDuplexHandler {
         case .body: break
         case .end:
             answers += 1
+            forgetBytesOfFirst()
             busyAt = context.eventLoop.now
             if isLast { end(context) }
         }
@@ -240,8 +274,9 @@ extension RequestWatch {
     }
 }
 
-/// Puts the watch into its place, which the library offers to nobody: behind the parser, and its ear before it. The
-/// shortcut stands behind the watch.
+/// Puts our handlers into their places, which the library offers to nobody, and bounds what the socket holds.
+///
+/// From the socket: the watch over answers, TLS, the gate, the parser, the watch over requests, the shortcut.
 package final class RequestWatchPlacing: ChannelInboundHandler, RemovableChannelHandler {
     package typealias InboundIn = NIOAny
 
@@ -262,25 +297,26 @@ package final class RequestWatchPlacing: ChannelInboundHandler, RemovableChannel
             let parser = try pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self)
             try pipeline.addHandler(watch, position: .after(parser))
             try pipeline.addHandler(RegistrationShortcutHandler(shortcut), position: .after(watch))
-            // Not before TLS, whose bytes are no head's.
-            try pipeline.addHandler(FirstBytes(watch), position: .before(parser))
+            try pipeline.addHandler(RequestGate(watch), position: .before(parser))
+            try pipeline.addHandler(AnswerWatch(pauseMax: limits.bodyPauseMax), position: .first)
+            try boundBuffers(of: context.channel)
         } catch {
             // The connection is gone already.
             context.close(promise: nil)
         }
     }
-}
 
-/// Tells the watch of bytes that make no request yet.
-private final class FirstBytes: ChannelInboundHandler {
-    typealias InboundIn = ByteBuffer
-
-    private let watch: RequestWatch
-
-    init(_ watch: RequestWatch) { self.watch = watch }
-
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        watch.bytesCame()
-        context.fireChannelRead(data)
+    private func boundBuffers(of channel: any Channel) throws {
+        guard let options = channel.syncOptions else { return }
+        try options.setOption(.maxMessagesPerRead, value: 1)
+        try options.setOption(
+            .recvAllocator,
+            value: AdaptiveRecvByteBufferAllocator(
+                minimum: limits.firstReadBytes, initial: limits.firstReadBytes, maximum: limits.readBytesMax))
+        try options.setOption(
+            .writeBufferWaterMark, value: .init(low: limits.unsentBytesMax / 2, high: limits.unsentBytesMax))
+        for buffer in [NIOBSDSocket.Option.so_rcvbuf, .so_sndbuf] {
+            try options.setOption(.socketOption(buffer), value: .init(limits.socketBufferBytes))
+        }
     }
 }

@@ -1,0 +1,177 @@
+import NIOCore
+import NIOHTTP1
+
+/// Hands received bytes to the parser a request at a time, while few enough requests wait for their answers.
+///
+/// Stands before the parser, which makes requests of all the bytes that it is given. The bytes of later requests stay here,
+/// unparsed, and nothing more is read from the socket. A client that pipelines therefore costs as little as one that does
+/// not (`GatewayLimits.unansweredRequestsMax`, `unansweredBytesMax`).
+/// The kernel reports the end of a connection only behind all its bytes, and these arrive without being asked for. The
+/// socket's buffer bounds them (`GatewayLimits.socketBufferBytes`).
+/// Lives on the connection's event loop.
+final class RequestGate: ChannelDuplexHandler {
+    typealias InboundIn = ByteBuffer
+    typealias InboundOut = ByteBuffer
+    typealias OutboundIn = HTTPServerResponsePart
+    typealias OutboundOut = HTTPServerResponsePart
+
+    /// Bytes of a chunked body that are handed on before the handlers behind are asked for more. A chunk can be one byte
+    /// long, and each chunk becomes a part that takes a hundred times as much memory.
+    private static let chunkedBytesMax = 1 << 10
+    /// What a piece of a chunked body counts as at least: empty lines in it make pieces of one byte.
+    private static let chunkedPieceBytesMin = 64
+
+    private let watch: RequestWatch
+    /// Received and not yet handed on. Never empty.
+    private var received: ByteBuffer?
+    private var blankLine = BlankLine()
+    /// The handlers behind asked for more after the last turn.
+    private var isWanted = true
+    /// A turn hands on what may be handed on, and ends with one `channelReadComplete`.
+    private var isInTurn = false
+    private var isTurnScheduled = false
+    /// The client sends no more than what was received.
+    private var isInputClosed = false
+
+    init(_ watch: RequestWatch) { self.watch = watch }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        var bytes = unwrapInboundIn(data)
+        if var received {
+            self.received = nil
+            received.writeBuffer(&bytes)
+            self.received = received
+        } else if bytes.readableBytes > 0 {
+            received = bytes
+        }
+        if !isInTurn { handOn(context) }
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        if !isInTurn { endTurn(context) }
+    }
+
+    func read(context: ChannelHandlerContext) {
+        isWanted = true
+        if received == nil { context.read() } else if mayTakeTurn { takeTurn(context) }
+    }
+
+    /// Each answer ends with a flush, which may make room for the next request.
+    func flush(context: ChannelHandlerContext) {
+        context.flush()
+        guard received != nil, !isTurnScheduled else { return }
+        isTurnScheduled = true
+        // Not at once: the handler that flushes is in the middle of its answer.
+        context.eventLoop.assumeIsolated().execute { [self] in
+            isTurnScheduled = false
+            if received != nil, mayTakeTurn { takeTurn(context) }
+        }
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if received != nil, case ChannelEvent.inputClosed = event {
+            isInputClosed = true
+        } else {
+            context.fireUserInboundEventTriggered(event)
+        }
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        received = nil
+        context.fireChannelInactive()
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) { received = nil }
+}
+
+extension RequestGate {
+    private var mayTakeTurn: Bool { !isInTurn && (watch.hasRoom || watch.isDone) }
+
+    /// A turn that does not come from the socket, which asks for more by itself.
+    private func takeTurn(_ context: ChannelHandlerContext) {
+        handOn(context)
+        endTurn(context)
+        context.channel.read()
+    }
+
+    private func handOn(_ context: ChannelHandlerContext) {
+        if watch.isDone { received = nil }
+        guard isWanted else { return }
+        var chunkedBytes = 0
+        while chunkedBytes < Self.chunkedBytesMax, let piece = nextPiece() {
+            var count = piece.readableBytes
+            if watch.isInBody, watch.bodyBytesLeft == 0 {
+                count = max(count, Self.chunkedPieceBytesMin)
+                chunkedBytes += count
+            }
+            watch.bytesCame(count)
+            context.fireChannelRead(wrapInboundOut(piece))
+        }
+    }
+
+    /// The next bytes for the parser: the rest of one head, or what is here of the body that has begun. A piece ends no more
+    /// than one head, and has no bytes behind its body. nil: no bytes are here, or there is no room for them.
+    private func nextPiece() -> ByteBuffer? {
+        guard var bytes = received, watch.hasRoom else { return nil }
+        received = nil
+        var length = bytes.readableBytes
+        if watch.bodyBytesLeft > 0 {
+            length = min(length, watch.bodyBytesLeft)
+        } else {
+            // A chunked body ends with a blank line too.
+            if watch.isInBody { length = min(length, Self.chunkedBytesMax) }
+            length = blankLine.end(in: bytes, upTo: length) ?? length
+        }
+        guard length < bytes.readableBytes else { return bytes }
+        let piece = bytes.readSlice(length: length)
+        received = bytes
+        return piece
+    }
+
+    private func endTurn(_ context: ChannelHandlerContext) {
+        isInTurn = true
+        defer { isInTurn = false }
+        while true {
+            isWanted = false
+            watch.isHeldBack = received != nil && watch.unanswered > 1
+            context.fireChannelReadComplete()
+            guard received != nil, watch.hasRoom else { break }
+            context.channel.read()
+            guard isWanted else { break }
+            handOn(context)
+        }
+        guard isInputClosed, received == nil else { return }
+        isInputClosed = false
+        context.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
+    }
+}
+
+/// Finds the first blank line behind some text, in bytes that come in pieces. Every head ends with one (RFC 9112,
+/// section 2.1). Blank lines before a text end nothing: a client may send many of them before a head.
+struct BlankLine {
+    /// Nothing but carriage returns since the last line feed.
+    private var isAtLineStart = false
+    private var hasText = false
+
+    init() {}
+
+    /// How many bytes there are up to its end; nil: none of the first `count` bytes ends one.
+    mutating func end(in bytes: ByteBuffer, upTo count: Int) -> Int? {
+        let span = bytes.readableBytesUInt8Span
+        for place in 0..<count {
+            switch span[place] {
+            case UInt8(ascii: "\n"):
+                if isAtLineStart && hasText {
+                    hasText = false
+                    return place + 1
+                }
+                isAtLineStart = true
+            case UInt8(ascii: "\r"): break
+            default:
+                isAtLineStart = false
+                hasText = true
+            }
+        }
+        return nil
+    }
+}

@@ -1,0 +1,1 @@
+../GatewayAPITests/Flood.swift
