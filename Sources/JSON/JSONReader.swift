@@ -247,12 +247,13 @@ extension JSONReader {
 
 /// The names of one object so far. Few are compared one by one; many are hashed, or a stranger makes us quadratic.
 private struct SeenNames {
-    private static let fewMax = 16
     private var hashed: Set<[UInt8]> = []  // lookup only
 
     /// False if the name was there before.
     mutating func add(_ name: String, among members: [JSONMember]) -> Bool {
-        if members.count < Self.fewMax { return !members.contains { $0.name.hasSameBytes(as: name) } }
+        if members.count < JSONObject.fewMembersMax {
+            return !members.contains { $0.name.hasSameBytes(as: name) }
+        }
         if hashed.isEmpty {
             for member in members { hashed.insert(Array(member.name.utf8)) }
         }

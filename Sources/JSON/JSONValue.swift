@@ -102,6 +102,9 @@ package enum JSONNumber: Hashable, Sendable {
 
 /// Members in the order of their writing. A name occurs once: the reader refuses repetition, assignment replaces.
 package struct JSONObject: Equatable, Sendable {
+    /// From this many members on, looking for many names hashes them. Otherwise a client makes us quadratic.
+    static let fewMembersMax = 16
+
     package private(set) var members: [JSONMember]
 
     package init(_ members: [JSONMember] = []) { self.members = members }
@@ -110,6 +113,8 @@ package struct JSONObject: Equatable, Sendable {
     package var isEmpty: Bool { members.isEmpty }
 
     /// Assigning nil removes; a new name goes last.
+    ///
+    /// Walks all members: for names that the code knows, never for each of the names that a client chose.
     package subscript(name: String) -> JSONValue? {
         get { members.first { $0.name.hasSameBytes(as: name) }?.value }
         set {
@@ -135,6 +140,17 @@ package struct JSONMember: Equatable, Sendable {
 
     package static func == (left: JSONMember, right: JSONMember) -> Bool {
         left.name.hasSameBytes(as: right.name) && left.value == right.value
+    }
+}
+
+extension JSONValue {
+    /// Members of all objects in it, at every depth. Recurses: the reader bounds the depth.
+    package var memberCount: Int {
+        switch self {
+        case .null, .bool, .number, .string: 0
+        case .array(let elements): elements.reduce(0) { $0 + $1.memberCount }
+        case .object(let object): object.members.reduce(object.count) { $0 + $1.value.memberCount }
+        }
     }
 }
 

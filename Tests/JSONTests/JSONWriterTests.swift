@@ -118,4 +118,28 @@ struct MergePatchTests {
         let merged = try JSONReader.read(Array(document.utf8)).mergePatched(with: JSONReader.read(Array(patch.utf8)))
         #expect(String(decoding: merged.bytes, as: UTF8.self) == result)
     }
+
+    private static func object(_ numbers: Range<Int>, _ value: JSONValue) -> JSONValue {
+        .object(JSONObject(numbers.map { JSONMember("m\(10_000 + $0)", value) }))
+    }
+
+    @Test("of many members replaces, removes and adds them in their order")
+    func manyMembers() {
+        let document = Self.object(0..<40, 1)
+        var patch = Self.object(10..<30, .null).object?.members ?? []
+        patch += [JSONMember("m10035", 2), JSONMember("m10040", 3), JSONMember("m10041", .null)]
+        let merged = document.mergePatched(with: .object(JSONObject(patch))).object?.members ?? []
+        var expected = (Self.object(0..<10, 1).object?.members ?? []) + (Self.object(30..<40, 1).object?.members ?? [])
+        expected[15] = JSONMember("m10035", 2)
+        expected.append(JSONMember("m10040", 3))
+        #expect(merged == expected)
+    }
+
+    @Test("tells names that only look alike apart, however many there are")
+    func canonicalEquivalence() {
+        var document = Self.object(0..<20, 1).object ?? JSONObject()
+        document["caf\u{e9}"] = 1
+        let merged = JSONValue.object(document).mergePatched(with: ["cafe\u{301}": 2]).object
+        #expect(merged?["caf\u{e9}"] == 1 && merged?["cafe\u{301}"] == 2)
+    }
 }

@@ -65,11 +65,12 @@ enum FCMOverrideReader {
         _ object: JSONObject, _ use: FCMStringsUse, _ pointer: JSONPointer
     ) throws(FCMContentFault) -> JSONObject {
         var members: [JSONMember] = []
+        var names: Set<[UInt8]> = []  // lookup only
         for member in object.members {
             let place = pointer / member.name
             let name = FCMSpelling.name(member.name, in: use)
             if use == .appData, FCMReservedNames.isReserved(name) { throw .reservedKey(place) }
-            guard !members.contains(where: { $0.name.hasSameBytes(as: name) }) else { throw .namedTwice(place) }
+            guard names.insert(Array(name.utf8)).inserted else { throw .namedTwice(place) }
             if !member.value.isNull {
                 guard let text = member.value.string else { throw .wrongValue(place, expected: "a string") }
                 if let expected = FCMScalars.expectation(text, ofHeader: name, use) {
