@@ -7,9 +7,13 @@ package struct DevicePatchLimits: Equatable, Sendable {
     package let tagsMax: Int
     /// As minimal JSON.
     package let attributesBytesMax: Int
-    package init(tagsMax: Int, attributesBytesMax: Int) {
+    /// At every depth.
+    package let attributesMembersMax: Int
+
+    package init(tagsMax: Int, attributesBytesMax: Int, attributesMembersMax: Int) {
         self.tagsMax = tagsMax
         self.attributesBytesMax = attributesBytesMax
+        self.attributesMembersMax = attributesMembersMax
     }
 }
 
@@ -20,6 +24,7 @@ package enum DevicePatchReply: Equatable, Sendable {
     /// Nothing was changed: so many would be kept.
     case tooManyTags(Int)
     case attributesTooLong(bytes: Int)
+    case tooManyAttributes(members: Int)
 }
 
 extension RegistryStore {
@@ -43,8 +48,9 @@ extension RegistryStore {
                 try await pool.transaction(options) { transaction throws(PostgresError) -> DevicePatchReply in
                     let found = try await transaction.run([Query(PlannerSQL.throughKeys), lock])[1]
                     guard found.rowCount > 0 else { return .unknownDevice }
+                    var attributes = try AttributesPatch(patch.attributes)
                     let rows = try (0..<found.rowCount).map { row throws(PostgresError) in
-                        try PatchedRow(reading: found, row: row, patch)
+                        try PatchedRow(reading: found, row: row, patch, &attributes)
                     }
                     for row in rows {
                         if let refusal = row.refusal(limits) {
@@ -84,11 +90,12 @@ private struct PatchedRow {
     let tags: [String]
     let attributes: [UInt8]
     let isChanged: Bool
-    /// As minimal JSON; the database writes more blanks.
-    private let attributesBytes: Int
+    private let attributesSize: AttributesPatch.Size
     private let tagsBefore: Int
 
-    init(reading rows: ResultSet, row: Int, _ patch: DevicePatch) throws(PostgresError) {
+    init(
+        reading rows: ResultSet, row: Int, _ patch: DevicePatch, _ attributesPatch: inout AttributesPatch
+    ) throws(PostgresError) {
         id = try rows.int64(row, 0)
         let texts = try (1...4).map { column throws(PostgresError) in try rows.textOrNil(row, column) }
         let stored = (tags: try rows.textArray(row, 5), attributes: try rows.json(row, 6))
@@ -98,16 +105,7 @@ private struct PatchedRow {
         appVersion = patch.appVersion.applied(to: texts[3])
         tags = patch.patched(stored.tags)
         tagsBefore = stored.tags.count
-        switch patch.attributes {
-        case .keep: attributes = stored.attributes
-        case .clear: attributes = Array("{}".utf8)
-        case .set(let change):
-            guard let before = try? JSONReader.read(stored.attributes, limits: .trusted),
-                let change = try? JSONReader.read(change, limits: .trusted)
-            else { throw .unexpectedShape(statement: "patch_lock", column: 6) }
-            attributes = before.mergePatched(with: change).bytes
-        }
-        attributesBytes = patch.attributes == .keep ? 0 : attributes.count
+        (attributes, attributesSize) = try attributesPatch.applied(to: stored.attributes)
         let after = [user, locale, timeZone, appVersion].map { $0.map { Array($0.utf8) } }
         isChanged =
             after != texts.map { $0.map { Array($0.utf8) } } || attributes != stored.attributes
@@ -116,8 +114,60 @@ private struct PatchedRow {
 
     func refusal(_ limits: DevicePatchLimits) -> DevicePatchReply? {
         if tags.count > limits.tagsMax, tags.count > tagsBefore { return .tooManyTags(tags.count) }
-        if attributesBytes > limits.attributesBytesMax { return .attributesTooLong(bytes: attributesBytes) }
+        if attributesSize.bytes > limits.attributesBytesMax { return .attributesTooLong(bytes: attributesSize.bytes) }
+        if attributesSize.members > limits.attributesMembersMax {
+            return .tooManyAttributes(members: attributesSize.members)
+        }
         return nil
+    }
+}
+
+/// What a patch makes of stored attributes. The kinds of an installation nearly always store the same: each different
+/// text is merged once.
+private struct AttributesPatch {
+    /// Of what the patch made. Nothing where it leaves attributes alone.
+    struct Size: Equatable {
+        /// As minimal JSON; the database writes more blanks.
+        let bytes: Int
+        let members: Int
+    }
+
+    private enum Change {
+        case keep, clear
+        case merge(JSONValue)
+    }
+
+    private let change: Change
+    /// By what was stored.
+    private var merged: [[UInt8]: (bytes: [UInt8], size: Size)] = [:]  // lookup only
+
+    init(_ attributes: DevicePatch.Change<[UInt8]>) throws(PostgresError) {
+        switch attributes {
+        case .keep: change = .keep
+        case .clear: change = .clear
+        case .set(let bytes): change = .merge(try Self.read(bytes))
+        }
+    }
+
+    mutating func applied(to stored: [UInt8]) throws(PostgresError) -> (bytes: [UInt8], size: Size) {
+        switch change {
+        case .keep: return (stored, Size(bytes: 0, members: 0))
+        case .clear: return (Array("{}".utf8), Size(bytes: 2, members: 0))
+        case .merge(let patch):
+            if let known = merged[stored] { return known }
+            let value = try Self.read(stored).mergePatched(with: patch)
+            let bytes = value.bytes
+            let result = (bytes: bytes, size: Size(bytes: bytes.count, members: value.memberCount))
+            merged[stored] = result
+            return result
+        }
+    }
+
+    private static func read(_ bytes: [UInt8]) throws(PostgresError) -> JSONValue {
+        guard let value = try? JSONReader.read(bytes, limits: .trusted) else {
+            throw .unexpectedShape(statement: "patch_lock", column: 6)
+        }
+        return value
     }
 }
 

@@ -291,6 +291,10 @@ struct RegistrationRequestTests {
             #""attributes": {"a":{"a":{"a":{"a":{"a":{"a":{"a":{"a":{}}}}}}}}}"#, .invalidValue,
             "/attributes/a/a/a/a/a/a/a/a"),
         with(#""attributes": {"a": "\#(text(8_190))"}"#, .valueTooLong, "/attributes"),
+        // Fewer bytes than may be.
+        with(
+            #""attributes": {"a": [{\#((0...1_023).map { "\"\($0)\":1" }.joined(separator: ","))}]}"#, .valueTooLong,
+            "/attributes"),
     ]
 
     private static let times = [

@@ -3,7 +3,7 @@ import PushModel
 import Store
 import Testing
 
-private let limits = DevicePatchLimits(tagsMax: 4, attributesBytesMax: 40)
+private let limits = DevicePatchLimits(tagsMax: 4, attributesBytesMax: 40, attributesMembersMax: 4)
 
 @Suite("A patch of a device")
 struct PatchTests {
@@ -69,6 +69,9 @@ struct PatchTests {
                 patch.attributes = .set(long)
             }
             #expect(refused == .attributesTooLong(bytes: long.count))
+            let many = Array(#"{"a":1,"b":{"c":2,"d":3,"e":4}}"#.utf8)
+            let tooMany = try await Self.patch(world) { $0.attributes = .set(many) }
+            #expect(tooMany == .tooManyAttributes(members: 5))
             #expect(try await world.device("i1").user == nil)
             let nobody = try await Self.patch(world, "i2") { $0.user = .clear }
             #expect(nobody == .unknownDevice)

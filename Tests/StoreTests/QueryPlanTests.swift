@@ -117,7 +117,7 @@ struct QueryPlanTests {
         }
         var patch = DevicePatch()
         patch.user = .set("ada")
-        let limits = DevicePatchLimits(tagsMax: 9, attributesBytesMax: 99)
+        let limits = DevicePatchLimits(tagsMax: 9, attributesBytesMax: 99, attributesMembersMax: 9)
         _ = try await registry.patch(patch, app: world.app, installation: "i1", kind: nil, limits: limits)
         for item in try await world.stores.feedback.page(app: world.app, limit: 9).items {
             _ = try await registry.undo(feedback: item.id, app: world.app)

@@ -29,8 +29,8 @@ extension ErrorPage {
                 remedy: "the detail says what is allowed."),
             Explanation(
                 .valueTooLong,
-                cause: "a text, a list or an object is larger than what is kept of it.",
-                remedy: "shorten it; the detail names the bound."),
+                cause: "a text, a list or an object is larger than what is taken or kept of it.",
+                remedy: "shorten it; the detail names the bound. A patch of many attributes is sent as several."),
             Explanation(
                 .invalidFilter,
                 cause: """

@@ -21,7 +21,10 @@ package enum DevicePatchRequest {
         patch.tags = try RegistrationRequest.readTags(&reader)
         patch.tagsAdded = try tags("tags_add", &reader)
         patch.tagsRemoved = try tags("tags_remove", &reader)
-        patch.attributes = try readAttributes(&reader)
+        // A merge patch in itself. Its own size is bounded here, before the transaction that merges it; what it makes of
+        // the stored ones is measured where they are.
+        patch.attributes = try RegistrationRequest.readAttributes(
+            &reader, bytesMax: RegistrationLimits.attributesPatchBytesMax)
         try reader.end()
         return patch
     }
@@ -29,17 +32,5 @@ package enum DevicePatchRequest {
     private static func tags(_ name: String, _ reader: inout EnvelopeReader) throws(Problem) -> [String] {
         guard let value = reader.take(name) else { return [] }
         return try RegistrationRequest.tags(value, at: reader.pointer / name)
-    }
-
-    /// A merge patch in itself: what it makes of the stored ones is measured where they are.
-    private static func readAttributes(
-        _ reader: inout EnvelopeReader
-    ) throws(Problem) -> DeviceRegistration.Change<[UInt8]> {
-        guard let value = reader.takeAny("attributes") else { return .keep }
-        if value.isNull { return .clear }
-        let pointer = reader.pointer / "attributes"
-        guard value.object != nil else { throw .wrongType(value, "an object", at: pointer) }
-        try RegistrationRequest.checkStorable(value, depth: 1, at: pointer)
-        return .set(value.bytes)
     }
 }

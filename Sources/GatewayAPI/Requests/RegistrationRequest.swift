@@ -14,6 +14,10 @@ package enum RegistrationLimits {
     package static let tagBytesMax = 128
     /// As minimal JSON.
     package static let attributesBytesMax = 8_192
+    /// At every depth. Of attributes that are kept, and of a patch of them, whose nulls count.
+    package static let attributesMembersMax = 1_024
+    /// Of a patch of attributes, as minimal JSON: it may remove all that are kept, and say as much anew.
+    package static let attributesPatchBytesMax = 2 * attributesBytesMax
     static let attributesDepthMax = 8
     /// Of a token's text, whatever the provider.
     package static let tokenBytesMax = 4_096
@@ -60,7 +64,8 @@ package enum RegistrationRequest {
             locale: try reader.change("locale", bytesMax: RegistrationLimits.localeBytesMax, isWord),
             timeZone: try reader.timeZoneChange("time_zone"),
             appVersion: try reader.change("app_version", bytesMax: RegistrationLimits.appVersionBytesMax, isText),
-            tags: try readTags(&reader), attributes: try readAttributes(&reader),
+            tags: try readTags(&reader),
+            attributes: try readAttributes(&reader, bytesMax: RegistrationLimits.attributesBytesMax),
             badge: try reader.integer("badge", 0...Int32.max), asOf: try readAsOf(&reader, now: now))
         try reader.end()
         return registration
@@ -152,26 +157,32 @@ package enum RegistrationRequest {
         return tags.texts
     }
 
-    private static func readAttributes(
-        _ reader: inout EnvelopeReader
+    /// - Parameter bytesMax: as minimal JSON.
+    static func readAttributes(
+        _ reader: inout EnvelopeReader, bytesMax: Int
     ) throws(Problem) -> DeviceRegistration.Change<[UInt8]> {
         guard let value = reader.takeAny("attributes") else { return .keep }
         if value.isNull { return .clear }
         let pointer = reader.pointer / "attributes"
         guard value.object != nil else { throw .wrongType(value, "an object", at: pointer) }
-        try checkStorable(value, depth: 1, at: pointer)
-        let bytes = value.bytes
-        guard bytes.count <= RegistrationLimits.attributesBytesMax else {
+        let members = value.memberCount
+        guard members <= RegistrationLimits.attributesMembersMax else {
             throw Problem(
                 .valueTooLong,
-                "The attributes have \(bytes.count) bytes; at most \(RegistrationLimits.attributesBytesMax) are kept.",
-                at: pointer)
+                "The attributes have \(members) members at all depths; at most "
+                    + "\(RegistrationLimits.attributesMembersMax) are taken.", at: pointer)
+        }
+        try checkStorable(value, depth: 1, at: pointer)
+        let bytes = value.bytes
+        guard bytes.count <= bytesMax else {
+            throw Problem(
+                .valueTooLong, "The attributes have \(bytes.count) bytes; at most \(bytesMax) are taken.", at: pointer)
         }
         return .set(bytes)
     }
 
     /// What PostgreSQL's jsonb would refuse is refused here, with its place.
-    static func checkStorable(_ value: JSONValue, depth: Int, at pointer: JSONPointer) throws(Problem) {
+    private static func checkStorable(_ value: JSONValue, depth: Int, at pointer: JSONPointer) throws(Problem) {
         switch value {
         case .null, .bool, .string, .number(.whole): break
         case .number(.literal(let text)):

@@ -90,7 +90,8 @@ extension DeviceHandlers {
         let patch = try DevicePatchRequest.read(call.body)
         let app = try await apps.app(of: call)
         let limits = DevicePatchLimits(
-            tagsMax: RegistrationLimits.tagsMax, attributesBytesMax: RegistrationLimits.attributesBytesMax)
+            tagsMax: RegistrationLimits.tagsMax, attributesBytesMax: RegistrationLimits.attributesBytesMax,
+            attributesMembersMax: RegistrationLimits.attributesMembersMax)
         let reply: DevicePatchReply
         do {
             reply = try await registry.patch(
@@ -111,6 +112,11 @@ extension DeviceHandlers {
             throw Problem(
                 .valueTooLong,
                 "The attributes would have \(bytes) bytes; at most \(limits.attributesBytesMax) are kept.",
+                at: .root / "attributes")
+        case .tooManyAttributes(let members):
+            throw Problem(
+                .valueTooLong,
+                "The attributes would have \(members) members; at most \(limits.attributesMembersMax) are kept.",
                 at: .root / "attributes")
         }
     }
