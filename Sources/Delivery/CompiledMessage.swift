@@ -25,9 +25,13 @@ package struct CompiledMessage: Sendable {
     ///
     /// A message that says something to one provider's devices only (in its `apns` or `fcm` object) is good: to the
     /// others it has nothing to show, and their pushes end so. Any other fault, in any form, is refused at the door.
-    /// - Parameter providers: nil: all that there are.
+    /// - Parameters:
+    ///   - providers: nil: all that there are.
+    ///   - record: an earlier record of the same list, compiled. Records differ in what APNs alone reads, so that FCM's form
+    ///     of it stands for this one's: good for a check, not for sending, since it has the other message's id.
     package static func compile(
-        _ content: MessageContent, message: MessageID, providers: [Provider]? = nil
+        _ content: MessageContent, message: MessageID, providers: [Provider]? = nil,
+        besides record: CompiledMessage? = nil
     ) throws(ContentFault) -> CompiledMessage {
         let asked = providers ?? Provider.allCases
         let (content, holes) = try MessageHoles.read(content)
@@ -39,7 +43,9 @@ package struct CompiledMessage: Sendable {
                 silence = .apns(.nothingToShow)
             } catch { throw .apns(error) }
         }
-        if asked.contains(.fcm), FCMMessage.serves(content.options.pushType) {
+        if asked.contains(.fcm), let known = record?.fcm {
+            fcm = known
+        } else if asked.contains(.fcm), FCMMessage.serves(content.options.pushType) {
             do throws(FCMContentFault) { fcm = try .compile(content, message: message) } catch .nothingToShow {
                 silence = silence ?? .fcm(.nothingToShow)
             } catch { throw .fcm(error) }

@@ -6,6 +6,7 @@ import PushModel
 struct ContentHoles {
     /// By the numbers of their marks.
     private(set) var holes: [TemplateHole] = []
+    private var numbers: [TemplateHole: Int] = [:]  // lookup only
     /// What they ask of a device, each once.
     private(set) var fields: [DeviceField] = []
     /// Of all texts, each as often as it stands there.
@@ -103,8 +104,9 @@ struct ContentHoles {
 
     /// nil: there are too many.
     private mutating func number(of hole: TemplateHole) -> Int? {
-        if let number = holes.firstIndex(of: hole) { return number }
+        if let number = numbers[hole] { return number }
         guard holes.count < TemplateLimits.holesMax else { return nil }
+        numbers[hole] = holes.count
         holes.append(hole)
         if !fields.contains(hole.field) { fields.append(hole.field) }
         return holes.count - 1

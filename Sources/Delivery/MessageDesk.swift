@@ -85,17 +85,14 @@ package struct MessageDesk: Sendable {
             }
         var isUnused = isTaken
         defer { if isUnused { backlog.giveBack(contents.count, of: app, urgency) } }
-        var messages: [NewMessage] = []
-        for (place, content) in contents.enumerated() {
-            switch compile(content, audience: audience, app: app, sendAt, dueAt, reached: standing.providers) {
-            case .success(var message):
-                message.ratePerSecond = ratePerSecond
-                messages.append(message)
-            case .failure(let fault):
-                // Taken when the app reached fewer providers: its repetition gets the first answer all the same (P10).
-                if let earlier = try await earlier(idempotency, app) { return earlier }
-                return .refused(fault, place)
-            }
+        var messages: [NewMessage]
+        do throws(FaultyContent) {
+            messages = try self.messages(
+                contents, audience, app: app, sendAt, dueAt, ratePerSecond: ratePerSecond, reached: standing.providers)
+        } catch {
+            // Taken when the app reached fewer providers: its repetition gets the first answer all the same (P10).
+            if let earlier = try await earlier(idempotency, app) { return earlier }
+            return .refused(error.fault, error.place)
         }
         let ids = messages.map(\.id)
         messages[0].idempotency = idempotency.map { IdempotentAnswer(claim: $0, answer: answer(ids, state)) }
@@ -126,28 +123,56 @@ package struct MessageDesk: Sendable {
         }
     }
 
-    private func compile(
-        _ content: MessageContent, audience: Audience, app: AppID, _ sendAt: SendHour?, _ dueAt: WallInstant?,
-        reached: [Provider]
-    ) -> Result<NewMessage, ContentFault> {
-        let local: LocalSending? = if case .local(let sending) = sendAt { sending } else { nil }
-        // Of its hour: retention, and whatever of a push needs a time, count from there.
-        let now = Clocks.wallNow()
-        let hour = local.map { max($0.hour.inUTC, now) } ?? dueAt ?? now
-        let id = MessageID(UUIDv7.make(at: hour, random: (Entropy.uint64(), Entropy.uint64())))
-        let compiled: CompiledMessage
-        do {
+    private struct FaultyContent: Error {
+        let fault: ContentFault
+        let place: Int
+    }
+
+    /// One for each content, checked.
+    private func messages(
+        _ contents: [MessageContent], _ audience: Audience, app: AppID, _ sendAt: SendHour?, _ dueAt: WallInstant?,
+        ratePerSecond: Int32?, reached: [Provider]
+    ) throws(FaultyContent) -> [NewMessage] {
+        var messages: [NewMessage] = []
+        var first: CompiledMessage?
+        for (place, content) in contents.enumerated() {
             let asked = audience.providersAsked ?? CompiledMessage.providersAsked(content, reached: reached)
-            compiled = try CompiledMessage.compile(content, message: id, providers: asked)
-        } catch { return .failure(error) }
+            let id = Self.newID(sendAt, dueAt)
+            let compiled: CompiledMessage
+            do {
+                compiled = try CompiledMessage.compile(content, message: id, providers: asked, besides: first)
+            } catch { throw FaultyContent(fault: error, place: place) }
+            first = first ?? compiled
+            var message = message(content, id, kind: compiled.tokenKind, audience, app: app, sendAt, dueAt)
+            message.ratePerSecond = ratePerSecond
+            messages.append(message)
+        }
+        return messages
+    }
+
+    /// Of its hour: retention, and whatever of a push needs a time, count from there.
+    private static func newID(_ sendAt: SendHour?, _ dueAt: WallInstant?) -> MessageID {
+        let now = Clocks.wallNow()
+        let hour = local(sendAt).map { max($0.hour.inUTC, now) } ?? dueAt ?? now
+        return MessageID(UUIDv7.make(at: hour, random: (Entropy.uint64(), Entropy.uint64())))
+    }
+
+    private static func local(_ sendAt: SendHour?) -> LocalSending? {
+        if case .local(let sending) = sendAt { sending } else { nil }
+    }
+
+    private func message(
+        _ content: MessageContent, _ id: MessageID, kind: TokenKind, _ audience: Audience, app: AppID,
+        _ sendAt: SendHour?, _ dueAt: WallInstant?
+    ) -> NewMessage {
         var message = NewMessage(
             id: id, app: app, format: StoredContent.format(of: content), urgency: urgency(of: audience),
-            kind: audience.kind ?? compiled.tokenKind, badge: content.options.isDryRun ? .none : content.badge,
+            kind: audience.kind ?? kind, badge: content.options.isDryRun ? .none : content.badge,
             lifetime: content.options.lifetime, content: StoredContent.encode(content), audience: audience,
             readsLocale: !content.localizations.isEmpty, pushType: content.options.pushType,
-            isDryRun: content.options.isDryRun, dueAt: dueAt, localSending: local)
+            isDryRun: content.options.isDryRun, dueAt: dueAt, localSending: Self.local(sendAt))
         message.ignoredLimits = content.options.ignored
-        return .success(message)
+        return message
     }
 
     package func account(_ id: MessageID, app: AppID) async throws(StoreFault) -> MessageAccount? {

@@ -55,7 +55,7 @@ package enum InstantField: String, CaseIterable, Sendable {
 }
 
 /// Where a value lies in the attributes: names of members, from the outside in; one or more. Arrays have no members.
-package struct AttributePath: Equatable, Sendable {
+package struct AttributePath: Hashable, Sendable {
     package let names: [String]
 
     package init(_ names: [String]) {

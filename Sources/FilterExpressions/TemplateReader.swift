@@ -10,7 +10,11 @@ struct TemplateReader {
 
     mutating func read() throws(TemplateFault) -> [TemplateText.Part] {
         while index < bytes.count {
-            if take("{{") { try readInside(from: index - 2) } else { takeLiteral() }
+            if bytes[index] == UInt8(ascii: "{"), take("{{") {
+                try readInside(from: index - 2)
+            } else {
+                takeLiteral()
+            }
         }
         closeLiteral()
         return parts

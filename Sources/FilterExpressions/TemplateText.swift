@@ -22,20 +22,20 @@ package struct TemplateText: Equatable, Sendable {
     }
 
     /// Whether it has to be parsed at all.
-    package static func isOne(_ text: String) -> Bool { hasOpening(text.utf8) }
+    package static func isOne(_ text: String) -> Bool { hasOpening(text.utf8.span) }
 
-    package static func hasOpening(_ bytes: some Collection<UInt8>) -> Bool {
+    package static func hasOpening(_ bytes: Span<UInt8>) -> Bool {
         var before: UInt8 = 0
-        for byte in bytes {
-            if byte == UInt8(ascii: "{"), before == byte { return true }
-            before = byte
+        for place in bytes.indices {
+            if bytes[place] == UInt8(ascii: "{"), before == bytes[place] { return true }
+            before = bytes[place]
         }
         return false
     }
 }
 
 /// What goes into one hole.
-package struct TemplateHole: Equatable, Sendable {
+package struct TemplateHole: Hashable, Sendable {
     package let field: DeviceField
     /// Where the device has no value there, or an empty one.
     package let fallback: String
@@ -47,7 +47,7 @@ package struct TemplateHole: Equatable, Sendable {
 }
 
 /// What a device says of itself that is written as a text.
-package enum DeviceField: Equatable, Sendable {
+package enum DeviceField: Hashable, Sendable {
     case text(TextField)
     /// A text, a number, true or false; what else stands there has no form as a text, and is missing.
     case attribute(AttributePath)

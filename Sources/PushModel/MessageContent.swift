@@ -59,6 +59,9 @@ package struct NotificationText: Equatable, Sendable {
         self.subtitle = subtitle
         self.body = body
     }
+
+    /// Of all its texts, in UTF-8.
+    package var byteCount: Int { [title, subtitle, body].reduce(0) { $0 + ($1?.utf8.count ?? 0) } }
 }
 
 /// What a message does to each receiver's badge.

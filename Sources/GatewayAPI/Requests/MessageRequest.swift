@@ -43,13 +43,14 @@ package struct MessageRequest: Equatable, Sendable {
         if records == nil { content.apns = try readOverrides("apns", &reader) }
         try reader.end()
         try checkKind(of: audience, content.options.pushType)
-        var contents =
+        content.isTemplate = content.hasBraces
+        let contents =
             records?.map { record in
                 var own = content
                 own.apns = record
+                own.isTemplate = content.isTemplate || TemplateText.hasOpening(record.bytes.span)
                 return own
             } ?? [content]
-        for place in contents.indices { contents[place].isTemplate = contents[place].hasBraces }
         return MessageRequest(
             contents: contents, isList: records != nil, audience: audience, sendAt: sendAt, ratePerSecond: rate)
     }
@@ -195,8 +196,8 @@ extension MessageContent {
         let texts = [notification].compactMap(\.self) + localizations.map(\.text)
         let shown = texts.flatMap { [$0.title, $0.subtitle, $0.body] } + [sound, options.collapseID]
         return shown.contains { $0.map(TemplateText.isOne) ?? false }
-            || data.contains { TemplateText.isOne($0.name) || TemplateText.hasOpening($0.json.bytes) }
-            || [apns, fcm].contains { $0.map { TemplateText.hasOpening($0.bytes) } ?? false }
+            || data.contains { TemplateText.isOne($0.name) || TemplateText.hasOpening($0.json.bytes.span) }
+            || [apns, fcm].contains { $0.map { TemplateText.hasOpening($0.bytes.span) } ?? false }
     }
 }
 

@@ -7,12 +7,15 @@ import PushModel
 /// The common part is built first; the sender's `apns` object is then a merge patch (RFC 7396) over it: member by
 /// member, null takes a member away. What comes out is checked, wherever it came from.
 struct APNsPayloadCompiler {
-    /// More than this cannot shrink to a payload: not worth merging.
+    /// More than this cannot shrink to a payload: not worth merging. Of one text of the message, with all that goes to
+    /// every device.
     private static let contentBytesMax = 4 * APNsLimits.voipPayloadBytesMax
 
     private let content: MessageContent
     private let row: APNsPushTypeRow
     private let acceptedAt: WallInstant
+    /// Of what goes to every device, whatever its language.
+    private let contentBytes: Int
     /// What the sender's `apns` object says about `aps`.
     private let apsPatch: JSONObject
     /// What stands beside `aps`, the patch applied: no text of ours, so the same for all localizations.
@@ -25,13 +28,17 @@ struct APNsPayloadCompiler {
         try APNsPayloadRules.checkCommonPart(content, row)
         let compiler = try APNsPayloadCompiler(content, row, acceptedAt)
         let texts = LocaleTable.texts(content.notification, content.localizations)
-        var all: [JSONObject] = []
-        for text in texts { all.append(try compiler.aps(text)) }
-        try APNsPayloadRules.check(aps: all[0], beside: compiler.neighbours, content, row.type)
-        let tail = compiler.tail(behind: all[0])
-        let payloads = all.map { compiler.payload($0, tail) }
+        let common = try compiler.aps(texts[0], locale: nil)
+        try APNsPayloadRules.check(aps: common, beside: compiler.neighbours, content, row.type)
+        let tail = compiler.tail(behind: common)
+        var payloads = [compiler.payload(common, tail)]
+        // What is too large here would be so in every language: it is compiled once, not 64 times.
         try compiler.checkSizes(payloads)
-        return (payloads, all[0]["event"]?.string == "start")
+        for (localization, text) in zip(content.localizations, texts.dropFirst()) {
+            payloads.append(compiler.payload(try compiler.aps(text, locale: localization.locale), tail))
+        }
+        try compiler.checkSizes(payloads)
+        return (payloads, common["event"]?.string == "start")
     }
 
     private init(
@@ -45,6 +52,7 @@ struct APNsPayloadCompiler {
         guard contentBytes <= Self.contentBytesMax else {
             throw .payloadTooLarge(bytes: contentBytes, bytesMax: row.payloadBytesMax)
         }
+        self.contentBytes = contentBytes
         var patch = try Self.patch(content)
         if patch["aps"] != nil, row.aps == .never { throw .notForType(row.type, .root / "apns" / "aps") }
         apsPatch = patch["aps"]?.object ?? JSONObject()
@@ -76,7 +84,11 @@ struct APNsPayloadCompiler {
         do throws(JSONError) { return try text.value() } catch { throw .wrongValue(pointer, expected: "JSON") }
     }
 
-    private func aps(_ text: NotificationText?) throws(APNsContentFault) -> JSONObject {
+    private func aps(_ text: NotificationText?, locale: String?) throws(APNsContentFault) -> JSONObject {
+        let bytes = contentBytes + (text?.byteCount ?? 0)
+        guard bytes <= Self.contentBytesMax else {
+            throw .payloadTooLarge(bytes: bytes, bytesMax: row.payloadBytesMax, locale: locale)
+        }
         let aps = JSONValue.object(commonPart(text)).mergePatched(with: .object(apsPatch)).object ?? JSONObject()
         try APNsPayloadKeys.check(aps, row.type)
         return aps

@@ -37,9 +37,12 @@ package struct FCMMessage: Equatable, Sendable {
     /// Throws what the sender has to change. The same content compiles the same at every attempt.
     package static func compile(_ content: MessageContent, message: MessageID) throws(FCMContentFault) -> FCMMessage {
         let compiler = try FCMMessageCompiler(content, message)
-        var variants: [FCMVariant] = []
-        for text in LocaleTable.texts(content.notification, content.localizations) {
-            variants.append(try compiler.variant(text))
+        let texts = LocaleTable.texts(content.notification, content.localizations)
+        var variants = [try compiler.variant(texts[0], locale: nil)]
+        // What is too large here would be so in every language: it is compiled once, not 64 times.
+        _ = try checkedSize(variants, content)
+        for (localization, text) in zip(content.localizations, texts.dropFirst()) {
+            variants.append(try compiler.variant(text, locale: localization.locale))
         }
         let payloadBytes = try checkedSize(variants, content)
         return FCMMessage(

@@ -7,11 +7,14 @@ import PushModel
 /// The common part is built first; the sender's `fcm` object is then a merge patch (RFC 7396) over it: member by member,
 /// null takes a member away. What is only known at sending stands in as `true`, which no checked patch can put there.
 struct FCMMessageCompiler {
-    /// More than this cannot shrink to a payload: not worth merging.
+    /// More than this cannot shrink to a payload: not worth merging. Of one text of the message, with all that goes to
+    /// every device.
     private static let contentBytesMax = 4 * FCMLimits.payloadBytesMax
     static let standIn: JSONValue = true
 
     private let content: MessageContent
+    /// Of what goes to every device, whatever its language.
+    private let contentBytes: Int
     private let patch: JSONObject
     /// The same as the sender wrote it.
     private let sent: JSONValue
@@ -37,6 +40,7 @@ struct FCMMessageCompiler {
         Hexadecimal.append(message.value.high, to: &digits)
         Hexadecimal.append(message.value.low, to: &digits)
         self.content = content
+        self.contentBytes = contentBytes
         identity = message.value.text
         tag = content.options.collapseID ?? identity
         collapseID = content.options.collapseID ?? String(decoding: digits, as: UTF8.self)
@@ -50,7 +54,13 @@ struct FCMMessageCompiler {
     }
 
     /// One text of the message. Throws where nothing of it would be seen or read.
-    func variant(_ text: NotificationText?) throws(FCMContentFault) -> FCMVariant {
+    ///
+    /// - Parameter locale: the text's; nil: it is the common one.
+    func variant(_ text: NotificationText?, locale: String?) throws(FCMContentFault) -> FCMVariant {
+        let bytes = contentBytes + (text?.byteCount ?? 0)
+        guard bytes <= Self.contentBytesMax else {
+            throw .payloadTooLarge(bytes: bytes, bytesMax: FCMLimits.payloadBytesMax, locale: locale)
+        }
         let message = try merged(text)
         return FCMVariant(
             marked: FCMMessageWriter.write(message, content.options),
