@@ -239,6 +239,7 @@ let package = Package(
                 "APNs", "Calendar", "CredentialKeeping", "Delivery", "DeliveryRules", "Encodings", "GatewayAPI", "JSON",
                 "Postgres", "PushModel", "Reactor", "Registry", "Signing", "Store", "TLS",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),

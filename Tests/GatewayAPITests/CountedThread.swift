@@ -1,0 +1,36 @@
+import Glibc
+import Reactor
+
+/// One thread that a task runs on, so that what the task takes of the processor can be told from what other tests take.
+///
+/// Only what the task itself does is counted: tasks that it leaves behind and threads that it waits for are not.
+final class CountedThread: TaskExecutor {
+    private let loop: ReactorLoop
+
+    init() throws { loop = try ReactorLoop(name: "counted") }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        let executor = unsafe asUnownedTaskExecutor()
+        loop.perform { unsafe job.runSynchronously(on: executor) }
+    }
+
+    func stop() { loop.stop() }
+
+    /// What the work takes of the processor on this thread.
+    func time(of work: @Sendable () async throws -> Void) async throws -> Duration {
+        try await withTaskExecutorPreference(self) {
+            precondition(loop.isCurrent)
+            let before = Self.threadTime()
+            try await work()
+            precondition(loop.isCurrent)
+            return Self.threadTime() - before
+        }
+    }
+
+    private static func threadTime() -> Duration {
+        var time = timespec()
+        unsafe clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+    }
+}
