@@ -156,6 +156,24 @@ package enum MemberStanding: Equatable, Sendable {
     case retired
     /// It lives on another route now: its push is handed over to a parcel there.
     case moved(to: RouteID)
+    /// Its registration no longer meets the conditions of the message's audience: ends as unregistered, with the change's
+    /// reason.
+    case excluded(AudienceChange)
+}
+
+/// Why a registration no longer meets the conditions of a message's audience (DESIGN, rule 2).
+package enum AudienceChange: Equatable, Sendable {
+    /// The message is for named users, and the device belongs to none of them now.
+    case user
+    /// The message is for tags or for a filter, and the registration no longer fits them.
+    case condition
+
+    package var reason: String {
+        switch self {
+        case .user: EndingReason.userChanged
+        case .condition: EndingReason.audienceChanged
+        }
+    }
 }
 
 /// What one settle writes, in one transaction, if (parcel, epoch, settles) still is what the owner leased.

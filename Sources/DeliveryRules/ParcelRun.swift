@@ -92,6 +92,7 @@ package struct ParcelRun: Equatable, Sendable {
             switch parcel.members[position].standing {
             case .deleted: end(position, Ending(.unregistered, EndingReason.deviceDeleted))
             case .retired: end(position, Ending(.unregistered, EndingReason.retired))
+            case .excluded(let change): end(position, Ending(.unregistered, change.reason))
             case .moved(let route):
                 if isExpired {
                     endExpired(position)
@@ -152,6 +153,8 @@ package enum PoisonRule {
 package enum EndingReason {
     package static let deviceDeleted = "device_deleted"
     package static let retired = "retired"
+    package static let userChanged = "user_changed"
+    package static let audienceChanged = "audience_changed"
     package static let unknownDevice = "unknown_device"
     package static let unknownUser = "unknown_user"
     package static let noRegistrationOfKind = "no_registration_of_kind"

@@ -26,7 +26,7 @@ struct AnswerBook: Sendable {
     mutating func begin(_ parcel: LeasedParcel) {
         for (place, member) in parcel.members.enumerated() {
             let hold = parcel.holds.isEmpty ? MemberHold.none : parcel.holds[place]
-            guard hold != .none || member.standing == .deleted || member.standing == .retired else { continue }
+            guard hold != .none || member.standing.isEnd else { continue }
             findings[LeaseName(parcel: parcel.id, epoch: parcel.epoch), default: [:]][member.registration] =
                 MemberFinding(standing: member.standing, hold: hold)
         }
@@ -71,6 +71,18 @@ struct HeardWords: Sendable {
 
     var saysAccepted: Bool { answer?.word.isAccepted ?? false || isAcceptedToo }
     var isTried: Bool { answer != nil || isFault }
+}
+
+extension MemberStanding {
+    /// The push ends with the lease.
+    fileprivate var isEnd: Bool {
+        switch self {
+        case .deleted, .retired, .excluded: true
+        case .present, .moved: false
+        }
+    }
+
+    var isExcluded: Bool { if case .excluded = self { true } else { false } }
 }
 
 struct MemberFinding: Sendable {

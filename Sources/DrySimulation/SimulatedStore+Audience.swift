@@ -82,6 +82,16 @@ extension SimulatedStore {
         }
     }
 
+    /// Why the audience no longer includes a member; nil: it does.
+    func excluded(_ row: RegistrationRow, from parcel: ParcelRow) -> AudienceChange? {
+        switch message(parcel.message)?.audienceWanted.selection {
+        case .users(let names): row.stored.user.map { names.contains($0) } == true ? nil : .user
+        case .tags(let expression): expression.includes(row) ? nil : .condition
+        case .all, .installations, .tokens, .stale, nil: nil
+        case .filter: preconditionFailure("no world sends to a filter")
+        }
+    }
+
     private func live(_ message: MessageRow) -> [RegistrationRow] {
         registrations.filter { $0.app == message.app && $0.stored.kind == message.kind && $0.isLive }
     }

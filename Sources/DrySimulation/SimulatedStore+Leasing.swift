@@ -145,6 +145,7 @@ extension SimulatedStore {
     private func standing(of row: RegistrationRow?, in parcel: ParcelRow) -> MemberStanding {
         guard let row else { return .deleted }
         guard row.isLive else { return .retired }
+        if let change = excluded(row, from: parcel) { return .excluded(change) }
         let isPresent =
             if let home = parcel.home {
                 row.stored.route == home.route && row.stored.generation == home.generation

@@ -70,8 +70,9 @@ extension SimulatedStore {
         let limits = limits(of: parcel.app)
         let quiet = message.ignored.contains(.quietHours) ? nil : limits.quietHours
         let cap = message.ignored.contains(.dailyCap) ? nil : limits.dailyCap
-        guard quiet != nil || cap != nil || parcel.uncounted != nil else { return nil }
         let open = parcel.members.indices.filter { !parcel.settled[$0] }
+        let excluded = open.filter { registration(parcel.members[$0]).map { isExcluded($0, from: parcel) } ?? false }
+        guard quiet != nil || cap != nil || parcel.uncounted != nil || !excluded.isEmpty else { return nil }
         let fresh = open.filter { !parcel.isBadgeMarked || parcel.uncounted?[$0] ?? false }
         var holds = [MemberHold](repeating: .none, count: parcel.members.count)
         for index in open {
@@ -82,7 +83,7 @@ extension SimulatedStore {
         }
         if let cap {
             let day = day(of: parcel.app, now)
-            for index in fresh where holds[index] == .none {
+            for index in fresh where holds[index] == .none && !excluded.contains(index) {
                 guard let who = who(parcel.members[index]) else { continue }
                 if !count(message.id, who, day, parcel.app, cap) { holds[index] = .dailyCap }
             }
@@ -90,7 +91,9 @@ extension SimulatedStore {
         parcels[place].isBadgeMarked = true
         // Who was retired is sent nothing, and may be back before the next lease.
         let isAsked = quiet != nil || cap != nil
-        let left = fresh.filter { holds[$0] != .none || isAsked && isRetired(parcel.members[$0]) }
+        let left = fresh.filter {
+            holds[$0] != .none || excluded.contains($0) || isAsked && isRetired(parcel.members[$0])
+        }
         parcels[place].uncounted = left.isEmpty ? nil : parcel.members.indices.map(left.contains)
         for index in fresh where !left.contains(index) { raiseBadge(parcel.members[index], message.badge) }
         return open.map { holds[$0] }
@@ -98,6 +101,10 @@ extension SimulatedStore {
 
     private func minutesEast(_ member: RegistrationID, _ limits: LimitRow) -> Int64 {
         SimulatedZones.minutesEast(registration(member)?.stored.timeZone, else: limits.timeZone)
+    }
+
+    private func isExcluded(_ row: RegistrationRow, from parcel: ParcelRow) -> Bool {
+        row.isLive && excluded(row, from: parcel) != nil
     }
 
     private func isRetired(_ member: RegistrationID) -> Bool { registration(member).map { !$0.isLive } ?? false }

@@ -77,6 +77,7 @@ package struct SimulatedWorld {
         scheduleMessages()
         for mischief in Mischief.allCases { scheduleNext(mischief) }
         scheduleDeviceEvent()
+        scheduleChangeOfHands()
         queue.put(.faultsEnd, at: plan.faultsEnd)
         if plan.driftMax > 0 { incidents.note(.drift) }
     }
@@ -141,6 +142,7 @@ package struct SimulatedWorld {
         case .thaw(let process): thaw(process)
         case .mischief(let mischief): happen(mischief)
         case .deviceEvent: happenToADevice()
+        case .changeOfHands: changeHands()
         case .send(let number): ask(.send(number))
         case .wish(let number, let wish): ask(.wish(number, wish))
         case .askArrives(let asking): carryOutLate(asking)

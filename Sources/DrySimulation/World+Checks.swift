@@ -16,6 +16,7 @@ extension SimulatedWorld {
     mutating func noteLeased(_ parcel: LeasedParcel) {
         guard let message = store.message(parcel.message) else { return fail("P1", "a parcel without its message") }
         checkSpared(parcel, message)
+        checkAudience(parcel, message)
         for (place, member) in parcel.members.enumerated()
         where parcel.leasedAt < parcel.expiresAt && (parcel.holds.isEmpty || parcel.holds[place] == .none) {
             ledger.free(PushPair(message: parcel.message, registration: member.registration))
@@ -25,7 +26,7 @@ extension SimulatedWorld {
             guard member.standing != .deleted, message.badge != .none else { continue }
             let pair = PushPair(message: parcel.message, registration: member.registration)
             let isHeld = !parcel.holds.isEmpty && parcel.holds[place] != .none
-            if isHeld || isLimited && member.standing == .retired {
+            if isHeld || member.standing.isExcluded || isLimited && member.standing == .retired {
                 // Nobody's badge yet, unless it was raised before; of who is no registration, nobody's ever.
                 if store.inlineTarget(member.registration) != nil { continue }
             } else if parcel.leasedAt < parcel.expiresAt {
@@ -98,6 +99,9 @@ extension SimulatedWorld {
         // Only what has not long to live can be late.
         if parcel.expiresAt < databaseWall(at: plan.faultsEnd) { judge(.expiredUnsent) }
         if wall > parcel.expiresAt + lateness { fail("P2", "a push is sent that has expired") }
+        if book.finding(push.lease, push.registration).standing.isExcluded {
+            fail("P2", "a push is sent to a device that its audience no longer includes")
+        }
         if ledger[PushPair(message: push.message, registration: push.registration)]?.isEnded != false {
             fail("P4", "a push is sent that has ended")
         }

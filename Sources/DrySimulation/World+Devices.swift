@@ -13,6 +13,9 @@ package struct SimulatedDevice: Sendable {
     package var environment: PushEnvironment
     /// The app says the other one.
     package var isMistaken = false
+    /// nil: nobody is signed in.
+    package var user: String?
+    package var tags: [String]
 
     package var installation: String { "phone-\(app.value)-\(number)" }
 }
@@ -40,10 +43,11 @@ extension SimulatedWorld {
         for kind in kinds {
             let environment: PushEnvironment = isSandbox ? .sandbox : .production
             let token = providers.issueToken(provider, kind, environment)
+            // Three phones a person.
             devices.append(
                 SimulatedDevice(
                     app: app, number: number, kind: kind, provider: provider, token: token, environment: environment,
-                    isMistaken: isMistaken))
+                    isMistaken: isMistaken, user: "user-\(number / 3)", tags: Self.tags(ofNumber: number)))
             register(devices.count - 1)
             spoil(devices.count - 1)
         }
@@ -71,8 +75,8 @@ extension SimulatedWorld {
         let phone = devices[device]
         let said = DeviceRegistration(
             installation: phone.installation, kind: phone.kind, provider: phone.provider,
-            environment: environmentSaid(by: phone), token: phone.token, user: .set(user(of: phone)),
-            timeZone: timeZone(of: phone), tags: .set(tags(of: phone)))
+            environment: environmentSaid(by: phone), token: phone.token, user: phone.user.map { .set($0) } ?? .clear,
+            timeZone: timeZone(of: phone), tags: .set(phone.tags))
         let holder = store.placeOfHolder(app: phone.app, of: said).map { store.registrations[$0] }
         store.register(said, app: phone.app, now: wall)
         if let holder, holder.stored.installation != phone.installation { ledger.disturb(holder.id) }
@@ -84,11 +88,8 @@ extension SimulatedWorld {
         return phone.isMistaken ? phone.environment.other : phone.environment
     }
 
-    /// Three phones a person.
-    func user(of device: SimulatedDevice) -> String { "user-\(device.number / 3)" }
-
-    private func tags(of device: SimulatedDevice) -> [String] {
-        [(2, "half"), (3, "third")].filter { device.number.isMultiple(of: $0.0) }.map(\.1)
+    private static func tags(ofNumber number: Int) -> [String] {
+        [(2, "half"), (3, "third")].filter { number.isMultiple(of: $0.0) }.map(\.1)
     }
 
     mutating func scheduleDeviceEvent() {

@@ -51,7 +51,7 @@ extension SimulatedWorld {
         let limits = store.limits(of: parcel.app)
         guard parcel.leasedAt < parcel.expiresAt else { return }
         for (place, member) in parcel.members.enumerated()
-        where member.standing != .deleted && member.standing != .retired {
+        where member.standing != .deleted && member.standing != .retired && !member.standing.isExcluded {
             let hold = parcel.holds.isEmpty ? .none : parcel.holds[place]
             checkHours(member, hold, message, limits, parcel.leasedAt)
             checkCap(member, hold, message, limits)

@@ -63,7 +63,7 @@ extension SimulatedWorld {
         let chosen = devices.filter { $0.app == app && random.happens(perMille: 500) }
         switch random.below(3) {
         case 0: return .installations(chosen.map(\.installation) + ["nobody-\(number)"])
-        case 1: return .users(chosen.map(user(of:)) + ["nobody-\(number)"])
+        case 1: return .users(chosen.compactMap(\.user) + ["nobody-\(number)"])
         default:
             let fitting = chosen.filter { $0.kind == kind || $0.provider == .fcm || random.happens(perMille: 100) }
             var targets = fitting.map { target($0.provider, $0.token, environmentSaid(by: $0)) }

@@ -57,6 +57,9 @@ extension SimulatedWorld {
         switch ending.reason {
         case EndingReason.deviceDeleted: finding.standing == .deleted ? nil : "and its registration is there"
         case EndingReason.retired: finding.standing == .retired ? nil : "and its token lives"
+        case EndingReason.userChanged: finding.standing == .excluded(.user) ? nil : "and its user is the same"
+        case EndingReason.audienceChanged:
+            finding.standing == .excluded(.condition) ? nil : "and its audience includes it"
         default: heard.answer?.word.saysDead == true && before.home == nil ? nil : "and no answer called its token dead"
         }
     }

@@ -35,6 +35,8 @@ package struct WorldCensus: Equatable, Sendable {
         case gaveUp = "gave up"
         case notRepeated = "not repeated"
         case deletedMembers = "deleted members"
+        case changedUsers = "members that belong to another user"
+        case changedAudiences = "members whose tags no longer fit"
         case unknownDevices = "unknown installations"
         case unknownUsers = "unknown users"
         case noneOfKind = "known ones without a token of the kind"
@@ -137,6 +139,8 @@ package struct WorldCensus: Equatable, Sendable {
             case (.gaveUp, EndingReason.answerLost): .notRepeated
             case (.gaveUp, _): .gaveUp
             case (.unregistered, EndingReason.deviceDeleted): .deletedMembers
+            case (.unregistered, EndingReason.userChanged): .changedUsers
+            case (.unregistered, EndingReason.audienceChanged): .changedAudiences
             case (.rejected, EndingReason.unknownDevice): .unknownDevices
             case (.rejected, EndingReason.unknownUser): .unknownUsers
             case (.rejected, EndingReason.noRegistrationOfKind): .noneOfKind

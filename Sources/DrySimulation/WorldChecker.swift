@@ -5,7 +5,7 @@ package enum WorldChecker: Int, CaseIterable, Sendable {
     case reached, everybody, lookedForElsewhere
     // P2.
     case acceptedKept, accepted, rejected, unregistered, expired, suppressed, cancelled, gaveUp, notShown
-    case account, closed, expiredUnsent, atOnce, silenced, quietHours, dailyCap, kind, company, poison
+    case account, closed, expiredUnsent, atOnce, silenced, quietHours, dailyCap, kind, audience, company, poison
     // P3.
     case badgeSent, badgeKept
     // P4.
@@ -42,6 +42,7 @@ package enum WorldChecker: Int, CaseIterable, Sendable {
         case .silenced: "P2: nothing leaves of a lease whose process knows that its message was stopped"
         case .quietHours: "P2: quiet hours"
         case .dailyCap: "P2: the cap of a day"
+        case .audience: "P2: a lease excludes the registrations that its audience no longer includes"
         case .kind: "P2: a push goes to a token of its kind"
         case .company: "P2: what lapsed twice travels alone"
         case .poison: "P2: only a poisonous push is given up as poison"

@@ -31,6 +31,7 @@ extension WorldEvent: CustomStringConvertible {
         case .thaw(let process): "process \(process) gets time again"
         case .mischief(let mischief): mischief.words
         case .deviceEvent: "a device"
+        case .changeOfHands: "a device changes hands"
         case .send(let number): "message \(number + 1) is sent to a gateway"
         case .wish(let number, let wish): "message \(number + 1): \(wish)"
         case .askArrives(let asking): "message \(asking.number + 1): a request arrives that its asker gave up"

@@ -43,6 +43,7 @@ enum WorldEvent: Sendable {
     case thaw(process: Int)
     case mischief(Mischief)
     case deviceEvent
+    case changeOfHands
     case send(Int)
     case wish(Int, LifeWish)
     /// A request whose asker has given up.
@@ -58,8 +59,8 @@ enum WorldEvent: Sendable {
             .accessArrives(let to, _, _), .streamEnds(let to, _, _, _), .saidAgain(let to, _, _, _), .ends(let to):
             to
         case .callAnswered(let call, _): call.from
-        case .callArrives, .pushArrives, .restart, .thaw, .mischief, .deviceEvent, .send, .wish, .askArrives,
-            .faultsEnd:
+        case .callArrives, .pushArrives, .restart, .thaw, .mischief, .deviceEvent, .changeOfHands, .send, .wish,
+            .askArrives, .faultsEnd:
             nil
         }
     }

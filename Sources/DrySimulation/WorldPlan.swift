@@ -83,6 +83,8 @@ package struct WorldPlan: Sendable {
     /// A gateway's wall clock is set.
     package var wallStepEvery: SimulatedTime?
     package var deviceEventEvery: SimulatedTime?
+    /// Devices get other owners and other tags.
+    package var handsChangeEvery: SimulatedTime?
     package var upkeepLimits = UpkeepLimits()
     /// In a thousand steps of the upkeep that write something: its process is killed about then.
     package var stepKills = 0
@@ -140,6 +142,7 @@ package struct WorldPlan: Sendable {
         drawWallClocks()
         drawLinks()
         drawUpkeep()
+        drawOwners()
     }
 
     /// Nothing goes wrong.
@@ -288,6 +291,12 @@ package struct WorldPlan: Sendable {
             fallenMax: apart.pick([1, 1, 2]), rescuedMax: apart.pick([2, 8, 40]), judgedMax: apart.pick([2, 5, 20]))
         stepKills = apart.pick([0, 200, 500])
         hoursApart = apart.pick([nil, 60, 120])
+    }
+
+    /// Drawn apart, so that a world without is the same as before.
+    private mutating func drawOwners() {
+        var apart = SeededRandom(seed: seed ^ 0x0a4d)
+        handsChangeEvery = apart.pick([nil, nil, .seconds(1), .seconds(5)])
     }
 
     /// Drawn apart, so that a world without is the same as ever.

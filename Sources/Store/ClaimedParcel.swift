@@ -18,6 +18,8 @@ struct ClaimedParcel: Sendable {
     var ids: [Int64] = []
     /// Whom the badge mark does not speak of; nil: it speaks of all.
     private var uncounted: MemberBitmap?
+    /// The registrations that its message's audience no longer includes.
+    var excluded: [Int64: AudienceChange] = [:]  // lookup only
     /// What the limits of its app leave of it; nil: there are none.
     var judged: LimitedMembers?
 
@@ -123,19 +125,21 @@ struct ClaimedParcel: Sendable {
     var asksLocale: Bool { get throws(PostgresError) { try row.bool(rowPlace, 17) } }
     /// A token that is unknown where it lives could be looked for elsewhere.
     var asksCompared: Bool { get throws(PostgresError) { !row.isNull(rowPlace, 19) } }
+    /// Its members have to meet conditions of their message's audience whenever they are leased.
+    var hasConditions: Bool { get throws(PostgresError) { try row.bool(rowPlace, 30) } }
     /// Some of its members are no registrations.
     var hasInline: Bool { get throws(PostgresError) { try row.bool(rowPlace, 18) } }
 
-    /// nil: no limit holds for anybody of it, and none held anybody back.
+    /// nil: no limit holds for anybody of it, none held anybody back, and its audience excludes nobody.
     var limited: LimitedParcel? {
         get throws(PostgresError) {
             let limits = try row.int16OrNil(rowPlace, 26)
-            guard limits != nil || uncounted != nil, try !isExpired else { return nil }
+            guard limits != nil || uncounted != nil || !excluded.isEmpty, try !isExpired else { return nil }
             return LimitedParcel(
                 parcel: id, message: MessageID(try message),
                 app: AppID(try row.int64(rowPlace, 2)), leasedAt: try row.instant(rowPlace, 10),
                 limits: AppLimits(rawValue: limits ?? 0), isFirst: try isUnmarked, uncounted: uncounted,
-                memberCount: memberCount, indices: indices, ids: ids)
+                memberCount: memberCount, indices: indices, ids: ids, excluded: Set(excluded.keys))
         }
     }
 
@@ -254,6 +258,8 @@ struct ClaimedParcel: Sendable {
         // Whom the limits took for retired was not counted, and may have been registered again since.
         if state == RegistrationState.retired.rawValue || judged?.gone.contains(id) == true {
             standing = .retired
+        } else if let change = excluded[id] {
+            standing = .excluded(change)
         } else {
             standing = isPresent(on: lives, generation) ? .present : .moved(to: lives ?? expectedRoute)
         }

@@ -27,6 +27,22 @@ enum MemberKeys: Equatable, Sendable {
         for id in ids { wanted[Int(id - first)] = true }
         self = .walk(first: first, last: last, wanted: wanted.bytes)
     }
+
+    /// The condition on a column of ids, for a statement that is not prepared.
+    func condition(on key: String, adding parameters: inout Parameters) -> String {
+        switch self {
+        case .range(let first, let last):
+            return "\(key) BETWEEN \(parameters.place { $0.int64(first) }) AND \(parameters.place { $0.int64(last) })"
+        case .walk(let first, let last, let wanted):
+            let from = parameters.place { $0.int64(first) }
+            let bits = parameters.place { $0.bytes(wanted) }
+            return """
+                \(key) BETWEEN \(from) AND \(parameters.place { $0.int64(last) })
+                    AND get_bit(\(bits), \(key) - \(from)) = 1
+                """
+        case .each(let ids): return "\(key) = ANY (\(parameters.place { $0.int64Array(ids) }))"
+        }
+    }
 }
 
 /// A statement about members in all of its forms.

@@ -89,7 +89,7 @@ extension ParcelStore {
                     }
                     var claimed = try ClaimedParcel(reading: answer, order)
                     if state == Self.pacedState {
-                        let share = try claimed.carve(Int(answer.int32(0, 30)), for: order, now: now)
+                        let share = try claimed.carve(Int(answer.int32(0, 31)), for: order, now: now)
                         claimed.id = ParcelID(try await transaction.run([share])[0].int64(0, 0))
                     } else if order.scope == .paced,
                         let next = try await claimed.gather(
@@ -97,6 +97,7 @@ extension ParcelStore {
                     {
                         wait = try next.wait
                     }
+                    claimed.excluded = try await AudienceCheck.excluded(from: [claimed], in: transaction)[0]
                     var writes: [Query] = []
                     if let limited = try claimed.limited {
                         let judged = try await LimitedParcel.judge([limited], in: transaction)

@@ -69,6 +69,7 @@ extension ParcelStore {
                         _ = try await transaction.runAndCommit(group.keepings)
                         return LeasedGroup(isForRate: group.isForRate, isKept: true)
                     }
+                    try await group.check(in: transaction)
                     try await group.judge(in: transaction)
                     try await group.look(in: transaction)
                     let (writes, readings) = (group.writes, try group.readings)
@@ -112,7 +113,7 @@ private struct ClaimedGroup: Sendable {
         var places: [(turn: Int64, row: Int)] = []
         var isUrgent = true
         for row in 0..<answer.rowCount {
-            places.append((try answer.int64(row, 30), row))
+            places.append((try answer.int64(row, 31), row))
             if try answer.int16(row, 29) != MessageUrgency.transactional.rawValue { isUrgent = false }
         }
         atWork.note(answer.rowCount, isUrgent: isUrgent)
@@ -136,6 +137,12 @@ private struct ClaimedGroup: Sendable {
     }
 
     private var isAlone: Bool { parcels.count == 1 }
+
+    /// Finds the members that the messages' audiences no longer include.
+    mutating func check(in transaction: PostgresTransaction) async throws(PostgresError) {
+        let excluded = try await AudienceCheck.excluded(from: parcels, in: transaction)
+        for place in parcels.indices { parcels[place].excluded = excluded[place] }
+    }
 
     /// What the app's limits leave of each.
     mutating func judge(in transaction: PostgresTransaction) async throws(PostgresError) {

@@ -18,7 +18,8 @@ struct LimitedMembers: Sendable {
     var heldCount: Int { holds.count { $0 != .none } }
 }
 
-/// A claimed parcel whose members have to be looked at one by one: its app set limits, or had when it was leased before.
+/// A claimed parcel whose members have to be looked at one by one: its app set limits, or had when it was leased before, or
+/// its message's audience excludes some of them.
 ///
 /// Whoever is held back was never sent to, unless an earlier lease was free to: so its badge and its user's cap are left
 /// alone until a lease is. The mark of the parcel speaks of the others, and a bitmap beside it says of whom it does not.
@@ -37,6 +38,9 @@ struct LimitedParcel: Sendable {
     let indices: [Int32]
     /// Rising.
     let ids: [Int64]
+    /// The members that its message's audience no longer includes. They end with this lease: neither their badges nor their
+    /// new owner's cap may count them.
+    let excluded: Set<Int64>
 
     /// Judges the members of parcels of one route and claim in this order, as one lease after the other would: counts those
     /// that are free. `writes` is to follow in the same transaction.
@@ -145,7 +149,8 @@ struct LimitedParcel: Sendable {
 
     private func asked(_ members: LimitedMembers, _ people: LimitedPeople) -> [(place: Int, owner: String)] {
         var asked: [(place: Int, owner: String)] = []
-        for place in ids.indices where members.holds[place] == .none && isFresh(place) {
+        for place in ids.indices
+        where members.holds[place] == .none && isFresh(place) && !excluded.contains(ids[place]) {
             if let owner = people.owner(ids[place]) { asked.append((place, owner)) }
         }
         return asked
@@ -155,7 +160,7 @@ struct LimitedParcel: Sendable {
         var left = MemberBitmap(count: memberCount)
         var isAnyLeft = false
         for place in ids.indices where isFresh(place) {
-            if members.holds[place] == .none, !members.gone.contains(ids[place]) {
+            if members.holds[place] == .none, !members.gone.contains(ids[place]), !excluded.contains(ids[place]) {
                 members.raised.append(ids[place])
             } else {
                 left[Int(indices[place])] = true

@@ -159,7 +159,7 @@ extension FilterScalar {
 
 extension Parameters {
     /// Adds one, and says where it stands.
-    fileprivate mutating func place(_ add: (inout Parameters) -> Void) -> String {
+    mutating func place(_ add: (inout Parameters) -> Void) -> String {
         add(&self)
         return "$\(count)"
     }

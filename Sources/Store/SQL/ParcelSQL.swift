@@ -133,7 +133,8 @@ enum ParcelSQL {
             m.badge_value, NOT next.badge_marked,
             m.reads_locale, m.has_inline, CASE WHEN p.home_route_id IS NULL THEN (\(otherEnvironment(of: route))) END,
             p.home_route_id, p.home_generation, p.home_reason, p.home_until, p.home_as_of, p.state,
-            \(LimitSQL.ofParcel(now: "coalesce($5, now())")), p.uncounted, m.rate_per_second, p.priority
+            \(LimitSQL.ofParcel(now: "coalesce($5, now())")), p.uncounted, m.rate_per_second, p.priority,
+            \(AudienceCheckSQL.hasConditions("m"))
         """
     }
 
