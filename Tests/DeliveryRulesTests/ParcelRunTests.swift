@@ -137,14 +137,17 @@ struct ParcelRunVerdictTests {
 
 @Suite("Members whose registration changed since they were frozen")
 struct ParcelRunStandingTests {
-    @Test("a deleted and a retired one end without being sent to")
+    @Test("a deleted, a retired and an excluded one end without being sent to")
     func gone() {
-        var run = ParcelRunSamples.run(ParcelRunSamples.parcel([.deleted, .retired]))
+        var run = ParcelRunSamples.run(
+            ParcelRunSamples.parcel([.deleted, .retired, .excluded(.user), .excluded(.condition)]))
         #expect(run.takeMembersToSend().isEmpty)
         #expect(
             run.settlement()?.endings == [
+                EndingCount(ending: Ending(.unregistered, EndingReason.audienceChanged), count: 1),
                 EndingCount(ending: Ending(.unregistered, EndingReason.deviceDeleted), count: 1),
                 EndingCount(ending: Ending(.unregistered, EndingReason.retired), count: 1),
+                EndingCount(ending: Ending(.unregistered, EndingReason.userChanged), count: 1),
             ])
     }
 
