@@ -150,7 +150,8 @@ package struct MessageDesk: Sendable {
         return messages
     }
 
-    /// Of its hour: retention, and whatever of a push needs a time, count from there.
+    /// The id carries the hour at which the message is due: retention, and everything of a push that needs a time, count
+    /// from it.
     private static func newID(_ sendAt: SendHour?, _ dueAt: WallInstant?) -> MessageID {
         let now = Clocks.wallNow()
         let hour = local(sendAt).map { max($0.hour.inUTC, now) } ?? dueAt ?? now

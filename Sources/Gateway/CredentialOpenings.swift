@@ -15,7 +15,7 @@ package struct CredentialOpenings: Sendable {
     /// Failures that are remembered. A forgotten one is tried again, and no more.
     private static var failuresMax: Int { 4_096 }
 
-    /// What to do for a route whose credential is not open.
+    /// The next step for a route whose credential is not open.
     package enum Step: Equatable, Sendable {
         /// Open it now, and report `ended`.
         case open

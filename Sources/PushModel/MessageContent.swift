@@ -60,7 +60,7 @@ package struct NotificationText: Equatable, Sendable {
         self.body = body
     }
 
-    /// Of all its texts, in UTF-8.
+    /// The length of all its texts, in UTF-8.
     package var byteCount: Int { [title, subtitle, body].reduce(0) { $0 + ($1?.utf8.count ?? 0) } }
 }
 

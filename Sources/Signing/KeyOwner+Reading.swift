@@ -33,7 +33,7 @@ extension KeyOwner {
         defer { unsafe X509_SIG_free(encrypted) }
         var algorithm: UnsafePointer<X509_ALGOR>?
         unsafe X509_SIG_get0(encrypted, &algorithm, nil)
-        // As OpenSSL has read it: no other reading of the file's bytes is trusted.
+        // OpenSSL's own reading is written out again: no other reading of the file's bytes is trusted.
         try budget.spend(onEncryption: unsafe encodedDER { unsafe i2d_X509_ALGOR(algorithm, $0) })
         let terminated = password.map { ($0 + [0]).map { CChar(bitPattern: $0) } }
         let decrypted = unsafe PKCS8_decrypt(encrypted, terminated, Int32(password?.count ?? 0))

@@ -4,7 +4,7 @@ import COpenSSL
 ///
 /// OpenSSL's own reader splits the text, so that what is checked and what is used are the same bytes.
 package struct PEMBlock {
-    /// What stands behind BEGIN.
+    /// The text behind BEGIN.
     let name: String
     /// The lines before the base64. The old encryption of PEM names its cipher there.
     let header: String

@@ -122,12 +122,12 @@ private struct PatchedRow {
     }
 }
 
-/// What a patch makes of stored attributes. The kinds of an installation nearly always store the same: each different
+/// Applies a patch to stored attributes. The kinds of an installation nearly always store the same: each different
 /// text is merged once.
 private struct AttributesPatch {
-    /// Of what the patch made. Nothing where it leaves attributes alone.
+    /// The size of the patched attributes; nothing where the patch leaves them alone.
     struct Size: Equatable {
-        /// As minimal JSON; the database writes more blanks.
+        /// The length as minimal JSON; the database writes more blanks.
         let bytes: Int
         let members: Int
     }

@@ -14,9 +14,9 @@ package enum RegistrationLimits {
     package static let tagBytesMax = 128
     /// As minimal JSON.
     package static let attributesBytesMax = 8_192
-    /// At every depth. Of attributes that are kept, and of a patch of them, whose nulls count.
+    /// The most members at all depths: of the attributes that are kept, and of a patch of them, whose nulls count.
     package static let attributesMembersMax = 1_024
-    /// Of a patch of attributes, as minimal JSON: it may remove all that are kept, and say as much anew.
+    /// The largest patch of attributes, as minimal JSON: it may remove all that are kept, and add as many new ones.
     package static let attributesPatchBytesMax = 2 * attributesBytesMax
     static let attributesDepthMax = 8
     /// Of a token's text, whatever the provider.

@@ -32,14 +32,14 @@ package struct GatewayLimits: Sendable {
     package var unansweredRequestsMax = 8
     /// The same, as bytes behind the request that is answered next. A head of the largest size fits twice.
     package var unansweredBytesMax = 64 << 10
-    /// What one read from a socket brings at most: a few dozen registrations.
+    /// The most bytes that one read from a socket brings: a few dozen registrations.
     package var readBytesMax = 16 << 10
-    /// What a connection's first read brings at most. Few requests are longer, and most connections are idle.
+    /// The most bytes that a connection's first read brings. Few requests are longer, and most connections are idle.
     package var firstReadBytes = 2 << 10
     /// Written bytes that the socket has not taken, above which a connection is written no further answer. Under TLS each
     /// small answer lies in a buffer of some kilobytes, so that 64 kB of answers took more than a megabyte.
     package var unsentBytesMax = 16 << 10
-    /// What the kernel keeps for a connection in each direction; Linux doubles it. By itself it keeps megabytes for a client
+    /// The bytes that the kernel keeps for a connection in each direction; Linux doubles it. By itself it keeps megabytes for a client
     /// that sends on and reads nothing. More would help only an import over a long line: this is a megabyte a second at 100 ms.
     package var socketBufferBytes = 128 << 10
     /// Of a connection on which nothing is asked.

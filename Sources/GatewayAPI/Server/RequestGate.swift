@@ -18,7 +18,7 @@ final class RequestGate: ChannelDuplexHandler {
     /// Bytes of a chunked body that are handed on before the handlers behind are asked for more. A chunk can be one byte
     /// long, and each chunk becomes a part that takes a hundred times as much memory.
     private static let chunkedBytesMax = 1 << 10
-    /// What a piece of a chunked body counts as at least: empty lines in it make pieces of one byte.
+    /// A piece of a chunked body counts as at least so many bytes: empty lines in it make pieces of a few bytes.
     private static let chunkedPieceBytesMin = 64
 
     private let watch: RequestWatch

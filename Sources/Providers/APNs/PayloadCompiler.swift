@@ -14,7 +14,7 @@ struct APNsPayloadCompiler {
     private let content: MessageContent
     private let row: APNsPushTypeRow
     private let acceptedAt: WallInstant
-    /// Of what goes to every device, whatever its language.
+    /// The bytes of the part that goes to every device, in any language.
     private let contentBytes: Int
     /// What the sender's `apns` object says about `aps`.
     private let apsPatch: JSONObject
@@ -32,7 +32,7 @@ struct APNsPayloadCompiler {
         try APNsPayloadRules.check(aps: common, beside: compiler.neighbours, content, row.type)
         let tail = compiler.tail(behind: common)
         var payloads = [compiler.payload(common, tail)]
-        // What is too large here would be so in every language: it is compiled once, not 64 times.
+        // A common part that is too large is so in every language: it is compiled once, not 64 times.
         try compiler.checkSizes(payloads)
         for (localization, text) in zip(content.localizations, texts.dropFirst()) {
             payloads.append(compiler.payload(try compiler.aps(text, locale: localization.locale), tail))

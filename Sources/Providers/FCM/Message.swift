@@ -39,7 +39,7 @@ package struct FCMMessage: Equatable, Sendable {
         let compiler = try FCMMessageCompiler(content, message)
         let texts = LocaleTable.texts(content.notification, content.localizations)
         var variants = [try compiler.variant(texts[0], locale: nil)]
-        // What is too large here would be so in every language: it is compiled once, not 64 times.
+        // A common part that is too large is so in every language: it is compiled once, not 64 times.
         _ = try checkedSize(variants, content)
         for (localization, text) in zip(content.localizations, texts.dropFirst()) {
             variants.append(try compiler.variant(text, locale: localization.locale))

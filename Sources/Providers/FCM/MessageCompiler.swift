@@ -13,7 +13,7 @@ struct FCMMessageCompiler {
     static let standIn: JSONValue = true
 
     private let content: MessageContent
-    /// Of what goes to every device, whatever its language.
+    /// The bytes of the part that goes to every device, in any language.
     private let contentBytes: Int
     private let patch: JSONObject
     /// The same as the sender wrote it.
