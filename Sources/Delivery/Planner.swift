@@ -12,8 +12,8 @@ import Synchronization
 actor Planner {
     private let store: MessageStore
     private let settings: DeliverySettings
-    /// Rung where something may wait; others join in as long as more stands behind it.
-    private nonisolated let bell = Doorbell()
+    /// One for each planner. The first is rung where something may wait; the others join in as long as there is more.
+    private nonisolated let posts: [PlannerPost]
     private nonisolated let broadcasts = BroadcastsAtWork()
     private let steps: (any StepListener)?
     private let log: Logger
@@ -26,26 +26,30 @@ actor Planner {
     ) {
         self.store = store
         self.settings = settings
+        posts = (0..<max(1, settings.plannersMax)).map { _ in PlannerPost() }
         self.steps = steps
         self.log = log
         self.parcelsWait = parcelsWait
     }
 
-    /// Something may wait.
+    /// Something may wait. A planner that is at work on a broadcast's slice would look for it only after that.
     nonisolated func ring() {
-        bell.ring()
+        (posts.first { !$0.isAtLong } ?? posts[0]).bell.ring()
         broadcasts.ring()
     }
 
     /// `run` returns when what is under way is done.
     nonisolated func stop() {
-        bell.remove()
+        for post in posts { post.bell.remove() }
         broadcasts.bell.remove()
     }
 
     func run() async {
         await withTaskGroup(of: Void.self) { group in
-            group.addTask { await self.run(beside: self.settings.plannersMax - 1, self.bell) }
+            for (place, post) in posts.enumerated() {
+                let neighbour = place + 1 < posts.count ? posts[place + 1].bell : nil
+                group.addTask { await self.run(post, neighbour) }
+            }
             for await _ in broadcasts.bell.rings {
                 while !Task.isCancelled, await planOne(transactionalAlone: true) {}
             }
@@ -54,18 +58,20 @@ actor Planner {
 
     /// One message after the other, the way to the disk included, is some hundred a second. Whoever finds a second one, or
     /// a broadcast, of which a slice may take its time, wakes a neighbour, and that one the next.
-    private func run(beside others: Int, _ bell: Doorbell) async {
-        let neighbour = Doorbell()
-        await withTaskGroup(of: Void.self) { group in
-            if others > 0 { group.addTask { await self.run(beside: others - 1, neighbour) } }
-            for await _ in bell.rings {
-                var found = 0
-                while !Task.isCancelled, await planOne(longBegins: { neighbour.ring() }) {
-                    found += 1
-                    if found > 1 { neighbour.ring() }
+    private func run(_ post: PlannerPost, _ neighbour: Doorbell?) async {
+        for await _ in post.bell.rings {
+            var found = 0
+            while !Task.isCancelled {
+                let isMore = await planOne {
+                    // In this order: a ring that still came here is for a message that the neighbour will find.
+                    post.isAtLong = true
+                    neighbour?.ring()
                 }
+                post.isAtLong = false
+                guard isMore else { break }
+                found += 1
+                if found > 1 { neighbour?.ring() }
             }
-            neighbour.remove()
         }
     }
 
@@ -97,6 +103,17 @@ actor Planner {
             log.warning("Planning waits for the database", metadata: ["fault": "\(error)"])
             return false
         }
+    }
+}
+
+/// One planner's bell, and whether the planner is at work on a slice that may take long.
+private final class PlannerPost: Sendable {
+    let bell = Doorbell()
+    private let longFlag = Atomic<Bool>(false)
+
+    var isAtLong: Bool {
+        get { longFlag.load(ordering: .sequentiallyConsistent) }
+        set { longFlag.store(newValue, ordering: .sequentiallyConsistent) }
     }
 }
 
