@@ -10,7 +10,7 @@ package struct CredentialOpenings: Sendable {
     package static var deadline: Duration { .seconds(10) }
     /// A credential that did not open is tried again after this: an overload passes.
     package static var pause: Duration { .seconds(10) }
-    /// Openings under way at once: fewer than wait in `KeyFileQueue`, which leaves room for what is handed in.
+    /// Openings under way at once: fewer than may wait for the threads that open sealed keys.
     package static var atOnceMax: Int { 512 }
     /// Failures that are remembered. A forgotten one is tried again, and no more.
     private static var failuresMax: Int { 4_096 }

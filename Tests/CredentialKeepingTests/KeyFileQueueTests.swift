@@ -27,7 +27,7 @@ struct KeyFileQueueTests {
         let gate = Gate()
         defer { gate.open() }
         let files = (Int64(1)...4).map { app in Task { try await queue.open(for: AppID(app)) { gate.wait() } } }
-        // As many of them as there are threads for keys.
+        // The files are as many as the threads for keys.
         while gate.count < 2 { await Task.yield() }
         #expect(try await !NameResolver.resolve(host: "localhost", port: 443).isEmpty)
         // The pool of `PrivateServer`.

@@ -17,7 +17,7 @@ final class CountedThread: TaskExecutor {
 
     func stop() { loop.stop() }
 
-    /// What the work takes of the processor on this thread.
+    /// The processor time of the work on this thread.
     func time(of work: @Sendable () async throws -> Void) async throws -> Duration {
         try await withTaskExecutorPreference(self) {
             precondition(loop.isCurrent)

@@ -5,7 +5,7 @@ enum DearestValue: CaseIterable {
     case members, nulls, repeatedName, longName, numbers, strings, objects, deepArrays, deepObjects, text, escapedText
     case placeholders
 
-    /// Of at most so many bytes, and nearly as many.
+    /// The length is at most so many bytes, and nearly as many.
     func json(bytes: Int) -> [UInt8] {
         switch self {
         case .members: Self.list("{", bytes, "}") { "\"m\(Self.digits($0))\":0" }
@@ -58,7 +58,7 @@ struct DearestRequest: Sendable {
     let name: String
     let path: String
     let body: [UInt8]
-    /// Of an import, where they are many.
+    /// The lines of an import, where they are many.
     let lines: Int
     /// Whether it has to be good.
     let isTaken: Bool
@@ -85,7 +85,7 @@ struct DearestRequest: Sendable {
 
 // Requests without a body.
 extension DearestRequest {
-    /// What a head may say, in at most so many bytes.
+    /// Request heads of at most so many bytes.
     static func heads(_ route: Route, bytesMax: Int) -> [DearestRequest] {
         func times(_ text: String) -> String { String(repeating: text, count: (bytesMax - 500) / text.utf8.count) }
         let path = path(route)
@@ -225,7 +225,7 @@ extension DearestRequest {
     static func messages(bytesMax: Int) -> [DearestRequest] {
         let records = 16
         var dear: [(name: String, members: String)] = []
-        // What fits into a payload, and what is just not too long to be looked at.
+        // One text fits into a payload; the other is just short enough to be compiled.
         for (value, bytes) in [DearestValue.nulls, .members, .deepObjects].flatMap({ [($0, 3_500), ($0, 15_000)] }) {
             let object = String(decoding: value.json(bytes: bytes), as: UTF8.self)
             for (name, own) in [
@@ -258,7 +258,7 @@ extension DearestRequest {
         }
     }
 
-    /// As many localizations as there may be. What `first` says for a language, its regions say too.
+    /// The most localizations that are allowed. What `first` says for a language, its regions say too.
     private static func languages(_ text: String, first: String? = nil) -> String {
         let regions = (0..<63).map { place in
             let region = String(decoding: [UInt8(65 + place / 8), UInt8(65 + place % 8)], as: UTF8.self)

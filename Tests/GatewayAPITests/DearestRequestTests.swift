@@ -8,7 +8,7 @@ import NIOEmbedded
 import PushModel
 import Testing
 
-/// What the gateway does for one request, as processor time of the request's own task in proportion to that of reading a
+/// The work that the gateway does for one request, as processor time of the request's own task in proportion to that of reading a
 /// megabyte of JSON: measured in the same run, on the same thread. What grows with the square of a body takes thousands
 /// of times as much.
 @Suite("The dearest request of each route", .timeLimit(.minutes(5)))
@@ -102,7 +102,7 @@ private final class DearestBench: Sendable {
         self.thread = thread
     }
 
-    /// What it takes to read a megabyte of JSON.
+    /// The processor time of reading a megabyte of JSON.
     func reading() async throws -> Duration {
         try await thread.time { [megabyte] in _ = try JSONReader.read(megabyte) }
     }

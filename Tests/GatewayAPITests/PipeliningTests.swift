@@ -9,7 +9,7 @@ import Testing
 
 @Suite("A client that pipelines", .timeLimit(.minutes(3)))
 struct PipeliningTests {
-    /// What a client sends again and again, and what of it is parsed before it has an answer.
+    /// Requests that a client sends again and again, and how many are parsed before one is answered.
     struct Ahead: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let request: String

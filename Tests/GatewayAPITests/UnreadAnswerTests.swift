@@ -34,7 +34,7 @@ struct UnreadAnswerTests {
         try line.write(1_000)
         for _ in 1...100 {
             line.pass(.seconds(55))
-            // As many bytes wait as before, and one was taken.
+            // The same number of bytes wait as before, and one was taken.
             try line.write(1)
         }
         #expect(line.isOpen)

@@ -10,7 +10,7 @@ extension Journeys {
         /// So many times in turn no connection takes a byte: the gateway takes no more.
         private static let quietRounds = 50
 
-        /// What they send, without a key.
+        /// The requests that they send, without a key.
         private static let requests = [
             "GET /healthz HTTP/1.1\r\nHost:\r\n\r\n",
             "PUT /v1/apps/garden/devices/a HTTP/1.1\r\nHost: g\r\nAuthorization: Bearer wrong\r\n"

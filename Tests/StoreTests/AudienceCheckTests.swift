@@ -9,7 +9,7 @@ private let dawn = StoreWorld.dawn
 private let hour: Duration = .seconds(3_600)
 private let changed = "audience_changed"
 
-/// What becomes of device i1, which belongs to "ada", has the tag "vip" and is in Berlin; i2 and i3 stay as they are.
+/// A change of device i1, which belongs to "ada", has the tag "vip" and is in Berlin; i2 and i3 stay as they are.
 private enum Change: CaseIterable {
     case anotherUser, nobodySignedIn, tagTaken, attributeChanged
 
@@ -35,7 +35,7 @@ private enum Change: CaseIterable {
     }
 }
 
-/// What holds a message's parcels back for an hour.
+/// A way of holding a message's parcels back for an hour.
 private enum Hold: CaseIterable {
     case pause, quietHours, rate, localHour, retry
 }
