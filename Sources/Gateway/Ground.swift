@@ -36,7 +36,7 @@ struct Ground: Sendable {
         }
         let masterKey = try KeyFiles.masterKey(at: keyFile)
         let pool = PostgresPool(database, loop: loop)
-        let applied = try await migrate(pool, log)
+        let applied = try await migrate(pool, .named(database), log)
         return Ground(
             database: database, pool: pool, doorPool: PostgresPool(database, loop: loop), loop: loop,
             masterKey: Secret(masterKey), adminKey: adminKey, adminKeyFile: nil, privateServer: nil,
@@ -50,7 +50,7 @@ struct Ground: Sendable {
         do {
             let folder = settings.dataFolder
             let pool = PostgresPool(database, loop: loop)
-            let applied = try await migrate(pool, log)
+            let applied = try await migrate(pool, .folder(folder), log)
             let masterKeyFile = settings.masterKeyFile ?? folder + "/master-key"
             if settings.masterKeyFile == nil { try await makeMasterKey(masterKeyFile, pool) }
             let masterKey = try KeyFiles.masterKey(at: masterKeyFile)
@@ -81,7 +81,9 @@ struct Ground: Sendable {
         _ = try KeyFiles.secretLine(at: path)
     }
 
-    private static func migrate(_ pool: PostgresPool, _ log: Logger) async throws -> [String] {
+    private static func migrate(
+        _ pool: PostgresPool, _ place: DatabasePlace, _ log: Logger
+    ) async throws -> [String] {
         let applied: [String]
         do {
             applied = try await Migrator(pool: pool).migrate { wait in
@@ -90,7 +92,7 @@ struct Ground: Sendable {
                     metadata: ["name": "\(wait.name)", "tries": "\(wait.tries)", "held": "\(wait.whoHolds)"])
             }
         } catch {
-            throw StartFault(PostgresWords.of(error, await pool.census().outage))
+            throw StartFault(PostgresWords.of(error, await pool.census().outage, at: place))
         }
         for name in applied { log.info("Migration applied", metadata: ["name": "\(name)"]) }
         return applied
@@ -123,6 +125,36 @@ struct Ground: Sendable {
     }
 }
 
+/// Which database it is, as an operator knows it.
+enum DatabasePlace {
+    /// The private PostgreSQL, in its data folder.
+    case folder(String)
+    case named(PostgresSettings)
+
+    var name: String {
+        switch self {
+        case .folder(let path): "in \(Self.absolute(path))"
+        case .named(let settings): settings.urlWithoutPassword
+        }
+    }
+
+    func complaint(of fault: MigrationFault) -> String {
+        "the database \(name) was made by another version of Carillon (\(fault))"
+    }
+
+    /// What makes room for a new database.
+    var remedy: String {
+        switch self {
+        case .folder(let path): "remove the folder \(Self.absolute(path)) and start again"
+        case .named: "drop it, create it again and start again"
+        }
+    }
+
+    private static func absolute(_ path: String) -> String {
+        URL(filePath: path).standardizedFileURL.path(percentEncoded: false)
+    }
+}
+
 /// What an operator reads when the database is not as it should be.
 enum PostgresWords {
     static func of(_ error: PostgresError) -> String {
@@ -142,12 +174,10 @@ enum PostgresWords {
         }
     }
 
-    static func of(_ fault: MigrationFault, _ outage: UnavailableReason?) -> String {
+    static func of(_ fault: MigrationFault, _ outage: UnavailableReason?, at place: DatabasePlace) -> String {
         switch fault {
-        case .changed(let name): "the database was made with another text of the migration \(name)"
-        case .unknownStep(let name): "the database has the migration \(name), which is none of this program's"
-        case .tooNew(let name): "the database is ahead: it has the migration \(name); start a newer program"
-        case .saysNoOldestProgram(let name): "the migration \(name) does not say which program may run beside it"
+        case .changed, .unknown:
+            "\(place.complaint(of: fault)): \(place.remedy), or start the version that made it"
         case .refused(let statement, let state):
             "PostgreSQL refused a migration (\(statement), SQLSTATE \(state.code))"
         case .inTheWay(let wait):

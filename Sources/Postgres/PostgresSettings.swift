@@ -52,6 +52,22 @@ package struct PostgresSettings: Sendable {
         return changed
     }
 
+    /// Names the database to people who gave a URL with a password.
+    package var urlWithoutPassword: String {
+        let user = value("user").map { $0 + "@" } ?? ""
+        // libpq takes a whole connection string there, which may hold a password.
+        let database = value("dbname").flatMap { $0.contains("=") || $0.contains(":") ? nil : $0 } ?? ""
+        let (hosts, ports) = (list("host").isEmpty ? list("hostaddr") : list("host"), list("port"))
+        guard hosts.allSatisfy({ !$0.hasPrefix("/") }) else {
+            return "postgresql://\(user)/\(database)?host=\(hosts.joined(separator: ","))"
+        }
+        let places = hosts.enumerated().map { place, host in
+            let port = ports.count == 1 ? ports[0] : place < ports.count ? ports[place] : ""
+            return port.isEmpty ? String(host) : "\(host):\(port)"
+        }
+        return "postgresql://\(user)\(places.joined(separator: ","))/\(database)"
+    }
+
     func value(_ name: String) -> String? { keywords.first { $0.name == name }?.value }
 }
 

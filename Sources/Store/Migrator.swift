@@ -6,9 +6,8 @@ import Reactor
 /// Brings a database's schema up to this program's: forward only, one process at a time, each step in a transaction of
 /// its own, so that what one locks the next doesn't hold.
 ///
-/// What was applied is held against the embedded history by name and checksum. A database that is ahead of the program
-/// is fine as long as every unknown step says that a program this old may still run beside it (`-- oldest program: NNNN`
-/// in the step's own opening): migrations expand first, and contract a release later.
+/// What was applied is held against the embedded history by name and checksum. Until 0.1.0 a change edits the file of its
+/// concern, so a database that another history made can't be brought up to this program's: it is refused.
 ///
 /// Programs are at work meanwhile. Who asks for a whole table has everybody behind it wait as well, so that no lock is
 /// waited for longer than `MigrationPatience` says: then the step lets go of all that it has, and is tried again later.
@@ -43,16 +42,20 @@ package struct Migrator: Sendable {
 
     /// What of this program's history the database lacks; changes nothing, and waits for nobody.
     package func missing() async throws(MigrationFault) -> [String] {
+        let applied: Applied
         do throws(PostgresError) {
             let isThere = try await pool.read(Query(MigrationSQL.hasHistory)).bool(0, 0)
             guard isThere else { return history.map(\.name) }
-            let rows = try await pool.read(Query(MigrationSQL.applied))
-            var applied: Set<String> = []
-            for row in 0..<rows.rowCount { applied.insert(try rows.text(row, 0)) }
-            return history.map(\.name).filter { !applied.contains($0) }
+            applied = try Applied(reading: await pool.read(comparison), of: history)
         } catch {
             throw .store(StoreFault(error))
         }
+        if let fault = applied.fault { throw fault }
+        return history.dropFirst(applied.count).map(\.name)
+    }
+
+    private var comparison: [Query] {
+        [Query(MigrationSQL.applied), Query(MigrationSQL.checksums) { $0.bytesArray(history.map(\.sql)) }]
     }
 
     /// nil: nothing is left to do.
@@ -119,48 +122,22 @@ package struct Migrator: Sendable {
         }
     }
 
-    private struct Applied {
-        let count: Int
-        /// Of this program's history.
-        let checksums: [[UInt8]]
-        let fault: MigrationFault?
-    }
-
     private func applied(in transaction: PostgresTransaction) async throws(PostgresError) -> Applied {
         // Taken before anything is read: a second process waits here, then finds the work done.
         _ = try await transaction.run([Query(MigrationSQL.lock)])
         try await transaction.script(MigrationSQL.ownTable)
-        let answers = try await transaction.run([
-            Query(MigrationSQL.applied),
-            Query(MigrationSQL.checksums) { $0.bytesArray(history.map(\.sql)) },
-        ])
-        var applied: [AppliedMigration] = []
-        for row in 0..<answers[0].rowCount {
-            applied.append(
-                AppliedMigration(
-                    name: try answers[0].text(row, 0), checksum: try answers[0].bytes(row, 1),
-                    oldestProgram: try answers[0].int32(row, 2)))
-        }
-        var checksums: [[UInt8]] = []
-        for row in 0..<answers[1].rowCount { checksums.append(try answers[1].bytes(row, 0)) }
-        let silent = history.dropFirst(applied.count).first { $0.oldestProgram == nil }
-        let fault =
-            MigrationHistory.fault(applied: applied, known: history.map(\.name), checksums: checksums)
-            ?? silent.map { .saysNoOldestProgram($0.name) }
-        return Applied(count: applied.count, checksums: checksums, fault: fault)
+        return try Applied(reading: await transaction.run(comparison), of: history)
     }
 
     private func apply(
         _ place: Int, checksum: [UInt8], in transaction: PostgresTransaction
     ) async throws(PostgresError) {
         let migration = history[place]
-        guard let oldest = migration.oldestProgram else { preconditionFailure("looked at before") }
         try await transaction.script(String(decoding: migration.sql, as: UTF8.self))
         let record = Query(MigrationSQL.record) {
             $0.int32(Int32(place + 1))
             $0.text(migration.name)
             $0.bytes(checksum)
-            $0.int32(Int32(oldest))
         }
         _ = try await transaction.run([record])
     }
@@ -195,7 +172,7 @@ package struct Migrator: Sendable {
 
 /// One step of the schema.
 package struct Migration: Equatable, Sendable {
-    /// "NNNN_what_it_does".
+    /// "NNNN_concern".
     package let name: String
     package let sql: [UInt8]
 
@@ -203,50 +180,40 @@ package struct Migration: Equatable, Sendable {
         self.name = name
         self.sql = sql
     }
-
-    static let oldestProgramMark = "-- oldest program: "
-
-    /// The number of the last migration that a program has to know to run on what this step leaves behind.
-    package var oldestProgram: Int? {
-        let lines = String(decoding: sql, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)
-        for line in lines {
-            guard line.hasPrefix("--") else { return nil }
-            if line.hasPrefix(Self.oldestProgramMark) { return Int(line.dropFirst(Self.oldestProgramMark.count)) }
-        }
-        return nil
-    }
 }
 
-struct AppliedMigration: Equatable {
-    let name: String
-    let checksum: [UInt8]
-    let oldestProgram: Int32
-}
+/// What was applied to a database, held against this program's history.
+private struct Applied {
+    let count: Int
+    /// The checksums of this program's migrations.
+    let checksums: [[UInt8]]
+    /// Why this program may not work on the database.
+    let fault: MigrationFault?
 
-/// Whether this program may work on a database with that history. Pure.
-enum MigrationHistory {
-    static func fault(applied: [AppliedMigration], known: [String], checksums: [[UInt8]]) -> MigrationFault? {
-        for (place, migration) in applied.enumerated() {
-            if place < known.count {
-                if migration.name != known[place] { return .unknownStep(migration.name) }
-                if migration.checksum != checksums[place] { return .changed(migration.name) }
-            } else if migration.oldestProgram > Int32(known.count) {
-                return .tooNew(migration.name)
+    /// - Parameter answers: to `MigrationSQL.applied` and `checksums`.
+    init(reading answers: [ResultSet], of history: [Migration]) throws(PostgresError) {
+        count = answers[0].rowCount
+        var checksums: [[UInt8]] = []
+        for row in 0..<answers[1].rowCount { checksums.append(try answers[1].bytes(row, 0)) }
+        self.checksums = checksums
+        var fault: MigrationFault?
+        for row in 0..<count where fault == nil {
+            let name = try answers[0].text(row, 0)
+            if row >= history.count || name != history[row].name {
+                fault = .unknown(name)
+            } else if try answers[0].bytes(row, 1) != checksums[row] {
+                fault = .changed(name)
             }
         }
-        return nil
+        self.fault = fault
     }
 }
 
 package enum MigrationFault: Error, Equatable, Sendable {
-    /// The file was edited after it had been applied here.
+    /// The database was made with another text of this migration.
     case changed(String)
-    /// The database has a step at a place where this program knows another one: histories that forked.
-    case unknownStep(String)
-    /// The database was taken further by a newer program, and says that this one is too old for it.
-    case tooNew(String)
-    /// Our own mistake: every step says how old a program may run beside it.
-    case saysNoOldestProgram(String)
+    /// The database has a migration that this program does not have, or not at that place.
+    case unknown(String)
     case refused(statement: String, SQLState)
     /// For as long as patience lasted others held what a step needs.
     case inTheWay(MigrationWait)
@@ -256,10 +223,8 @@ package enum MigrationFault: Error, Equatable, Sendable {
 extension MigrationFault: CustomStringConvertible {
     package var description: String {
         switch self {
-        case .changed(let name): "migration \(name) is not the one that was applied to this database"
-        case .unknownStep(let name): "this database has migration \(name), which is not part of this program's history"
-        case .tooNew(let name): "this database has migration \(name): it needs a newer program than this one"
-        case .saysNoOldestProgram(let name): "migration \(name) does not say how old a program may run beside it"
+        case .changed(let name): "its migration \(name) differs from this program's"
+        case .unknown(let name): "its migration \(name) is not known to this program"
         case .refused(let statement, let state): "PostgreSQL refused a migration (\(statement), SQLSTATE \(state.code))"
         case .inTheWay(let wait): "migration \(wait.name) found its tables taken \(wait.tries) times: \(wait.whoHolds)"
         case .store(let fault): "the database could not be migrated: \(fault)"

@@ -20,6 +20,26 @@ struct SettingsTests {
     }
 
     @Test(
+        "is shown to people as a URL without its password",
+        arguments: [
+            ("postgres://anna:hunter2@db.example:6000/bell?sslmode=require", "postgresql://anna@db.example:6000/bell"),
+            (
+                "host=db.example port=5001 dbname=bell user=anna password=hunter2",
+                "postgresql://anna@db.example:5001/bell"
+            ),
+            ("postgres://anna:hunter2@one:5001,two:5002/bell", "postgresql://anna@one:5001,two:5002/bell"),
+            ("postgres://anna:hunter2@/bell?host=%2Frun%2Fpg", "postgresql://anna@/bell?host=/run/pg"),
+            (
+                "dbname='postgres://anna:hunter2@db.example/bell' host=db.example port=5001",
+                "postgresql://db.example:5001/"
+            ),
+        ])
+    func shown(text: String, url: String) throws {
+        let shown = try PostgresSettings(parsing: text).urlWithoutPassword
+        #expect(shown == url)
+    }
+
+    @Test(
         "that can't be read is refused without being repeated",
         arguments: [
             "hunter2", "postgres://anna:hunter2@host:port/x", "host=a hunter2", "postgres://anna:hunter2@h:0/x",

@@ -1,18 +1,16 @@
+import Foundation
 import Postgres
 import Store
 import Testing
 
 @Suite("A database that is to be migrated")
 struct MigratorTests {
-    private static func step(_ number: Int, oldest: Int? = nil, _ sql: String) -> Migration {
-        let name = "000\(number)_step"
-        let opening = "-- Why.\n-- oldest program: 000\(oldest ?? number)\n"
-        return Migration(name: name, sql: Array((opening + sql).utf8))
+    private static func step(_ number: Int, _ sql: String) -> Migration {
+        Migration(name: "000\(number)_step", sql: Array(sql.utf8))
     }
 
     private static let first = step(1, "CREATE TABLE bells (id int PRIMARY KEY); INSERT INTO bells VALUES (1);")
-    private static let second = step(2, oldest: 1, "ALTER TABLE bells ADD COLUMN tone text;")
-    private static let breaking = step(2, oldest: 2, "ALTER TABLE bells RENAME TO chimes;")
+    private static let second = step(2, "ALTER TABLE bells ADD COLUMN tone text;")
 
     private func withEmptyDatabase(_ body: (PostgresPool) async throws -> Void) async throws {
         let settings = try await StoreServer.makeDatabase(template: "template1")
@@ -54,6 +52,7 @@ struct MigratorTests {
             _ = try await Migrator(pool: pool, history: [Self.first]).migrate()
             let edited = Migration(name: Self.first.name, sql: Self.first.sql + Array("-- edited".utf8))
             #expect(await fault(Migrator(pool: pool, history: [edited])) == .changed("0001_step"))
+            #expect(await missingFault(Migrator(pool: pool, history: [edited, Self.second])) == .changed("0001_step"))
         }
     }
 
@@ -62,20 +61,25 @@ struct MigratorTests {
         try await withEmptyDatabase { pool in
             _ = try await Migrator(pool: pool, history: [Self.first]).migrate()
             let other = Migration(name: "0001_other", sql: Self.first.sql)
-            #expect(await fault(Migrator(pool: pool, history: [other])) == .unknownStep("0001_step"))
+            #expect(await fault(Migrator(pool: pool, history: [other])) == .unknown("0001_step"))
         }
     }
 
-    @Test("by an older program is left alone, as long as its newer steps allow such a one")
+    @Test("is refused by a program that lacks one of its steps")
     func newer() async throws {
         try await withEmptyDatabase { pool in
             _ = try await Migrator(pool: pool, history: [Self.first, Self.second]).migrate()
-            #expect(try await Migrator(pool: pool, history: [Self.first]).migrate() == [])
+            let migrator = Migrator(pool: pool, history: [Self.first])
+            #expect(await fault(migrator) == .unknown("0002_step"))
+            #expect(await missingFault(migrator) == .unknown("0002_step"))
         }
-        try await withEmptyDatabase { pool in
-            _ = try await Migrator(pool: pool, history: [Self.first, Self.breaking]).migrate()
-            #expect(await fault(Migrator(pool: pool, history: [Self.first])) == .tooNew("0002_step"))
-        }
+    }
+
+    private func missingFault(_ migrator: Migrator) async -> MigrationFault? {
+        do throws(MigrationFault) {
+            _ = try await migrator.missing()
+            return nil
+        } catch { return error }
     }
 
     @Test("is migrated all the same where a program at work holds what the next step needs, and wants what it has")
@@ -160,13 +164,13 @@ struct MigratorTests {
         return patience
     }()
 
-    private static let ropes = step(2, oldest: 1, "CREATE TABLE ropes ();")
+    private static let ropes = step(2, "CREATE TABLE ropes ();")
     private static let both = step(
-        3, oldest: 1, "ALTER TABLE bells ADD COLUMN a int; ALTER TABLE ropes ADD COLUMN a int;")
+        3, "ALTER TABLE bells ADD COLUMN a int; ALTER TABLE ropes ADD COLUMN a int;")
 
     /// Has the bells, and doesn't ask for the ropes before whoever has those waits for the bells.
     private static let meeting = step(
-        2, oldest: 1,
+        2,
         """
         ALTER TABLE bells ADD COLUMN a int;
         DO $$ BEGIN
@@ -194,11 +198,19 @@ struct MigratorTests {
         }
     }
 
-    @Test("is told by every embedded step how old a program may run beside it")
-    func openings() throws {
-        for migration in Migrator.embedded { #expect(migration.oldestProgram != nil, "\(migration.name)") }
-        let silent = Migration(name: "0002_silent", sql: Array("CREATE TABLE x ();\n-- oldest program: 0001".utf8))
-        #expect(silent.oldestProgram == nil)
+    @Test("gets all files of the folder, in the order of their numbers")
+    func folder() throws {
+        let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+        let folder = root.appending(path: "migrations")
+        let files = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
+            .filter { $0.pathExtension == "sql" }.sorted { $0.lastPathComponent < $1.lastPathComponent }
+        #expect(
+            try Migrator.embedded
+                == files.map { file in
+                    let name = file.deletingPathExtension().lastPathComponent
+                    return Migration(name: name, sql: Array(try Data(contentsOf: file)))
+                })
     }
 }
 

@@ -64,7 +64,8 @@ struct Checkup {
         var bounds = PoolSettings()
         bounds.waitMax = .seconds(10)
         let pool = PostgresPool(found, pool: bounds, loop: loop)
-        let look = await look(into: pool, settings)
+        let place: DatabasePlace = settings.databaseURL == nil ? .folder(settings.dataFolder) : .named(found)
+        let look = await look(into: pool, place, settings)
         await pool.close()
         loop.stop()
         return look
@@ -85,7 +86,7 @@ struct Checkup {
                 coalesce(current_setting('log_parameter_max_length_on_error', true), '0')
             """)
 
-    private func look(into pool: PostgresPool, _ settings: Settings) async -> Look {
+    private func look(into pool: PostgresPool, _ place: DatabasePlace, _ settings: Settings) async -> Look {
         var look = Look()
         do {
             let asked = Clocks.wallNow()
@@ -107,7 +108,7 @@ struct Checkup {
             look.findings.append(DoctorRules.schema(migrationsMissing: missing.count))
             guard missing.isEmpty else { return look }
         } catch {
-            look.findings.append(.bad("schema", "\(error)", "run the program that belongs to it"))
+            look.findings.append(.bad("schema", place.complaint(of: error), place.remedy))
             return look
         }
         await secrets(pool, settings, &look)
