@@ -11,7 +11,8 @@ struct HistoryPartitions: Sendable {
     private static let lockWait = "100ms"
     /// A gateway that was away for a month finds many: each locks the table, and settles come between.
     private static let dropsMax = 5
-    /// Like what 0023 says to days that were there before it.
+    /// Days are written once and dropped whole. The first vacuum that comes freezes them, so that no later one reads them
+    /// again to save transaction numbers.
     private static let settings = "autovacuum_freeze_min_age = 0, toast.autovacuum_freeze_min_age = 0"
     /// Rows of the last partition that go at once.
     private static let rowsMax: Int64 = 5_000

@@ -67,22 +67,6 @@ struct FeedbackTests {
         }
     }
 
-    @Test("survives a dump and a restore into another cluster: nothing is hidden, and nothing is skipped")
-    func restored() async throws {
-        try await withStores { world in
-            var cursor: FeedbackCursor?
-            try await tell(world, ["a", "b", "c"])
-            #expect(try await read(world, after: &cursor) == ["a", "b", "c"])
-            try await tell(world, ["d", "e"])
-            // What the rows bring along from a cluster that has seen many more transactions.
-            try await world.pool.script("UPDATE feedback SET xact = '9000000000000000'")
-            try await tell(world, ["f"])
-            #expect(try await read(world, after: &cursor) == ["d", "e", "f"])
-            var another: FeedbackCursor?
-            #expect(try await read(world, after: &another) == ["a", "b", "c", "d", "e", "f"])
-        }
-    }
-
     @Test("goes on behind every cursor after an older state was restored")
     func olderState() async throws {
         try await withStores { world in

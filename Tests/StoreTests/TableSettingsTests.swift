@@ -5,7 +5,7 @@ import Store
 import Testing
 
 /// Every table has been thought of: what is dead in it at ten million rows before a vacuum comes, and what else its use
-/// asks for. Reasons stand in 0023 and in docs/operations.md; a table that is new gets its line here.
+/// asks for. Reasons stand in the migrations and in docs/operations.md; a table that is new gets its line here.
 @Suite("The settings of tables")
 struct TableSettingsTests {
     /// What a table is used for.
@@ -88,7 +88,7 @@ struct TableSettingsTests {
             #expect(tables.count { $0.name.hasPrefix(Self.days) } == 4, "days of the history are made ahead")
             for table in tables {
                 guard let use = table.name.hasPrefix(Self.days) ? .day : Self.uses[table.name] else {
-                    Issue.record("\(table.name) has no use: think of its vacuum, see migrations/0023")
+                    Issue.record("\(table.name) has no use: think of its vacuum, see migrations/0001_registry.sql")
                     continue
                 }
                 Self.check(table, use)
@@ -125,24 +125,6 @@ struct TableSettingsTests {
         case .day:
             #expect(table.options["autovacuum_freeze_min_age"] == "0", name)
             #expect(table.outside["autovacuum_freeze_min_age"] == "0", name)
-        }
-    }
-
-    @Test("reach days of the history that were there before them")
-    func earlierDays() async throws {
-        let settings = try await StoreServer.makeDatabase(template: "template1")
-        try await withPool(settings) { pool in
-            let before = Migrator.embedded.prefix { $0.name < "0023" }
-            _ = try await Migrator(pool: pool, history: Array(before)).migrate()
-            try await pool.script(
-                """
-                CREATE TABLE push_history_d1 PARTITION OF push_history FOR VALUES
-                FROM ('00000000-0000-0000-0000-000000000000') TO ('00000000-0000-0000-0000-000000000001')
-                """)
-            _ = try await Migrator(pool: pool).migrate()
-            let options = try await pool.read(
-                query("SELECT coalesce(reloptions, '{}') FROM pg_class WHERE relname = 'push_history_d1'"))
-            #expect(try options.textArray(0, 0) == ["autovacuum_freeze_min_age=0"])
         }
     }
 

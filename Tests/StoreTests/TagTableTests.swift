@@ -43,19 +43,17 @@ struct TagTableTests {
         }
     }
 
-    @Test("is made true to devices of earlier programs, and to what such programs write beside this one")
-    func earlierPrograms() async throws {
-        let settings = try await StoreServer.makeDatabase(template: "template1")
+    @Test("is true to rows that somebody writes by hand: tags that stand twice, and empty places")
+    func byHand() async throws {
+        let settings = try await StoreServer.makeDatabase()
         try await withPool(settings) { pool in
-            _ = try await Migrator(pool: pool, history: Array(Migrator.embedded.prefix(5))).migrate()
             try await pool.script(
                 """
                 INSERT INTO apps (slug, name) VALUES ('clock', 'Clock');
-                INSERT INTO routes (app_id, provider, environment) VALUES (1, 1, 1);
+                INSERT INTO routes (app_id, provider, environment, number) VALUES (1, 1, 1, 1);
                 INSERT INTO registrations (app_id, route_id, provider, kind, installation, token, tags) VALUES
-                    (1, 1, 1, 1, 'old', '\\x01', '{b,a,b}'), (1, 1, 1, 1, 'plain', '\\x02', '{}')
+                    (1, 1, 1, 1, 'twice', '\\x01', '{b,a,b}'), (1, 1, 1, 1, 'plain', '\\x02', '{}')
                 """)
-            _ = try await Migrator(pool: pool).migrate()
             let count = query("SELECT count(*) FROM registration_tags")
             let difference = query(Self.difference)
             #expect(try await pool.read(count).int64(0, 0) == 2)

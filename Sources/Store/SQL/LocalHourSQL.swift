@@ -1,7 +1,7 @@
 import Postgres
 
 /// Hours of the clocks on many walls: which zones there are, and when a clock in one of them shows an hour. The server
-/// knows the zones and their daylight saving (`instant_of_hour`, migration 0018).
+/// knows the zones and their daylight saving (`instant_of_hour`).
 enum LocalHourSQL {
     /// $1 name. Any hour would do.
     static let isZone = Statement(

@@ -1,0 +1,215 @@
+-- The registry: apps, their routes, and which device has which token.
+--
+-- registrations is wide and changes seldom. registration_pulse is narrow and changes at every app start and every
+-- badge, so that these updates stay HOT and cheap.
+--
+-- Numbers in smallint columns are the raw values of the enums in Sources/PushModel.
+--
+-- The server's own autovacuum settings wait until a fifth of a table is dead: two million rows of a registry of ten
+-- million. So each table that grows or turns over has settings for its use. docs/operations.md tells operators of them,
+-- and TableSettingsTests has a line for every table.
+
+CREATE TABLE apps (
+    id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    slug        text        NOT NULL UNIQUE,
+    name        text        NOT NULL CHECK (octet_length(name) BETWEEN 1 AND 256),
+    settings    jsonb       NOT NULL DEFAULT '{}',
+    created_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
+    -- A deleted app is gone for callers while its rows are still being removed. Its slug is free again.
+    deleted_at  timestamptz,
+    CONSTRAINT apps_slug_check
+        CHECK (CASE WHEN deleted_at IS NULL THEN slug ~ '^[a-z0-9][a-z0-9_-]{0,62}$' ELSE slug = '~' || id END)
+);
+CREATE INDEX apps_deleted ON apps (id) WHERE deleted_at IS NOT NULL;
+
+-- Where a registration's pushes leave from. A topic of '' means the only topic of the credential.
+--
+-- Every route of APNs has a sibling route, the same topic in the other environment: a token that its own environment
+-- does not know is tried there once (decision 0016). Triggers keep it so.
+CREATE TABLE routes (
+    id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    app_id      bigint   NOT NULL REFERENCES apps ON DELETE CASCADE,
+    provider    smallint NOT NULL,
+    environment smallint NOT NULL,
+    topic       text     NOT NULL DEFAULT '' CHECK (octet_length(topic) <= 255),
+    -- Counts the routes of the app. An app names its topics itself, and every process walks all routes at every poll:
+    -- without a bound one app could delay the deliveries of all. Sibling routes that nobody named have 0.
+    number      integer,
+    CONSTRAINT routes_per_app CHECK (number <= 1000),
+    UNIQUE (app_id, provider, environment, topic),
+    -- Registrations and parcels repeat the app (and provider) of their route; their references point at these.
+    UNIQUE (id, app_id, provider),
+    UNIQUE (id, app_id)
+);
+
+-- Two routes of one app that are inserted at once, each the other's sibling, would wait for each other.
+CREATE FUNCTION routes_in_turn() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM 1 FROM apps WHERE id = NEW.app_id FOR NO KEY UPDATE;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER routes_in_turn BEFORE INSERT ON routes
+    FOR EACH ROW WHEN (NEW.provider = 1) EXECUTE FUNCTION routes_in_turn();
+
+-- Looks before it writes, because a conflict would cost an id.
+CREATE FUNCTION routes_get_twins() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO routes (app_id, provider, environment, topic, number)
+    SELECT NEW.app_id, NEW.provider, 3 - NEW.environment, NEW.topic, 0
+    WHERE NOT EXISTS (
+        SELECT FROM routes WHERE app_id = NEW.app_id AND provider = NEW.provider
+            AND environment = 3 - NEW.environment AND topic = NEW.topic)
+    ON CONFLICT (app_id, provider, environment, topic) DO NOTHING;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER routes_get_twins AFTER INSERT ON routes
+    FOR EACH ROW WHEN (NEW.provider = 1) EXECUTE FUNCTION routes_get_twins();
+
+-- state: 1 active, 2 suspected, 3 retired. Removing a device removes its rows.
+--
+-- The route is checked by triggers below: a foreign key checks each row by itself, with a statement and a lock of the
+-- same route each time, and took a sixth of what PostgreSQL does for a new registration.
+CREATE TABLE registrations (
+    id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    app_id       bigint      NOT NULL,
+    route_id     bigint      NOT NULL,
+    provider     smallint    NOT NULL,
+    kind         smallint    NOT NULL,
+    state        smallint    NOT NULL DEFAULT 1 CHECK (state IN (1, 2, 3)),
+    generation   integer     NOT NULL DEFAULT 1 CHECK (generation > 0),
+    installation text        NOT NULL CHECK (octet_length(installation) BETWEEN 1 AND 256),
+    token        bytea       NOT NULL CHECK (octet_length(token) BETWEEN 1 AND 4096),
+    user_id      text        CHECK (octet_length(user_id) <= 256),
+    locale       text        CHECK (octet_length(locale) <= 64),
+    time_zone    text        CHECK (octet_length(time_zone) <= 64),
+    app_version  text        CHECK (octet_length(app_version) <= 64),
+    tags         text[]      NOT NULL DEFAULT '{}',
+    attributes   jsonb       NOT NULL DEFAULT '{}' CHECK (jsonb_typeof(attributes) = 'object'),
+    created_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
+    -- The generation of the token that was tried in both environments; it is not tried again.
+    environments_compared integer,
+    -- The route that the app named, where that try found the token in the other environment. Both columns mean nothing
+    -- for another generation. No foreign key: routes go with their app alone.
+    mistaken_route_id     bigint,
+    UNIQUE (app_id, installation, kind)
+) WITH (
+    -- A tenth of each page stays free: a new app version or locale is written into the page of the old row, and into no
+    -- index at all.
+    fillfactor = 90,
+    -- One row in fifty: a vacuum passes through all indexes, whatever it finds. After new rows earlier still, because
+    -- planners read registrations_planning by index alone, and visit a page unless a vacuum called it visible to all.
+    autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.05,
+    autovacuum_analyze_scale_factor = 0.02);
+-- One token never belongs to two live registrations of one app. Hashed, because a token may be longer than an index row.
+CREATE UNIQUE INDEX registrations_live_token ON registrations (app_id, provider, sha256(token)) WHERE state < 3;
+-- The planner walks an app's live registrations in id order.
+CREATE INDEX registrations_planning ON registrations (app_id, kind, id) INCLUDE (route_id) WHERE state < 3;
+-- Devices are found by user, tag and state too. An index for each filter would cost every registration: only users and
+-- tags have one, and the few registrations that are not active.
+CREATE INDEX registrations_of_user ON registrations (app_id, user_id, id) WHERE user_id IS NOT NULL;
+CREATE INDEX registrations_not_active ON registrations (app_id, state, id) WHERE state > 1;
+-- Each lease asks which of its members were tried in both environments: hardly any. In the row that column stands behind
+-- all that a device reports of itself, which had to be decoded for each member of each broadcast.
+CREATE INDEX registrations_compared ON registrations (id) WHERE environments_compared = generation;
+
+-- No other index may ever be added here. as_of: when the backend learned what the registration reports; an older one is
+-- stale. No foreign key: the trigger registration_gone deletes these rows, for a whole statement at once.
+CREATE TABLE registration_pulse (
+    registration_id bigint      PRIMARY KEY,
+    badge           integer     NOT NULL DEFAULT 0 CHECK (badge >= 0),
+    registered_at   timestamptz NOT NULL,
+    as_of           timestamptz
+) WITH (
+    -- Half of each page is free. An update clears away what the one before left on its page, so no vacuum is needed for
+    -- updates: after each broadcast it would read the whole table for nothing. What is left to it are deleted devices.
+    fillfactor = 50, autovacuum_vacuum_scale_factor = 2, autovacuum_analyze_scale_factor = 20);
+
+-- The tags of registrations once more, because an array cannot be walked in the order of ids. The array is what a device
+-- shows; triggers keep this table true to it.
+CREATE TABLE registration_tags (
+    app_id          bigint NOT NULL,
+    tag             text   NOT NULL,
+    registration_id bigint NOT NULL,
+    PRIMARY KEY (registration_id, tag)
+) WITH (
+    autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.05,
+    autovacuum_analyze_scale_factor = 0.02);
+CREATE INDEX registration_tags_by_tag ON registration_tags (app_id, tag, registration_id);
+
+-- New registrations: their routes are locked until their transaction ends, and their tags are copied. Nothing is copied
+-- where no row has a tag. A tag may stand in an array twice.
+CREATE FUNCTION registrations_born() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (
+        SELECT FROM (SELECT DISTINCT route_id, app_id, provider FROM inserted) AS named
+        WHERE (SELECT id FROM routes WHERE id = named.route_id AND app_id = named.app_id AND provider = named.provider
+            FOR KEY SHARE) IS NULL
+    ) THEN
+        RAISE foreign_key_violation USING MESSAGE = 'a new registration names a route that its app does not have',
+            SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME, CONSTRAINT = 'registrations_route_id_app_id_provider_fkey';
+    END IF;
+    IF EXISTS (SELECT FROM inserted WHERE cardinality(tags) > 0) THEN
+        INSERT INTO registration_tags (app_id, tag, registration_id)
+        SELECT DISTINCT inserted.app_id, each.tag, inserted.id
+        FROM inserted CROSS JOIN LATERAL unnest(inserted.tags) AS each (tag) WHERE each.tag IS NOT NULL;
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER registrations_born AFTER INSERT ON registrations REFERENCING NEW TABLE AS inserted
+    FOR EACH STATEMENT EXECUTE FUNCTION registrations_born();
+
+-- Few registrations get another route, so this checks row by row.
+CREATE FUNCTION registration_rerouted() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM FROM routes WHERE id = NEW.route_id AND app_id = NEW.app_id AND provider = NEW.provider FOR KEY SHARE;
+    IF NOT FOUND THEN
+        RAISE foreign_key_violation USING MESSAGE = 'a registration names a route that its app does not have',
+            SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME, CONSTRAINT = 'registrations_route_id_app_id_provider_fkey';
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER registration_rerouted AFTER UPDATE OF route_id, app_id, provider ON registrations
+    FOR EACH ROW WHEN (
+        OLD.route_id <> NEW.route_id OR OLD.app_id <> NEW.app_id OR OLD.provider <> NEW.provider)
+    EXECUTE FUNCTION registration_rerouted();
+
+-- Row by row, for those alone whose tags change: the old and new rows of a statement could only be matched by a join,
+-- whose plan the settings of a batch would make a quadratic one. Plans are made once, maybe while the table is empty:
+-- they must not read it whole. That holds for the next two functions too.
+CREATE FUNCTION registration_tags_changed() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
+BEGIN
+    DELETE FROM registration_tags WHERE registration_id = NEW.id AND tag <> ALL (NEW.tags);
+    INSERT INTO registration_tags (app_id, tag, registration_id)
+    SELECT NEW.app_id, each.tag, NEW.id FROM unnest(NEW.tags) AS each (tag) WHERE each.tag IS NOT NULL
+    ON CONFLICT DO NOTHING;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER registration_tags_changed AFTER UPDATE OF tags ON registrations
+    FOR EACH ROW WHEN (OLD.tags IS DISTINCT FROM NEW.tags) EXECUTE FUNCTION registration_tags_changed();
+
+-- Badges are locked in the order of ids, as everywhere.
+CREATE FUNCTION registration_gone() RETURNS trigger LANGUAGE plpgsql
+    SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+DECLARE
+    ids CONSTANT bigint[] := ARRAY(SELECT id FROM deleted ORDER BY id);
+BEGIN
+    IF cardinality(ids) > 0 THEN
+        DELETE FROM registration_pulse WHERE registration_id = ANY (ids);
+        DELETE FROM registration_tags WHERE registration_id = ANY (ids);
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER registration_gone AFTER DELETE ON registrations REFERENCING OLD TABLE AS deleted
+    FOR EACH STATEMENT EXECUTE FUNCTION registration_gone();
+
+-- By the app, which has an index where a route has none, and each app once.
+CREATE FUNCTION routes_gone() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
+BEGIN
+    IF EXISTS (SELECT FROM deleted) THEN
+        DELETE FROM registrations
+        WHERE app_id = ANY (ARRAY(SELECT DISTINCT app_id FROM deleted)) AND route_id = ANY (ARRAY(SELECT id FROM deleted));
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER routes_gone AFTER DELETE ON routes REFERENCING OLD TABLE AS deleted
+    FOR EACH STATEMENT EXECUTE FUNCTION routes_gone();

@@ -1,0 +1,113 @@
+-- Parcels: what is still owed to whom; and the history of what was done.
+
+-- A parcel holds the ids of its members and never changes them. What became of them is counted beside, and the CHECKs
+-- repeat the sums that the product promises (P2). A parcel without pending members is deleted; its counts are folded into
+-- its message.
+--
+-- state: 1 ready, 2 leased, 3 on hold (its message is paused or cancelled), 4 rate-limited (it waits for its message's
+-- rate). Only ready ones stand in the indexes that leases search.
+CREATE TABLE parcels (
+    id            bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    message_id    uuid        NOT NULL REFERENCES messages ON DELETE CASCADE,
+    app_id        bigint      NOT NULL,
+    route_id      bigint      NOT NULL,
+    format        smallint    NOT NULL,
+    priority      smallint    NOT NULL CHECK (priority IN (1, 2)),
+    state         smallint    NOT NULL DEFAULT 1,
+    -- Each lease raises it; each settle of a lease raises settles.
+    epoch         integer     NOT NULL DEFAULT 0,
+    settles       integer     NOT NULL DEFAULT 0,
+    attempt       smallint    NOT NULL DEFAULT 0,
+    -- How often a lease expired.
+    lapses        smallint    NOT NULL DEFAULT 0,
+    -- Microseconds of waits that the gateway chose.
+    retry_spent   bigint      NOT NULL DEFAULT 0 CHECK (retry_spent >= 0),
+    badge_marked  boolean     NOT NULL DEFAULT false,
+    -- A bitmap over the members that the badge mark leaves out: limits deferred them at every lease. null: it leaves out none.
+    uncounted     bytea,
+    answer_lost   boolean     NOT NULL DEFAULT false,
+    -- Why the members wait; null: for their first attempt.
+    waits_for     text,
+    due_at        timestamptz NOT NULL,
+    expires_at    timestamptz NOT NULL,
+    owner         uuid,
+    lease_until   timestamptz,
+    -- Of a cross-environment parcel: the route that refused its members, the generation of their tokens there, the reason,
+    -- when the parcel was leased there, and until when the answer of the other environment is awaited. A device that
+    -- registered after home_as_of is not suspected because of that refusal.
+    home_route_id   bigint,
+    home_generation integer,
+    home_reason     text,
+    home_as_of      timestamptz,
+    home_until      timestamptz,
+    -- Sorted ids, delta-coded or a bitmap; the first byte says which. settled: a bitmap over their positions, set where a
+    -- member ended or went on in another parcel. Both are toasted where they are long: a change of state moves a short row.
+    members       bytea       NOT NULL,
+    settled       bytea,
+    member_count  integer     NOT NULL CHECK (member_count > 0),
+    pending       integer     NOT NULL CHECK (pending > 0),
+    handed_over   integer     NOT NULL DEFAULT 0 CHECK (handed_over >= 0),
+    accepted      integer     NOT NULL DEFAULT 0 CHECK (accepted >= 0),
+    rejected      integer     NOT NULL DEFAULT 0 CHECK (rejected >= 0),
+    unregistered  integer     NOT NULL DEFAULT 0 CHECK (unregistered >= 0),
+    expired       integer     NOT NULL DEFAULT 0 CHECK (expired >= 0),
+    suppressed    integer     NOT NULL DEFAULT 0 CHECK (suppressed >= 0),
+    cancelled     integer     NOT NULL DEFAULT 0 CHECK (cancelled >= 0),
+    gave_up       integer     NOT NULL DEFAULT 0 CHECK (gave_up >= 0),
+    FOREIGN KEY (route_id, app_id) REFERENCES routes (id, app_id) ON DELETE CASCADE,
+    CONSTRAINT parcel_adds_up CHECK (member_count = pending + handed_over
+        + accepted + rejected + unregistered + expired + suppressed + cancelled + gave_up),
+    CONSTRAINT bitmap_says_the_same CHECK (coalesce(bit_count(settled), 0) = member_count - pending),
+    CONSTRAINT members_stay_small CHECK (octet_length(members) <= 8 * member_count + 1),
+    CONSTRAINT leased_has_owner CHECK (
+        (state IN (1, 3, 4) AND owner IS NULL AND lease_until IS NULL)
+        OR (state = 2 AND owner IS NOT NULL AND lease_until IS NOT NULL)),
+    CONSTRAINT away_from_home CHECK (
+        num_nonnulls(home_route_id, home_generation, home_reason, home_until) = CASE WHEN format >= 1000 THEN 4 ELSE 0 END),
+    CONSTRAINT as_of_home CHECK (home_as_of IS NULL OR home_route_id IS NOT NULL)
+) WITH (
+    fillfactor = 60, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,
+    autovacuum_vacuum_cost_delay = 0, vacuum_index_cleanup = on, vacuum_truncate = off,
+    toast.autovacuum_vacuum_scale_factor = 0, toast.autovacuum_vacuum_threshold = 4000,
+    toast.autovacuum_vacuum_cost_delay = 0, toast.vacuum_truncate = off);
+-- A lease takes the first of a route that is due.
+CREATE INDEX parcels_claim ON parcels (route_id, priority, due_at, id) WHERE state = 1;
+-- Parcels whose leases expired twice are leased in quarantine: each poll asks which routes have one.
+CREATE INDEX parcels_lapsed ON parcels (route_id, priority, due_at, id) WHERE state = 1 AND lapses >= 2;
+-- Each poll asks which routes have a due parcel that this program can send. The format stands before the time, so that the
+-- answer costs as little where a hundred thousand parcels wait for a newer program.
+CREATE INDEX parcels_ready ON parcels (route_id, format, priority, due_at) WHERE state = 1;
+CREATE INDEX parcels_leases ON parcels (lease_until) WHERE state = 2;
+CREATE INDEX parcels_held ON parcels (message_id, id) WHERE state = 3;
+-- The next one of a message on a route, and the routes on which it has any.
+CREATE INDEX parcels_paced ON parcels (message_id, route_id, due_at, id) WHERE state = 4;
+CREATE INDEX parcels_of_message ON parcels (message_id);
+
+-- What each settle did with which members: one row for each way in which they ended, or went on after an attempt. Written in
+-- the transaction of the settle. Failure lists and the story of one push are read from here; nothing is counted from it.
+-- Rows hold ids of registrations and no name of a device, so that an erased person is nameless here at once.
+--
+-- state: a terminal state, or 0: they go on. reason: why they ended, or why they wait. settle: which one of its parcel.
+-- members: as in parcels. Message ids rise with time (UUIDv7): each partition has a day's messages, and is dropped with
+-- them. Where a day has no partition its rows lie in the default one, and are deleted singly.
+CREATE TABLE push_history (
+    message_id   uuid        NOT NULL,
+    parcel_id    bigint      NOT NULL,
+    settle       integer     NOT NULL,
+    place        smallint    NOT NULL,
+    route_id     bigint      NOT NULL,
+    state        smallint    NOT NULL CHECK (state BETWEEN 0 AND 7),
+    reason       text        NOT NULL,
+    attempts     smallint    NOT NULL,
+    at           timestamptz NOT NULL,
+    first_member bigint      NOT NULL,
+    last_member  bigint      NOT NULL CHECK (last_member >= first_member),
+    member_count integer     NOT NULL CHECK (member_count > 0),
+    members      bytea       NOT NULL,
+    PRIMARY KEY (message_id, parcel_id, settle, place)
+) PARTITION BY RANGE (message_id);
+-- Delta-coded or a bitmap: compressing it again would cost time and save nothing.
+ALTER TABLE push_history ALTER COLUMN members SET STORAGE EXTERNAL;
+-- HistoryPartitions makes the days' partitions, ahead of time.
+CREATE TABLE push_history_rest PARTITION OF push_history DEFAULT WITH (
+    autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000, vacuum_index_cleanup = on);

@@ -1,0 +1,63 @@
+-- What providers' answers say about tokens, and what the app's backend reads of it.
+
+-- Suspicions: unconfirmed verdicts that a token may be bad, until the window, the share and the sample confirm or drop them
+-- (P5). doubted_at: when the token was last suspected again. look_at: when it is judged next, by one process.
+CREATE TABLE suspicions (
+    registration_id bigint      PRIMARY KEY REFERENCES registrations ON DELETE CASCADE,
+    route_id        bigint      NOT NULL,
+    generation      integer     NOT NULL,
+    reason          text        NOT NULL,
+    suspected_at    timestamptz NOT NULL,
+    doubted_at      timestamptz,
+    look_at         timestamptz NOT NULL DEFAULT now()
+) WITH (
+    autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0,
+    vacuum_index_cleanup = on, vacuum_truncate = off);
+CREATE INDEX suspicions_in_turn ON suspicions (look_at, registration_id);
+
+-- How many answers each route had, and how many of them raised a suspicion: the sample and the share, over all processes.
+-- found: tokens that the other environment took. Where those are too many, none of them moves.
+CREATE TABLE route_minutes (
+    route_id  bigint      NOT NULL REFERENCES routes ON DELETE CASCADE,
+    minute    timestamptz NOT NULL,
+    answered  bigint      NOT NULL DEFAULT 0,
+    suspected bigint      NOT NULL DEFAULT 0,
+    found     bigint      NOT NULL DEFAULT 0,
+    PRIMARY KEY (route_id, minute)
+) WITH (
+    fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000,
+    vacuum_index_cleanup = on);
+
+-- verdict: 1 retired, 2 suspected, 3 replaced, 4 moved, 5 undone, 6 cleared.
+-- number: the cursor of the feed. It is given after commit, in one step at a time, so that no cursor skips a row that
+-- commits late (decision 0007); null: nobody has read the row yet.
+-- undone_at: an undo that comes twice has one effect.
+CREATE TABLE feedback (
+    id               bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    app_id           bigint      NOT NULL REFERENCES apps ON DELETE CASCADE,
+    number           bigint,
+    registration_id  bigint      NOT NULL,
+    generation       integer     NOT NULL,
+    installation     text        NOT NULL,
+    kind             smallint    NOT NULL,
+    provider         smallint    NOT NULL,
+    verdict          smallint    NOT NULL CHECK (verdict BETWEEN 1 AND 6),
+    reason           text        NOT NULL,
+    from_environment smallint,
+    to_environment   smallint,
+    at               timestamptz NOT NULL DEFAULT clock_timestamp(),
+    undone_at        timestamptz,
+    CONSTRAINT environments_of_found CHECK (
+        num_nonnulls(from_environment, to_environment) = 0
+        OR verdict = 6 AND num_nonnulls(from_environment, to_environment) = 2)
+) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000, vacuum_index_cleanup = on);
+CREATE UNIQUE INDEX feedback_numbered ON feedback (app_id, number) WHERE number IS NOT NULL;
+CREATE INDEX feedback_unnumbered ON feedback (app_id, id) WHERE number IS NULL;
+-- Entries get another name where a person is erased.
+CREATE INDEX feedback_of_installation ON feedback (app_id, installation);
+
+-- The highest number of an entry that retention took: a cursor from before it is told so.
+CREATE TABLE feedback_swept (
+    app_id  bigint PRIMARY KEY REFERENCES apps ON DELETE CASCADE,
+    through bigint NOT NULL
+);

@@ -1,0 +1,97 @@
+-- What proves the gateway to providers, and clients to the gateway. Secrets are sealed: AES-256-GCM under the master key.
+
+-- state: 1 staged, 2 active, 3 retired. facts hold nothing secret.
+-- A slot is (app, provider, environment, set of topics, sorted); it has at most one active credential.
+CREATE TABLE credentials (
+    id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    app_id       bigint      NOT NULL REFERENCES apps ON DELETE CASCADE,
+    provider     smallint    NOT NULL,
+    environment  smallint    NOT NULL,
+    kind         text        NOT NULL CHECK (kind IN ('token', 'certificate', 'service_account', 'client')),
+    topics       text[]      NOT NULL DEFAULT '{}',
+    facts        jsonb       NOT NULL DEFAULT '{}',
+    sealed       bytea       NOT NULL,
+    state        smallint    NOT NULL DEFAULT 1 CHECK (state IN (1, 2, 3)),
+    created_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
+    activated_at timestamptz,
+    retired_at   timestamptz
+);
+CREATE UNIQUE INDEX credentials_one_active ON credentials (app_id, provider, environment, topics) WHERE state = 2;
+
+-- A credential that the provider refused: no process leases for it before `until`. Announced by NOTIFY.
+CREATE TABLE lane_blocks (
+    credential_id bigint      PRIMARY KEY REFERENCES credentials ON DELETE CASCADE,
+    reason        text        NOT NULL,
+    blocked_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
+    until         timestamptz NOT NULL
+);
+
+-- Lanes that can't send, as each process judges by itself (decisions 0008 and 0040). rests_until: until when its circuit
+-- breaker is open because the provider asked for less; null: the provider can't be reached. Reported again while it lasts:
+-- a row that was not reported for a minute is of a process that has ended. Nothing is decided by it.
+CREATE TABLE lane_outages (
+    credential_id bigint      NOT NULL REFERENCES credentials ON DELETE CASCADE,
+    process       uuid        NOT NULL,
+    reason        text        NOT NULL,
+    since         timestamptz NOT NULL,
+    told_at       timestamptz NOT NULL,
+    rests_until   timestamptz,
+    PRIMARY KEY (credential_id, process)
+);
+
+-- The signed provider token of a key, shared by all processes, sealed. Without one: a process is about to sign.
+CREATE TABLE provider_tokens (
+    key_fingerprint bytea PRIMARY KEY,
+    sealed          bytea,
+    issued_at       timestamptz,
+    CHECK ((sealed IS NULL) = (issued_at IS NULL))
+);
+
+-- Who may use which part of a project's quota (decision 0033). Written once a second by each process that sends.
+-- asked_at: when a process last wrote it. The arrays have one element for each process, in one order; wants and parts are
+-- in millionths.
+CREATE TABLE project_quotas (
+    project    text          PRIMARY KEY CHECK (octet_length(project) BETWEEN 1 AND 100),
+    ramp_since timestamptz,
+    asked_at   timestamptz,
+    processes  uuid[]        NOT NULL DEFAULT '{}',
+    numbers    bigint[]      NOT NULL DEFAULT '{}',
+    wants      integer[]     NOT NULL DEFAULT '{}',
+    parts      integer[]     NOT NULL DEFAULT '{}',
+    heard_at   timestamptz[] NOT NULL DEFAULT '{}'
+) WITH (fillfactor = 50);
+
+-- Tells at the start whether the master key is the one that sealed this database's secrets.
+CREATE TABLE master_key_proof (
+    id     smallint PRIMARY KEY DEFAULT 1 CHECK (id = 1),
+    sealed bytea    NOT NULL
+);
+
+-- API keys beside the operator's. Only their SHA-256 is kept.
+CREATE TABLE api_keys (
+    id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    -- null: it is good for all apps.
+    app_id       bigint      REFERENCES apps ON DELETE CASCADE,
+    name         text        NOT NULL CHECK (octet_length(name) BETWEEN 1 AND 64),
+    scopes       text[]      NOT NULL CHECK (cardinality(scopes) > 0),
+    sha256       bytea       NOT NULL UNIQUE CHECK (octet_length(sha256) = 32),
+    -- Its last characters, for people to recognise it by.
+    hint         text        NOT NULL CHECK (octet_length(hint) = 4),
+    created_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
+    expires_at   timestamptz,
+    last_used_at timestamptz,
+    CONSTRAINT api_keys_name UNIQUE NULLS NOT DISTINCT (app_id, name)
+);
+
+-- A repeated request has one effect and gets the first answer (P10). Written in the transaction of the effect.
+-- app_id: 0 for requests that belong to no app.
+CREATE TABLE idempotency_keys (
+    app_id      bigint      NOT NULL,
+    operation   text        NOT NULL,
+    key         text        NOT NULL CHECK (octet_length(key) BETWEEN 1 AND 255),
+    body_sha256 bytea       NOT NULL CHECK (octet_length(body_sha256) = 32),
+    answer      bytea       NOT NULL,
+    created_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (app_id, operation, key)
+) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000, vacuum_index_cleanup = on);
+CREATE INDEX idempotency_keys_by_age ON idempotency_keys (created_at);
