@@ -34,13 +34,18 @@ CREATE TABLE routes (
     topic       text     NOT NULL DEFAULT '' CHECK (octet_length(topic) <= 255),
     -- Counts the routes of the app. An app names its topics itself, and every process walks all routes at every poll:
     -- without a bound one app could delay the deliveries of all. Sibling routes that nobody named have 0.
-    number      integer,
-    CONSTRAINT routes_per_app CHECK (number <= 1000),
+    number      integer  NOT NULL DEFAULT 1,
+    CONSTRAINT routes_per_app CHECK (number BETWEEN 0 AND 1000),
     UNIQUE (app_id, provider, environment, topic),
     -- Registrations and parcels repeat the app (and provider) of their route; their references point at these.
     UNIQUE (id, app_id, provider),
     UNIQUE (id, app_id)
 );
+
+-- APNs has two environments: 1 production, 2 sandbox.
+CREATE FUNCTION sibling_environment(environment smallint) RETURNS smallint LANGUAGE sql IMMUTABLE AS $$
+    SELECT CASE environment WHEN 1 THEN 2::smallint WHEN 2 THEN 1::smallint END
+$$;
 
 -- Two routes of one app that are inserted at once, each the other's sibling, would wait for each other.
 CREATE FUNCTION routes_in_turn() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -55,10 +60,10 @@ CREATE TRIGGER routes_in_turn BEFORE INSERT ON routes
 CREATE FUNCTION routes_get_twins() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO routes (app_id, provider, environment, topic, number)
-    SELECT NEW.app_id, NEW.provider, 3 - NEW.environment, NEW.topic, 0
+    SELECT NEW.app_id, NEW.provider, sibling_environment(NEW.environment), NEW.topic, 0
     WHERE NOT EXISTS (
         SELECT FROM routes WHERE app_id = NEW.app_id AND provider = NEW.provider
-            AND environment = 3 - NEW.environment AND topic = NEW.topic)
+            AND environment = sibling_environment(NEW.environment) AND topic = NEW.topic)
     ON CONFLICT (app_id, provider, environment, topic) DO NOTHING;
     RETURN NULL;
 END $$;

@@ -9,10 +9,11 @@
 CREATE TABLE messages (
     id              uuid        PRIMARY KEY,
     app_id          bigint      NOT NULL REFERENCES apps ON DELETE CASCADE,
+    -- Of its content and audience. A process plans and leases only formats that it knows.
     format          smallint    NOT NULL,
     state           smallint    NOT NULL DEFAULT 1 CHECK (state BETWEEN 1 AND 7),
     priority        smallint    NOT NULL CHECK (priority IN (1, 2)),
-    push_type       smallint,
+    push_type       smallint    NOT NULL,
     -- Which tokens the push type asks for.
     kind            smallint    NOT NULL,
     badge_change    smallint    NOT NULL DEFAULT 0 CHECK (badge_change IN (0, 1, 2)),
@@ -38,7 +39,7 @@ CREATE TABLE messages (
     has_inline      boolean     NOT NULL DEFAULT false,
     is_dry_run      boolean     NOT NULL DEFAULT false,
     -- The audience as the API shows it, without names. It stays when the content has gone.
-    asked           text,
+    asked           text        NOT NULL,
     -- What was cut so far, unknown installations included. audience: the same, once planning has ended.
     planned_members bigint      NOT NULL DEFAULT 0,
     audience        bigint,
@@ -115,7 +116,6 @@ CREATE INDEX plans_of_apps ON plans (priority, app_id, planned_at NULLS FIRST, m
 CREATE TABLE schedules (
     message_id    uuid        PRIMARY KEY REFERENCES messages ON DELETE CASCADE,
     due_at        timestamptz NOT NULL,
-    format        smallint    NOT NULL,
     priority      smallint    NOT NULL,
     after_message uuid
 ) WITH (

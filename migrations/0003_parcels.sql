@@ -11,7 +11,11 @@ CREATE TABLE parcels (
     message_id    uuid        NOT NULL REFERENCES messages ON DELETE CASCADE,
     app_id        bigint      NOT NULL,
     route_id      bigint      NOT NULL,
+    -- The message's.
     format        smallint    NOT NULL,
+    -- Which of the topic's services: 0 app, 1 voip, 2 complication, 3 file provider. Route and service together are what one
+    -- credential covers.
+    service       smallint    NOT NULL DEFAULT 0 CHECK (service BETWEEN 0 AND 3),
     priority      smallint    NOT NULL CHECK (priority IN (1, 2)),
     state         smallint    NOT NULL DEFAULT 1,
     -- Each lease raises it; each settle of a lease raises settles.
@@ -63,20 +67,19 @@ CREATE TABLE parcels (
         (state IN (1, 3, 4) AND owner IS NULL AND lease_until IS NULL)
         OR (state = 2 AND owner IS NOT NULL AND lease_until IS NOT NULL)),
     CONSTRAINT away_from_home CHECK (
-        num_nonnulls(home_route_id, home_generation, home_reason, home_until) = CASE WHEN format >= 1000 THEN 4 ELSE 0 END),
-    CONSTRAINT as_of_home CHECK (home_as_of IS NULL OR home_route_id IS NOT NULL)
+        num_nonnulls(home_route_id, home_generation, home_reason, home_as_of, home_until) IN (0, 5))
 ) WITH (
     fillfactor = 60, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,
     autovacuum_vacuum_cost_delay = 0, vacuum_index_cleanup = on, vacuum_truncate = off,
     toast.autovacuum_vacuum_scale_factor = 0, toast.autovacuum_vacuum_threshold = 4000,
     toast.autovacuum_vacuum_cost_delay = 0, toast.vacuum_truncate = off);
--- A lease takes the first of a route that is due.
-CREATE INDEX parcels_claim ON parcels (route_id, priority, due_at, id) WHERE state = 1;
+-- A lease takes the first of a route and service that is due.
+CREATE INDEX parcels_claim ON parcels (route_id, service, priority, due_at, id) WHERE state = 1;
 -- Parcels whose leases expired twice are leased in quarantine: each poll asks which routes have one.
-CREATE INDEX parcels_lapsed ON parcels (route_id, priority, due_at, id) WHERE state = 1 AND lapses >= 2;
--- Each poll asks which routes have a due parcel that this program can send. The format stands before the time, so that the
+CREATE INDEX parcels_lapsed ON parcels (route_id, service, priority, due_at, id) WHERE state = 1 AND lapses >= 2;
+-- Each poll asks which routes and services have a due parcel that this program can send. The format stands before the time, so that the
 -- answer costs as little where a hundred thousand parcels wait for a newer program.
-CREATE INDEX parcels_ready ON parcels (route_id, format, priority, due_at) WHERE state = 1;
+CREATE INDEX parcels_ready ON parcels (route_id, service, format, priority, due_at) WHERE state = 1;
 CREATE INDEX parcels_leases ON parcels (lease_until) WHERE state = 2;
 CREATE INDEX parcels_held ON parcels (message_id, id) WHERE state = 3;
 -- The next one of a message on a route, and the routes on which it has any.

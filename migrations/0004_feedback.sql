@@ -28,7 +28,7 @@ CREATE TABLE route_minutes (
     fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000,
     vacuum_index_cleanup = on);
 
--- verdict: 1 retired, 2 suspected, 3 replaced, 4 moved, 5 undone, 6 cleared.
+-- verdict: 1 retired, 2 suspected, 3 replaced, 4 moved, 5 undone, 6 cleared, 7 environment_changed.
 -- number: the cursor of the feed. It is given after commit, in one step at a time, so that no cursor skips a row that
 -- commits late (decision 0007); null: nobody has read the row yet.
 -- undone_at: an undo that comes twice has one effect.
@@ -41,15 +41,14 @@ CREATE TABLE feedback (
     installation     text        NOT NULL,
     kind             smallint    NOT NULL,
     provider         smallint    NOT NULL,
-    verdict          smallint    NOT NULL CHECK (verdict BETWEEN 1 AND 6),
+    verdict          smallint    NOT NULL CHECK (verdict BETWEEN 1 AND 7),
     reason           text        NOT NULL,
     from_environment smallint,
     to_environment   smallint,
     at               timestamptz NOT NULL DEFAULT clock_timestamp(),
     undone_at        timestamptz,
     CONSTRAINT environments_of_found CHECK (
-        num_nonnulls(from_environment, to_environment) = 0
-        OR verdict = 6 AND num_nonnulls(from_environment, to_environment) = 2)
+        num_nonnulls(from_environment, to_environment) = CASE WHEN verdict = 7 THEN 2 ELSE 0 END)
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000, vacuum_index_cleanup = on);
 CREATE UNIQUE INDEX feedback_numbered ON feedback (app_id, number) WHERE number IS NOT NULL;
 CREATE INDEX feedback_unnumbered ON feedback (app_id, id) WHERE number IS NULL;

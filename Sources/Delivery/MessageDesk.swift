@@ -167,7 +167,7 @@ package struct MessageDesk: Sendable {
         _ sendAt: SendHour?, _ dueAt: WallInstant?
     ) -> NewMessage {
         var message = NewMessage(
-            id: id, app: app, format: StoredContent.format(of: content), urgency: urgency(of: audience),
+            id: id, app: app, format: StoredContent.format, urgency: urgency(of: audience),
             kind: audience.kind ?? kind, badge: content.options.isDryRun ? .none : content.badge,
             lifetime: content.options.lifetime, content: StoredContent.encode(content), audience: audience,
             readsLocale: !content.localizations.isEmpty, pushType: content.options.pushType,

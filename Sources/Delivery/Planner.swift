@@ -84,7 +84,7 @@ actor Planner {
         do {
             let reply = try await store.planGroup(
                 idsMax: settings.sliceIDsMax, parcelMembersMax: settings.parcelMembersMax,
-                knownFormats: MessageStore.plannedFormats,
+                knownFormats: StoredContent.knownFormats,
                 PlannedUrgencies(transactionalAlone: transactionalAlone) {
                     turn.begin()
                     longBegins()

@@ -11,12 +11,6 @@ package enum EnvironmentRule {
         let minute = gathering.components.seconds
         return WallInstant(secondsSince1970: (now.secondsSince1970 / minute + 1) * minute) + patience
     }
-
-    /// Of what a refusal counts from whose parcel does not say it, as those of programs before this one: never later than
-    /// its answer, and at most a minute earlier.
-    package static func asOf(patienceEnding until: WallInstant) -> WallInstant {
-        until + (.zero - patience - gathering)
-    }
 }
 
 // A token that the provider doesn't know may simply have been registered in the wrong environment. It is tried in the

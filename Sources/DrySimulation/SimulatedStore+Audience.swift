@@ -198,21 +198,6 @@ extension SimulatedStore {
 extension Audience {
     fileprivate func includes(_ row: RegistrationRow) -> Bool { providers?.contains(row.stored.provider) ?? true }
 
-    /// Which programs may plan it.
-    package var planFormat: Int16 {
-        switch selection {
-        case .all, .installations: providers == nil ? 1 : 2
-        case .users, .tags, .tokens: 2
-        case .stale: 3
-        case .filter: 4
-        }
-    }
-
-    /// Which programs may lease its parcels.
-    package var parcelFormat: Int16 {
-        if case .tokens = selection { 2 } else { 1 }
-    }
-
     package var targets: [InlineTarget] {
         if case .tokens(let targets) = selection { targets } else { [] }
     }

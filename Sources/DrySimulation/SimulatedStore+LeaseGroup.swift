@@ -8,9 +8,8 @@ extension SimulatedStore {
         route: RouteID, service: TopicService = .app, owner: ProcessID, leaseFor: Duration, knownFormats: [Int16],
         scope: LeaseScope = .ordinary, size: LeaseGroup = .standard, now: WallInstant
     ) -> [LeasedParcel] {
-        let formats = service.formats(ofContents: knownFormats)
         while true {
-            let claimed = group(inOrder(route, formats, scope, now), size)
+            let claimed = group(inOrder(route, service, knownFormats, scope, now), size)
             guard !claimed.isEmpty else { return [] }
             // As the claim finds them: what is kept of one message says nothing about the others.
             let kept = claimed.filter { isStopped(parcels[$0].message) || waitsForRate($0, now) }

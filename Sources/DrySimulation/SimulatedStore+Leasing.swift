@@ -5,9 +5,9 @@ extension SimulatedStore {
     package func readyRoutes(knownFormats: [Int16], now: WallInstant) -> [ReadyRoute] {
         routes.flatMap { route in
             TopicService.allCases.compactMap { service in
-                let formats = service.formats(ofContents: knownFormats)
                 let due = parcels.filter {
-                    $0.route == route.id && $0.isReady && $0.dueAt <= now && formats.contains($0.format)
+                    $0.route == route.id && $0.service == service && $0.isReady && $0.dueAt <= now
+                        && knownFormats.contains($0.format)
                 }
                 guard !due.isEmpty else { return nil }
                 return route.ready(
@@ -36,16 +36,15 @@ extension SimulatedStore {
         route: RouteID, service: TopicService = .app, owner: ProcessID, leaseFor: Duration, knownFormats: [Int16],
         scope: LeaseScope = .ordinary, now: WallInstant
     ) -> LeasedParcel? {
-        let formats = service.formats(ofContents: knownFormats)
         let mayWait = scope == .ordinary || scope == .urgent
-        var next = nextDue(route, formats, scope, now)
+        var next = nextDue(route, service, knownFormats, scope, now)
         while let place = next, isStopped(parcels[place].message) || mayWait && waitsForRate(place, now) {
             if isStopped(parcels[place].message) {
                 _ = hold(parcels[place].message)
             } else {
                 pace(parcels[place].message, now)
             }
-            next = nextDue(route, formats, scope, now)
+            next = nextDue(route, service, knownFormats, scope, now)
         }
         guard let next else { return nil }
         let leased = lease(next, service, owner, leaseFor, now)
@@ -68,15 +67,19 @@ extension SimulatedStore {
         return parcel
     }
 
-    private func nextDue(_ route: RouteID, _ formats: [Int16], _ scope: LeaseScope, _ now: WallInstant) -> Int? {
-        inOrder(route, formats, scope, now).first
+    private func nextDue(
+        _ route: RouteID, _ service: TopicService, _ formats: [Int16], _ scope: LeaseScope, _ now: WallInstant
+    ) -> Int? {
+        inOrder(route, service, formats, scope, now).first
     }
 
     /// Those whose time has come, in the order of leases.
-    func inOrder(_ route: RouteID, _ formats: [Int16], _ scope: LeaseScope, _ now: WallInstant) -> [Int] {
+    func inOrder(
+        _ route: RouteID, _ service: TopicService, _ formats: [Int16], _ scope: LeaseScope, _ now: WallInstant
+    ) -> [Int] {
         let due = parcels.indices.filter {
             let parcel = parcels[$0]
-            return parcel.route == route && parcel.isReady && parcel.dueAt <= now
+            return parcel.route == route && parcel.service == service && parcel.isReady && parcel.dueAt <= now
                 && formats.contains(parcel.format) && parcel.isWanted(scope, now)
         }
         return due.sorted { left, right in

@@ -64,11 +64,6 @@ package enum SimulatedZones {
     }
 }
 
-extension SimulatedMessage {
-    /// Which programs may plan it.
-    var planFormat: Int16 { localSending == nil ? audience.planFormat : 5 }
-}
-
 extension MessageRow {
     /// When a push is worth nothing any more that is sent at `instant`; nil: when the message isn't.
     package func expires(sentAt instant: WallInstant) -> WallInstant? {

@@ -6,6 +6,7 @@ package struct SimulatedMessage: Equatable, Sendable {
     package var id: MessageID
     package let app: AppID
     package var format: Int16 = 1
+    package var service = TopicService.app
     package let urgency: MessageUrgency
     package var kind = TokenKind.alert
     package let badge: BadgeChange
@@ -18,13 +19,14 @@ package struct SimulatedMessage: Equatable, Sendable {
     package var ratePerSecond: Int32?
 
     package init(
-        id: MessageID, app: AppID, format: Int16 = 1, urgency: MessageUrgency, kind: TokenKind = .alert,
-        badge: BadgeChange, lifetime: Duration, audience: Audience, dueAt: WallInstant? = nil,
+        id: MessageID, app: AppID, format: Int16 = 1, service: TopicService = .app, urgency: MessageUrgency,
+        kind: TokenKind = .alert, badge: BadgeChange, lifetime: Duration, audience: Audience, dueAt: WallInstant? = nil,
         localSending: LocalSending? = nil, ratePerSecond: Int32? = nil
     ) {
         self.id = id
         self.app = app
         self.format = format
+        self.service = service
         self.urgency = urgency
         self.kind = kind
         self.badge = badge
@@ -72,16 +74,14 @@ extension SimulatedStore {
         let horizon = message.dueAt == nil ? registrations.last?.id ?? RegistrationID(0) : RegistrationID(0)
         messages.append(
             MessageRow(
-                id: message.id, app: message.app,
-                format: TopicService.raise(message.format, to: message.audience.parcelFormat),
+                id: message.id, app: message.app, format: message.format, service: message.service,
                 state: message.dueAt == nil ? .accepted : .scheduled, urgency: message.urgency,
                 kind: message.kind, badge: message.badge, audienceWanted: message.audience.sorted,
                 ignored: message.ignored, horizon: horizon, acceptedAt: now,
                 expiresAt: (message.localSending?.hour.last ?? message.dueAt ?? now) + message.lifetime,
                 dueAt: message.dueAt, localSending: message.localSending))
         let plan = PlanRow(
-            message: message.id, app: message.app,
-            format: TopicService.raise(message.format, to: message.planFormat), urgency: message.urgency)
+            message: message.id, app: message.app, format: message.format, urgency: message.urgency)
         if let dueAt = message.dueAt {
             schedules.append(ScheduleRow(message: message.id, dueAt: dueAt, plan: plan))
         } else {
@@ -147,8 +147,7 @@ extension SimulatedStore {
     }
 
     private func nextPlan(_ knownFormats: [Int16]) -> Int? {
-        let formats = TopicService.allFormats(ofContents: knownFormats)
-        let known = plans.indices.filter { formats.contains(plans[$0].format) }
+        let known = plans.indices.filter { knownFormats.contains(plans[$0].format) }
         /// The apps go round, from the one behind that.
         func hadItsTurn(_ plan: PlanRow) -> Bool { lastPlanned[plan.urgency].map { plan.app <= $0 } ?? false }
         return known.min { left, right in
@@ -184,10 +183,10 @@ extension SimulatedStore {
     }
 
     private func ready(among written: [ParcelRow], of message: MessageRow, _ now: WallInstant) -> [ReadyRoute] {
-        guard let service = TopicService(ofFormat: message.format) else { return [] }
-        return routes.compactMap { route in
+        routes.compactMap { route in
             guard written.contains(where: { $0.route == route.id && $0.isReady && $0.dueAt <= now }) else { return nil }
-            return route.ready(service, ordinary: true, urgent: message.urgency == .transactional, lapsed: false)
+            return route.ready(
+                message.service, ordinary: true, urgent: message.urgency == .transactional, lapsed: false)
         }
     }
 
@@ -200,7 +199,8 @@ extension SimulatedStore {
         parcels.append(
             ParcelRow(
                 id: ParcelID(lastParcel), message: message.id, app: message.app, route: route, format: message.format,
-                urgency: message.urgency, attempt: 0, lapses: 0, retrySpent: .zero, isBadgeMarked: false,
+                service: message.service, urgency: message.urgency, attempt: 0, lapses: 0, retrySpent: .zero,
+                isBadgeMarked: false,
                 answerLost: false, dueAt: max(instant ?? now, now), expiresAt: expiresAt, isHeld: isStopped(message.id),
                 isPaced: isPaced(message.id), members: ids, settled: [Bool](repeating: false, count: ids.count)))
     }

@@ -72,15 +72,14 @@ extension SimulatedStore {
         route: RouteID, service: TopicService = .app, owner: ProcessID, leaseFor: Duration, knownFormats: [Int16],
         passing: [MessageID] = [], now: WallInstant
     ) -> (parcel: LeasedParcel?, again: Duration?) {
-        let formats = service.formats(ofContents: knownFormats)
-        let inTurn = waiting(route, formats, passing, now).filter { place in
+        let inTurn = waiting(route, service, knownFormats, passing, now).filter { place in
             rates.contains { $0.message == parcels[place].message && $0.instant(now) <= now }
         }
         var leased: LeasedParcel?
         if let place = inTurn.min(by: { isBefore(parcels[$0], parcels[$1]) }) {
             leased = leaseShare(of: place, service, owner, leaseFor, now)
         }
-        let left = waiting(route, formats, passing, now).map { parcels[$0].message }
+        let left = waiting(route, service, knownFormats, passing, now).map { parcels[$0].message }
         let next = rates.filter { left.contains($0.message) }.map { $0.instant(now) }.min()
         // Who is held back is known when it was said already.
         if let leased { take(-leased.heldCount, leased.message, now) }
@@ -88,12 +87,12 @@ extension SimulatedStore {
     }
 
     private func waiting(
-        _ route: RouteID, _ formats: [Int16], _ passing: [MessageID], _ now: WallInstant
+        _ route: RouteID, _ service: TopicService, _ formats: [Int16], _ passing: [MessageID], _ now: WallInstant
     ) -> [Int] {
         parcels.indices.filter {
             let parcel = parcels[$0]
-            return parcel.isPaced && parcel.route == route && parcel.dueAt <= now && formats.contains(parcel.format)
-                && isPaced(parcel.message) && !passing.contains(parcel.message)
+            return parcel.isPaced && parcel.route == route && parcel.service == service && parcel.dueAt <= now
+                && formats.contains(parcel.format) && isPaced(parcel.message) && !passing.contains(parcel.message)
         }
     }
 
@@ -154,7 +153,8 @@ extension SimulatedStore {
         parcels.append(
             ParcelRow(
                 id: ParcelID(lastParcel), message: whole.message, app: whole.app, route: whole.route,
-                format: whole.format, urgency: whole.urgency, attempt: whole.attempt, lapses: whole.lapses,
+                format: whole.format, service: whole.service, urgency: whole.urgency, attempt: whole.attempt,
+                lapses: whole.lapses,
                 retrySpent: whole.retrySpent, isBadgeMarked: whole.isBadgeMarked,
                 uncounted: uncounted?.contains(true) == true ? uncounted : nil, answerLost: whole.answerLost,
                 waitsFor: whole.waitsFor, dueAt: whole.dueAt, expiresAt: whole.expiresAt,
@@ -166,7 +166,7 @@ extension SimulatedStore {
     package func pacedRoutes(knownFormats: [Int16], now: WallInstant) -> [ReadyRoute] {
         routes.flatMap { route in
             TopicService.allCases.compactMap { service in
-                let waiting = waiting(route.id, service.formats(ofContents: knownFormats), [], now)
+                let waiting = waiting(route.id, service, knownFormats, [], now)
                     .map { parcels[$0].message }
                 let instants = rates.filter { waiting.contains($0.message) }.map { $0.instant(now) }
                 guard let next = instants.min() else { return nil }

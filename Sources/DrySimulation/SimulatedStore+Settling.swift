@@ -41,13 +41,14 @@ extension SimulatedStore {
         parcels[place].handedOver += settlement.remainders.reduce(0) { $0 + $1.members.count }
     }
 
-    /// A new parcel that inherits the badge mark, the format and the urgency.
+    /// A new parcel that inherits the badge mark, the format, the service and the urgency.
     private mutating func insert(_ remainder: Remainder, of parcel: ParcelRow, _ now: WallInstant) {
         lastParcel += 1
         parcels.append(
             ParcelRow(
                 id: ParcelID(lastParcel), message: parcel.message, app: parcel.app, route: remainder.route,
-                format: parcel.format, urgency: parcel.urgency, attempt: remainder.attempt, lapses: remainder.lapses,
+                format: parcel.format, service: parcel.service, urgency: parcel.urgency, attempt: remainder.attempt,
+                lapses: remainder.lapses,
                 retrySpent: remainder.retrySpent, isBadgeMarked: parcel.isBadgeMarked && remainder.isCounted,
                 answerLost: remainder.answerLost, waitsFor: remainder.cause, home: remainder.home,
                 dueAt: remainder.dueAt ?? now + remainder.dueAfter, expiresAt: parcel.expiresAt,

@@ -104,6 +104,7 @@ package struct MessageRow: Equatable, Sendable {
     package let id: MessageID
     package let app: AppID
     package let format: Int16
+    package let service: TopicService
     package var state: MessageState
     package let urgency: MessageUrgency
     package let kind: TokenKind
@@ -165,8 +166,9 @@ package struct ParcelRow: Equatable, Sendable {
     package let message: MessageID
     package let app: AppID
     package let route: RouteID
-    /// Its message's. Stored with another one where it is away from home.
+    /// Its message's.
     package let format: Int16
+    package let service: TopicService
     package let urgency: MessageUrgency
     package var epoch: Int32 = 0
     package var settles: Int32 = 0

@@ -27,7 +27,7 @@ extension SimulatedWorld {
         let form = MessageForm(content, badge: .none, drawn.id)
         forms[drawn.id] = form
         messages[number] = SimulatedMessage(
-            id: drawn.id, app: drawn.app, format: content.service.format(ofContent: 1),
+            id: drawn.id, app: drawn.app, service: content.service,
             urgency: urgency ?? drawn.urgency, kind: form.kind, badge: .none, lifetime: drawn.lifetime,
             audience: audience)
     }
@@ -41,7 +41,7 @@ extension SimulatedWorld {
         if form.kind != content.kind { fail("P2", "\(content) is for \(content.kind), not for \(form.kind)") }
         forms[id] = form
         var message = SimulatedMessage(
-            id: id, app: app, format: content.service.format(ofContent: 1), urgency: isNamed ? .transactional : .bulk,
+            id: id, app: app, service: content.service, urgency: isNamed ? .transactional : .bulk,
             kind: form.kind,
             badge: content.mayHaveBadge ? badge : .none, lifetime: lifetime,
             audience: isNamed ? drawNamed(number, app, form.kind) : drawBroadcast())

@@ -80,8 +80,7 @@ extension SimulatedWorld {
         processes[index].isPollTroubled = false
     }
 
-    private static let formats: [Int16] = [1, 2]
-    private static let planFormats: [Int16] = [1, 2, 5]
+    private static let formats: [Int16] = [1]
 
     /// One transaction, and what the bookkeeper makes of it.
     mutating func apply(_ call: StoreCall) -> StoreReply {
@@ -190,7 +189,7 @@ extension SimulatedWorld {
     private mutating func applyPlan() -> SimulatedSlice? {
         let lastParcel = store.lastParcel
         let slice = store.planSlice(
-            idsMax: plan.idsMax, parcelMembersMax: plan.parcelMembersMax, knownFormats: Self.planFormats, now: wall)
+            idsMax: plan.idsMax, parcelMembersMax: plan.parcelMembersMax, knownFormats: Self.formats, now: wall)
         for parcel in store.parcels where parcel.id.value > lastParcel { bookNew(parcel) }
         return slice
     }

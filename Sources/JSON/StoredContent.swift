@@ -2,23 +2,13 @@ import PushModel
 
 /// A message's content as the database keeps it: JSON, beside a format number in the message's row.
 ///
-/// A process works only on messages whose format it knows, so that version N-1 runs beside N. A member added here
-/// that N-1 may not overlook asks for a new format; one that it may overlook does not.
+/// The number is of the message with its audience, its plan and its parcels. A process works only on formats that it
+/// knows. From 0.1.0 on a member that the version before may not overlook, here or in an audience, asks for a new format.
 package enum StoredContent {
-    /// What `decode` reads, each for every `TopicService`. Rising. 2: localizations, an `fcm` object, dry runs, push types beside alert
-    /// and background. 3: a template.
-    package static let knownFormats: [Int16] = [1, 2, templateFormat]
-    private static let templateFormat: Int16 = 3
-
-    /// What `encode` writes for this content: the oldest that can hold it, so that program N-1 goes on sending all that
-    /// it understands.
-    package static func format(of content: MessageContent) -> Int16 {
-        let isPlain = content.localizations.isEmpty && content.fcm == nil && !content.options.isDryRun
-        // Format 1 has a place for every push type, but its program sends these two only.
-        let isFirstType = content.options.pushType == .alert || content.options.pushType == .background
-        let format = isPlain && isFirstType ? 1 : 2
-        return content.options.pushType.service.format(ofContent: content.isTemplate ? templateFormat : Int16(format))
-    }
+    /// What `encode` writes.
+    package static let format: Int16 = 1
+    /// What `decode` reads.
+    package static let knownFormats = [format]
 
     package static func encode(_ content: MessageContent) -> [UInt8] {
         var writer = JSONWriter(capacity: 512)
@@ -64,6 +54,7 @@ package enum StoredContent {
             writer.raw(fcm.bytes)
         }
         if content.options.isDryRun { writer.member("dry_run", true) }
+        if content.isTemplate { writer.member("template", true) }
         writer.endObject()
         return writer.bytes
     }
@@ -78,7 +69,7 @@ package enum StoredContent {
 
     /// Throws on a format that is not known, and on bytes that `encode` did not write.
     package static func decode(_ bytes: [UInt8], format: Int16) throws(StoredContentFault) -> MessageContent {
-        guard knownFormats.contains(TopicService.contentFormat(of: format)) else { throw .unknownFormat(format) }
+        guard knownFormats.contains(format) else { throw .unknownFormat(format) }
         let value: JSONValue
         do throws(JSONError) { value = try JSONReader.read(bytes, limits: .trusted) } catch { throw .damaged }
         guard let stored = value.object, let number = stored["push_type"]?.integer.flatMap(Int16.init(exactly:)),
@@ -95,7 +86,7 @@ package enum StoredContent {
             badge: badge(stored["badge"]), sound: stored["sound"]?.string,
             data: stored["data"]?.object?.members.map { DataMember(name: $0.name, json: JSONText($0.value)) } ?? [],
             options: options, apns: stored["apns"].map { JSONText($0) }, fcm: stored["fcm"].map { JSONText($0) },
-            isTemplate: TopicService.contentFormat(of: format) == templateFormat)
+            isTemplate: stored["template"]?.bool ?? false)
     }
 
     private static func localizations(_ stored: JSONValue?) throws(StoredContentFault) -> [Localization] {

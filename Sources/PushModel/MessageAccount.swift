@@ -47,9 +47,9 @@ package struct MessageAccount: Equatable, Sendable {
     package let pending: Int64
     /// Endings other than a plain `accepted`, with their reasons, ordered by state and reason.
     package let reasons: [EndingTotal]
-    /// Rising by their numbers. Below the whole by what ended without a route, or by the word of an older program.
+    /// Rising by their numbers. Below the whole by what ended without a route.
     package let providers: [ProviderAccount]
-    /// nil: a program accepted it that kept none.
+    /// nil: its push type is not known here.
     package var form: MessageForm?
     /// The hour that was asked for; nil: it was sent at once.
     package let sendAt: WallInstant?
@@ -179,12 +179,8 @@ package enum FeedbackVerdict: Int16, Hashable, Sendable {
     case moved = 4
     case undone = 5
     case cleared = 6
-    /// Found in the other environment. Written as `cleared`, with both environments beside it, as long as a program may
-    /// serve the feed that does not know the number.
+    /// Found in the other environment.
     case environmentChanged = 7
-
-    /// The column `verdict`.
-    package var written: Int16 { self == .environmentChanged ? Self.cleared.rawValue : rawValue }
 
     package var name: String {
         switch self {

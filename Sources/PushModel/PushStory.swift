@@ -66,7 +66,7 @@ package enum PushStanding: Equatable, Sendable {
     /// In a parcel that a process has leased, unanswered as far as is settled. → waiting, ended
     case sending(PendingPush)
     case ended(Ending)
-    /// Over, but nothing tells how: its history has outlived its retention, or an older program settled it.
+    /// Over, but nothing tells how: its history has outlived its retention.
     case notKept
 }
 

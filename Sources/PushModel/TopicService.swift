@@ -46,28 +46,3 @@ extension PushType {
         }
     }
 }
-
-// The format number of a message and of its parcels says their service too, above the content's own format: a program
-// from before services neither plans nor leases what is not the app's, and would send it by the app's credential.
-extension TopicService {
-    private static let formatStep: Int16 = 100
-
-    package func format(ofContent format: Int16) -> Int16 { rawValue * Self.formatStep + format }
-
-    /// nil: a newer program's.
-    package init?(ofFormat format: Int16) { self.init(rawValue: format / Self.formatStep) }
-
-    package static func contentFormat(of format: Int16) -> Int16 { format % formatStep }
-
-    /// The same service, and a content's format that is at least this one.
-    package static func raise(_ format: Int16, to content: Int16) -> Int16 {
-        format + max(0, content - contentFormat(of: format))
-    }
-
-    /// What a program leases or plans that knows these formats of contents.
-    package func formats(ofContents known: [Int16]) -> [Int16] { known.map(format(ofContent:)) }
-
-    package static func allFormats(ofContents known: [Int16]) -> [Int16] {
-        allCases.flatMap { $0.formats(ofContents: known) }
-    }
-}

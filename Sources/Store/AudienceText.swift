@@ -6,23 +6,6 @@ import PushModel
 /// An audience as its message keeps it: JSON, names sorted by their bytes and each once, so that planning can go on from
 /// a position and no pair is planned twice. The kind stands in the message's row.
 enum AudienceText {
-    /// Which programs may plan it: numbered together with the formats of contents. 2: users, tags, tokens, providers.
-    /// 3: stale ones. 4: filters.
-    ///
-    /// A program that does not know a plan's format leaves it to one that does: it would find the text damaged.
-    static func format(of audience: Audience) -> Int16 {
-        switch audience.selection {
-        case .all, .installations: audience.providers == nil ? 1 : 2
-        case .users, .tags, .tokens: 2
-        case .stale: 3
-        case .filter: 4
-        }
-    }
-
-    /// Which programs may lease its parcels: one that looks for inline targets among the registrations would take them
-    /// for deleted.
-    static func formatOfParcels(of audience: Audience) -> Int16 { audience.isInline ? 2 : 1 }
-
     static func encode(_ audience: Audience) -> [UInt8] {
         var writer = JSONWriter(capacity: 64)
         writer.beginObject()

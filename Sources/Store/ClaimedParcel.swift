@@ -288,11 +288,10 @@ extension HomeRefusal {
     /// nil: the claimed parcel is at home.
     fileprivate init?(reading row: ResultSet, at place: Int) throws(PostgresError) {
         guard let route = try row.int64OrNil(place, 20) else { return nil }
-        let until = try row.instant(place, 23)
         self.init(
             route: RouteID(route), generation: TokenGeneration(try row.int32(place, 21)),
             reason: try row.text(place, 22),
-            asOf: try row.instantOrNil(place, 24) ?? EnvironmentRule.asOf(patienceEnding: until), until: until)
+            asOf: try row.instant(place, 24), until: try row.instant(place, 23))
     }
 }
 

@@ -93,7 +93,7 @@ extension FeedbackItem {
         let environments = try EnvironmentChange(reading: rows, row: row)
         self.init(
             id: try rows.int64(row, 0), installation: try rows.text(row, 2), kind: kind, provider: provider,
-            verdict: environments == nil ? verdict : .environmentChanged, reason: try rows.text(row, 6),
+            verdict: verdict, reason: try rows.text(row, 6),
             at: try rows.instant(row, 7), environments: environments)
     }
 }

@@ -8,7 +8,7 @@ package struct LeaseOrder: Equatable, Sendable {
     package let service: TopicService
     package let owner: ProcessID
     package let leaseFor: Duration
-    /// Of the contents that this process can encode; their parcels away from home are known with them.
+    /// Of the contents that this process can encode.
     package let knownFormats: [Int16]
     package let scope: LeaseScope
 
@@ -56,9 +56,9 @@ extension LeaseOrder {
         parameters.int64(route.value)
         parameters.uuid(owner.value)
         parameters.int64(leaseFor.wholeMicroseconds)
-        parameters.int16Array(formats)
+        parameters.int16Array(knownFormats)
         parameters.instant(now)
-        parameters.text(service.suffix)
+        parameters.int16(service.rawValue)
         return parameters
     }
 
@@ -75,12 +75,11 @@ extension LeaseOrder {
         Query(RateSQL.next) {
             $0.int64(route.value)
             $0.instant(now)
-            $0.int16Array(formats)
+            $0.int16Array(knownFormats)
             $0.uuidArray(passing.map(\.value))
+            $0.int16(service.rawValue)
         }
     }
-
-    private var formats: [Int16] { AwayFormat.leased(by: service.formats(ofContents: knownFormats)) }
 
     /// What takes the parcels of a message out of the way of leases, where the claim found that they are not to be leased.
     ///

@@ -4,9 +4,6 @@ import PushModel
 
 /// A slice of a message that leaves at an hour of each device's own clock: who leaves when, and whom it comes too late for.
 struct LocalSlice: Sendable {
-    /// Of its plan: the programs before it would send it to everybody when the first clock shows the hour.
-    static let format: Int16 = 5
-
     let sending: LocalSending
     private let app: Int64
     private let acceptedAt: WallInstant

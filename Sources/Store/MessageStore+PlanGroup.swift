@@ -269,6 +269,7 @@ private struct PlanGroup: Sendable {
                 $0.int64Array(cuts.flatMap(\.routes))
                 $0.bytesArray(cuts.flatMap(\.memberLists))
                 $0.int32Array(cuts.flatMap(\.counts))
+                $0.int16Array(owners.map(\.service.rawValue))
             }
         ]
     }

@@ -33,9 +33,6 @@ package struct PlannedSlice: Equatable, Sendable {
 }
 
 extension MessageStore {
-    /// Which plans this program reads (`AudienceText.format`).
-    package static let plannedFormats: [Int16] = [1, 2, 3, 4, LocalSlice.format]
-
     /// Cuts the next slice of the message whose turn it is, in one transaction.
     ///
     /// Members are frozen here: one read of an id range over all routes, so that a registration that changes its route
@@ -112,7 +109,7 @@ final class PlanTurns: Sendable {
     func claiming(_ knownFormats: [Int16], _ urgencies: PlannedUrgencies, now: WallInstant?) -> Parameters {
         let last = last.withLock { $0 }
         var parameters = Parameters()
-        parameters.int16Array(TopicService.allFormats(ofContents: knownFormats))
+        parameters.int16Array(knownFormats)
         parameters.instant(now)
         parameters.int64(last.transactional)
         parameters.int64(last.bulk)
@@ -143,6 +140,7 @@ struct PlanTurn: Sendable {
     let plannedThrough: Int64
     let app: Int64
     let format: Int16
+    let service: TopicService
     let priority: Int16
     let kind: Int16
     let horizon: Int64
@@ -176,6 +174,10 @@ struct PlanTurn: Sendable {
             local = nil
         }
         slices = try row.int32(place, 13)
+        guard let pushType = PushType(rawValue: try row.int16(place, 14)) else {
+            throw .unexpectedShape(statement: "plan_claim", column: 14)
+        }
+        service = pushType.service
     }
 
     /// The next slice, to the end of the transaction.
@@ -291,6 +293,7 @@ struct PlanTurn: Sendable {
             $0.int64Array(cut.routes)
             $0.bytesArray(cut.memberLists)
             $0.int32Array(cut.counts)
+            $0.int16(service.rawValue)
             if local != nil { $0.instantArray(cut.sentAt) }
         }
     }
@@ -369,11 +372,10 @@ struct ToldRoutes: Sendable {
     }
 
     func ready(of turn: PlanTurn) -> [ReadyRoute] {
-        guard let service = TopicService(ofFormat: turn.format) else { return [] }
         let isUrgent = turn.priority == MessageUrgency.transactional.rawValue
         return (ready[turn.message] ?? []).sorted { $0.route < $1.route }.map {
             ReadyRoute(
-                route: $0.route, service: service, app: AppID(turn.app), provider: $0.provider,
+                route: $0.route, service: turn.service, app: AppID(turn.app), provider: $0.provider,
                 environment: $0.environment, topic: $0.topic, hasUrgent: isUrgent)
         }
     }

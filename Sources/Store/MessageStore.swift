@@ -71,7 +71,7 @@ package struct MessageStore: Sendable {
         var parameters = Parameters()
         parameters.uuid(message.id.value)
         parameters.int64(message.app.value)
-        parameters.int16(TopicService.raise(message.format, to: AudienceText.formatOfParcels(of: message.audience)))
+        parameters.int16(message.format)
         parameters.int16(message.urgency.rawValue)
         parameters.int16(message.kind.rawValue)
         parameters.int16(message.badge.column)
@@ -81,9 +81,6 @@ package struct MessageStore: Sendable {
         parameters.bytes(AudienceText.encode(message.audience))
         parameters.instant(now)
         parameters.bool(message.readsLocale)
-        let formatOfPlan = message.localSending == nil ? AudienceText.format(of: message.audience) : LocalSlice.format
-        let format = TopicService.raise(message.format, to: formatOfPlan)
-        parameters.int16(after == nil ? format : TopicService.raise(format, to: Self.formatOfFollowers))
         parameters.bool(message.audience.isInline)
         parameters.int16(message.pushType.rawValue)
         parameters.bool(message.isDryRun)
@@ -100,17 +97,12 @@ package struct MessageStore: Sendable {
     }
 }
 
-extension MessageStore {
-    /// Of a plan that waits for another message: the program before it would plan it at once.
-    fileprivate static let formatOfFollowers: Int16 = 2
-}
-
 /// A message as it is handed in.
 package struct NewMessage: Equatable, Sendable {
     /// Version 7: rising with time.
     package var id: MessageID
     package var app: AppID
-    /// Of `content` and its service: a process works only on formats that it knows.
+    /// A process works only on formats that it knows (`StoredContent`).
     package var format: Int16
     package var urgency: MessageUrgency
     /// Which tokens the push type asks for.

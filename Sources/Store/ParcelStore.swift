@@ -36,7 +36,7 @@ package struct ParcelStore: Sendable {
             $0.int64(after?.value ?? 0)
             $0.int64(Int64(limit))
             $0.instant(now)
-            $0.int16Array(AwayFormat.leased(by: TopicService.allFormats(ofContents: knownFormats)))
+            $0.int16Array(knownFormats)
         }
         let rows = try await translating { () throws(PostgresError) in try await pool.read(query) }
         do throws(PostgresError) {
@@ -49,15 +49,17 @@ package struct ParcelStore: Sendable {
                     let environment = PushEnvironment(rawValue: try rows.int16(row, 3))
                 else { continue }
                 let (ordinary, lapsed, urgent) = (
-                    try rows.int32(row, 5), try rows.int32(row, 6), try rows.int32(row, 7)
+                    try rows.int16Array(row, 5), try rows.int16Array(row, 6), try rows.int16Array(row, 7)
                 )
-                for service in TopicService.allCases where service.isIn(ordinary | lapsed) {
+                for service in TopicService.allCases
+                where ordinary.contains(service.rawValue) || lapsed.contains(service.rawValue) {
                     routes.append(
                         ReadyRoute(
                             route: route, service: service, app: AppID(try rows.int64(row, 1)), provider: provider,
                             environment: environment, topic: try rows.text(row, 4),
-                            hasOrdinary: service.isIn(ordinary), hasUrgent: service.isIn(urgent),
-                            hasLapsed: service.isIn(lapsed)))
+                            hasOrdinary: ordinary.contains(service.rawValue),
+                            hasUrgent: urgent.contains(service.rawValue),
+                            hasLapsed: lapsed.contains(service.rawValue)))
                 }
             }
             return ReadyRoutePage(routes: routes, last: last, isFull: rows.rowCount == limit)
@@ -71,7 +73,7 @@ package struct ParcelStore: Sendable {
     ) async throws(StoreFault) -> [ReadyRoute] {
         let query = Query(RateSQL.routes) {
             $0.instant(now)
-            $0.int16Array(AwayFormat.leased(by: TopicService.allFormats(ofContents: knownFormats)))
+            $0.int16Array(knownFormats)
             $0.int64(Int64(limit))
         }
         let rows = try await translating { () throws(PostgresError) in try await pool.read(query) }
@@ -116,9 +118,4 @@ package struct ParcelStore: Sendable {
         }
         return try await translating { () throws(PostgresError) in try await pool.run(query).affectedRows == 1 }
     }
-}
-
-extension TopicService {
-    /// One bit for each service, by its number.
-    fileprivate func isIn(_ services: Int32) -> Bool { services & 1 << Int32(rawValue) != 0 }
 }

@@ -174,7 +174,6 @@ package struct StopStore: Sendable {
     }
 
     private func forget(now: WallInstant?) async throws(StoreFault) {
-        _ = try await affected(Query(StopSQL.complete) { $0.instant(now) })
         _ = try await affected(Query(StopSQL.forget) { _ in })
     }
 }

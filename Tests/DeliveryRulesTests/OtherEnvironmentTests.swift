@@ -176,18 +176,6 @@ struct AwayParcelTests {
         #expect(run.takeSettlement()?.verdicts.map(\.asOf) == [then])
     }
 
-    @Test("whose program did not say when home refused takes a time before its answer, by a minute at most")
-    func unsaid() {
-        for second in Int64(0)...60 {
-            var run = ParcelRunSamples.run(ParcelRunSamples.parcel([.present], otherEnvironment: other))
-            run.record(unknownHere, for: 0, now: ParcelRunSamples.start + .seconds(second))
-            let until = run.settlement()?.remainders.first?.home?.until
-            let assumed = until.map { EnvironmentRule.asOf(patienceEnding: $0) }
-            let age = assumed.map { ParcelRunSamples.leasedAt + .seconds(second) - $0 }
-            #expect(age.map { $0 >= .zero && $0 < .seconds(60) } == true)
-        }
-    }
-
     @Test("is sent for all that, once its lane can: patience is for waiting")
     func late() {
         var run = ParcelRunSamples.run(away())

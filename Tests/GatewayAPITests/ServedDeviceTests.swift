@@ -251,7 +251,7 @@ struct ServedDeviceTests {
                 """
                 INSERT INTO feedback (app_id, registration_id, generation, installation, kind, provider, verdict, reason,
                     from_environment, to_environment)
-                SELECT app_id, id, generation, installation, kind, provider, 6, 'accepted', 1, 2 FROM registrations
+                SELECT app_id, id, generation, installation, kind, provider, 7, 'accepted', 1, 2 FROM registrations
                 WHERE installation = 'i1'
                 """)
             let found = try await world.expect(200, "GET", app + "/feedback?after=\(end)").member("items")?.array

@@ -15,9 +15,9 @@ extension Journeys {
 
         /// Of what is swept by rows, and a day of history (1 January 2020) that is dropped whole.
         private static let backlog = """
-            INSERT INTO messages (id, app_id, format, state, priority, kind, horizon, accepted_at, expires_at,
-                finished_at, audience)
-            SELECT (lpad(to_hex(n), 12, '0') || repeat('0', 20))::uuid, 1, 1, 6, 2, 1, 0, '2020-01-01', '2020-01-02',
+            INSERT INTO messages (id, app_id, format, state, priority, push_type, asked, kind, horizon, accepted_at,
+                expires_at, finished_at, audience)
+            SELECT (lpad(to_hex(n), 12, '0') || repeat('0', 20))::uuid, 1, 1, 6, 2, 1, '{}', 1, 0, '2020-01-01', '2020-01-02',
                 '2020-01-01', 0 FROM generate_series(1, \(old)) AS n;
             INSERT INTO message_contents SELECT id, '', '' FROM messages WHERE finished_at = '2020-01-01';
             INSERT INTO feedback (app_id, registration_id, generation, installation, kind, provider, verdict, reason,

@@ -26,7 +26,7 @@ extension ConformanceRun {
         let fitting: LeaseScope = wanted?.travelsAlone == true ? .lapsed : usual
         let scope = random.happens(perMille: 800) ? fitting : random.pick([.ordinary, .urgent, .lapsed, .expired])
         let formats: [Int16] = random.happens(perMille: 200) ? [1] : [1, 2]
-        let own = TopicService(rawValue: (wanted?.format ?? 0) / 100) ?? .app
+        let own = wanted?.service ?? .app
         let service = random.happens(perMille: 900) ? own : random.pick(TopicService.allCases)
         story.append("lease route \(route.value) \(service), \(scope), formats \(formats)")
         let order = LeaseOrder(
@@ -45,14 +45,15 @@ extension ConformanceRun {
         let limits = simulated.limits(of: parcel.app)
         guard parcel.urgency == .transactional, limits.quietHours != nil || limits.dailyCap != nil else { return false }
         return due.contains {
-            $0.id != parcel.id && $0.route == parcel.route && $0.format == parcel.format && $0.urgency == .transactional
+            $0.id != parcel.id && $0.route == parcel.route && $0.service == parcel.service
+                && $0.urgency == .transactional
         }
     }
 
     private mutating func leaseShare(_ wanted: ParcelRow) async throws -> String? {
         let owner = random.pick(Self.owners)
         let formats: [Int16] = random.happens(perMille: 200) ? [1] : [1, 2]
-        let service = TopicService(rawValue: wanted.format / 100) ?? .app
+        let service = wanted.service
         let passing = random.happens(perMille: 100) ? [wanted.message] : []
         if random.happens(perMille: 50) { try await postpone(wanted.message) }
         story.append(

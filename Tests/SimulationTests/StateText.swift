@@ -20,7 +20,7 @@ enum StateText {
                     coalesce(CASE WHEN environments_compared = generation THEN mistaken_route_id END, -1))
                 FROM registrations JOIN registration_pulse ON registration_id = id
                 UNION ALL
-                SELECT 3, id::text, 0, concat_ws('|', 'message', id, app_id, format, state, priority, kind,
+                SELECT 3, id::text, 0, concat_ws('|', 'message', id, app_id, format, push_type, state, priority, kind,
                     badge_change, badge_value, horizon, \(micros("accepted_at")), \(micros("expires_at")),
                     \(micros("finished_at")), \(micros("due_at")),
                     \(micros("local_hour AT TIME ZONE 'UTC'")), late_at_once::int,
@@ -36,7 +36,7 @@ enum StateText {
                     concat_ws('|', 'reason', message_id, state, reason, count)
                 FROM message_reasons
                 UNION ALL
-                SELECT 6, id::text, id, concat_ws('|', 'parcel', id, message_id, app_id, route_id, format, priority,
+                SELECT 6, id::text, id, concat_ws('|', 'parcel', id, message_id, app_id, route_id, format, service, priority,
                     state, epoch, settles, attempt, lapses, retry_spent, badge_marked::int, answer_lost::int,
                     \(micros("due_at")), \(micros("expires_at")), coalesce(owner::text, '-'), \(micros("lease_until")),
                     encode(members, 'hex'), coalesce(encode(settled, 'hex'), '-'), member_count, pending, handed_over,
@@ -74,8 +74,7 @@ enum StateText {
                 UNION ALL
                 SELECT 13, message_id::text, 0, concat_ws('|', 'stop', message_id) FROM stops
                 UNION ALL
-                SELECT 14, message_id::text, 0, concat_ws('|', 'schedule', message_id, \(micros("due_at")), format,
-                    priority)
+                SELECT 14, message_id::text, 0, concat_ws('|', 'schedule', message_id, \(micros("due_at")), priority)
                 FROM schedules
                 UNION ALL
                 SELECT 15, lpad((day - '1970-01-01')::text, 9, '0') || app_id || who, 0, concat_ws('|', 'day',
@@ -200,7 +199,8 @@ extension MessageRow {
             case .value(let value): (2, value)
             }
         let facts: [Any] = [
-            "message", id.text, app.value, format, state.rawValue, urgency.rawValue, kind.rawValue, change.0, change.1,
+            "message", id.text, app.value, format, service.pushType.rawValue, state.rawValue, urgency.rawValue,
+            kind.rawValue, change.0, change.1,
             horizon.value, acceptedAt.microseconds, expiresAt.microseconds, finishedAt.cell, dueAt.cell,
             (localSending?.hour.inUTC).cell, localSending?.sendsPassed == true ? 1 : 0,
             ratePerSecond ?? -1, plannedMembers, audience ?? -1, members,
@@ -217,14 +217,14 @@ extension PlanRow {
 
 extension ScheduleRow {
     fileprivate var cells: [Any] {
-        ["schedule", message.text, dueAt.microseconds, plan.format, plan.urgency.rawValue]
+        ["schedule", message.text, dueAt.microseconds, plan.urgency.rawValue]
     }
 }
 
 extension ParcelRow {
     fileprivate var cells: [Any] {
         let facts: [Any] = [
-            "parcel", id.value, message.text, app.value, route.value, home == nil ? format : format + 1_000,
+            "parcel", id.value, message.text, app.value, route.value, format, service.rawValue,
             urgency.rawValue, lease != nil ? 2 : isHeld ? 3 : isPaced ? 4 : 1,
             epoch, settles, attempt, lapses, retrySpent.wholeNanoseconds / 1_000, isBadgeMarked ? 1 : 0,
             answerLost ? 1 : 0, dueAt.microseconds, expiresAt.microseconds, lease?.owner.value.text ?? "-",
@@ -292,8 +292,20 @@ extension FeedbackRow {
     fileprivate var cells: [Any] {
         [
             "feedback", app.value, registration.value, generation.value, installation, kind.rawValue,
-            provider.rawValue, verdict.written, reason, at.microseconds, isUndone ? 1 : 0,
+            provider.rawValue, verdict.rawValue, reason, at.microseconds, isUndone ? 1 : 0,
             environments?.from.rawValue ?? 0, environments?.to.rawValue ?? 0,
         ]
+    }
+}
+
+extension TopicService {
+    /// A push type that goes to it.
+    var pushType: PushType {
+        switch self {
+        case .app: .alert
+        case .voip: .voip
+        case .complication: .complication
+        case .fileProvider: .fileProvider
+        }
     }
 }

@@ -261,35 +261,3 @@ struct StaleAudienceTests {
         }
     }
 }
-
-@Suite("An audience that programs before this one can't read")
-struct AudienceFormatTests {
-    @Test("is left to those that can, and what they can read is theirs too")
-    func formats() async throws {
-        try await withStores { world in
-            let audiences: [Audience] = [
-                .all, .installations(["i1"]), Audience(.all, providers: [.apns]),
-                Audience(.installations(["i1"]), providers: [.apns]), .users(["ann"]),
-                .tags(TagExpression(any: ["news"])), .tags(TagExpression(none: ["news"])), .stale([]),
-            ]
-            for (place, audience) in audiences.enumerated() {
-                let message = world.newMessage(UInt64(place + 1), audience: audience)
-                _ = try await world.stores.messages.accept(message, now: dawn)
-            }
-            var planned: [MessageID] = []
-            while case .planned(let slice) = try await world.stores.messages.planSlice(knownFormats: [1], now: dawn) {
-                planned.append(slice.message)
-            }
-            #expect(planned == [1, 2].map(StoreWorld.message))
-            while case .planned(let slice) = try await world.stores.messages.planSlice(
-                knownFormats: [1, 2], now: StoreWorld.dawn)
-            {
-                planned.append(slice.message)
-            }
-            #expect(planned.count == audiences.count - 1)
-            let last = try await world.stores.messages.planSlice(
-                knownFormats: MessageStore.plannedFormats, now: StoreWorld.dawn)
-            guard case .planned = last else { return #expect(Bool(false), "\(last)") }
-        }
-    }
-}

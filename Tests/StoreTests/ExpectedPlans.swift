@@ -2,7 +2,7 @@ extension QueryPlanTests {
     /// What has to stand in the plans of the statements whose names hold the first.
     static let expected = [
         ("parcel_claim", "Index Scan using parcels_claim on parcels"),
-        ("parcel_claim_urgent", "Index Cond: ((route_id = $1) AND (priority = "),
+        ("parcel_claim_urgent", "Index Cond: ((route_id = $1) AND (service = $6) AND (priority = "),
         ("parcel_claim_urgent_group", "Index Scan using parcels_claim on parcels"),
         ("parcel_claim_group", "Index Scan using parcels_claim on parcels"),
         ("parcel_settle_group", "Index Scan using parcels_pkey on parcels"),
@@ -25,7 +25,7 @@ extension QueryPlanTests {
         ("parcel_ready_routes", "Index Only Scan using parcels_ready on parcels"),
         (
             "parcel_ready_routes",
-            "Index Cond: ((route_id = hop_1.route_id) AND (format = ANY (services.formats)) AND (pri"
+            "Index Cond: ((route_id = hop_1.route_id) AND (service = services.service) AND (format = services.format) AND (pri"
         ),
         ("parcel_ready_routes", "using parcels_lapsed on parcels"),
         ("parcel_rescue", "using parcels_leases on parcels"),

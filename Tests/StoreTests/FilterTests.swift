@@ -99,7 +99,7 @@ private struct Garden {
         _ = try await messages.accept(world.newMessage(number, audience: audience), now: now)
         var later = now
         while case .planned = try await messages.planSlice(
-            idsMax: idsMax, knownFormats: MessageStore.plannedFormats, now: later)
+            idsMax: idsMax, knownFormats: [1], now: later)
         { later = later + .seconds(86_400) }
         return try await world.members(of: StoreWorld.message(number)).map { RegistrationID($0) }
     }
@@ -227,20 +227,6 @@ struct FilterTests {
         }
     }
 
-    @Test("is left alone by programs that don't know it")
-    func formats() async throws {
-        try await withStores { world in
-            try await world.register(1...2)
-            let audience = Audience.filter("installation == \"i2\"")
-            _ = try await world.stores.messages.accept(world.newMessage(audience: audience), now: now)
-            #expect(try await world.stores.messages.planSlice(knownFormats: [1, 2, 3], now: now) == .nothing)
-            let plan = try await world.stores.messages.planSlice(
-                knownFormats: MessageStore.plannedFormats, now: now)
-            guard case .planned(let slice) = plan else { return #expect(Bool(false), "\(plan)") }
-            #expect(slice.isPlanned && slice.members == 1)
-        }
-    }
-
     @Test("that is damaged where it is kept holds up nobody else")
     func damaged() async throws {
         try await withStores { world in
@@ -254,9 +240,9 @@ struct FilterTests {
                 WHERE message_id = '\(StoreWorld.message(1).value.text)'
                 """)
             let messages = world.stores.messages
-            let first = try await messages.planSlice(knownFormats: MessageStore.plannedFormats, now: now)
+            let first = try await messages.planSlice(knownFormats: [1], now: now)
             guard case .putAside = first else { return #expect(Bool(false), "\(first)") }
-            let second = try await messages.planSlice(knownFormats: MessageStore.plannedFormats, now: now)
+            let second = try await messages.planSlice(knownFormats: [1], now: now)
             guard case .planned(let slice) = second else { return #expect(Bool(false), "\(second)") }
             #expect(slice.message == StoreWorld.message(2) && slice.members == 1)
         }

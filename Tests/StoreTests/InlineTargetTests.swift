@@ -129,17 +129,6 @@ struct InlineTargetTests {
         }
     }
 
-    @Test("is planned and sent only by programs that know of such")
-    func formats() async throws {
-        try await withStores { world in
-            _ = try await world.stores.messages.accept(world.newMessage(audience: .tokens([target(9)])), now: dawn)
-            #expect(try await world.stores.messages.planSlice(knownFormats: [1], now: dawn) == .nothing)
-            _ = try await world.stores.messages.planSlice(knownFormats: [1, 2], now: dawn)
-            #expect(try await world.lease(formats: [1]) == nil)
-            #expect(try await world.lease(formats: [1, 2]) != nil)
-        }
-    }
-
     @Test("is one of its provider's, and gone from the message where that is narrowed away")
     func narrowed() async throws {
         try await withStores { world in

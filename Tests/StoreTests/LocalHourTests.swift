@@ -14,7 +14,7 @@ private func time(_ text: String) throws -> WallInstant { try #require(RFC3339.p
 
 @Suite("A message at an hour of each device's clock")
 struct LocalHourTests {
-    private static let formats = MessageStore.plannedFormats
+    private static let formats: [Int16] = [1]
 
     private func message(
         _ world: StoreWorld, _ hour: String, sendsPassed: Bool = false, audience: Audience = .all,
@@ -351,17 +351,6 @@ struct LocalHourTests {
             try await world.stores.stops.carryOut(now: end)
             let newYork = try time("2026-12-01T17:00:00")
             #expect(try await world.lease(at: newYork)?.message == paused)
-        }
-    }
-
-    @Test("is left alone by programs that would send it to everybody at once")
-    func format() async throws {
-        try await withStores { world in
-            try await register(world, ["UTC"])
-            let now = try time("2026-12-01T02:00:00")
-            _ = try await world.stores.messages.accept(
-                try message(world, "2026-12-01T12:00:00", acceptedAt: now), now: now)
-            #expect(try await world.stores.messages.planSlice(knownFormats: [1, 2, 3, 4], now: now) == .nothing)
         }
     }
 }

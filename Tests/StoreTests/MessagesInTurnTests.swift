@@ -84,16 +84,4 @@ struct MessagesInTurnTests {
             #expect(try await world.number("SELECT count(*) FROM plans") == 2)
         }
     }
-
-    @Test("are left to programs that know their order")
-    func formats() async throws {
-        try await withStores { world in
-            try await world.register(1...3)
-            let messages = [world.newMessage(1), world.newMessage(2)]
-            _ = try await world.stores.messages.accept(messages, now: dawn)
-            _ = try await world.stores.messages.planSlice(knownFormats: [1], now: dawn)
-            #expect(try await world.stores.messages.planSlice(knownFormats: [1], now: dawn) == .nothing)
-            #expect(try await world.number("SELECT count(*) FROM plans WHERE format = 2") == 1)
-        }
-    }
 }

@@ -13,7 +13,7 @@ struct PlanGroupTests {
         _ world: StoreWorld, idsMax: Int = 20_000, at now: WallInstant = dawn
     ) async throws -> PlanGroupReply {
         try await world.stores.messages.planGroup(
-            idsMax: idsMax, knownFormats: MessageStore.plannedFormats, now: now)
+            idsMax: idsMax, knownFormats: [1], now: now)
     }
 
     private func planned(_ reply: PlanGroupReply) -> [MessageID] {
@@ -122,7 +122,7 @@ struct PlanGroupTests {
                 let urgencies = PlannedUrgencies(transactionalAlone: alone) { heard.withLock { $0 += 1 } }
                 return planned(
                     try await world.stores.messages.planGroup(
-                        knownFormats: MessageStore.plannedFormats, urgencies, now: dawn))
+                        knownFormats: [1], urgencies, now: dawn))
             }
             #expect(try await plan(alone: true) == one(2...3))
             try await world.acceptEach([.installations(["i1"])], from: 4)
@@ -145,7 +145,7 @@ struct PlanGroupTests {
             let heard = Mutex(0)
             func plan() async throws -> PlanGroupReply {
                 try await world.stores.messages.planGroup(
-                    knownFormats: MessageStore.plannedFormats, PlannedUrgencies { heard.withLock { $0 += 1 } },
+                    knownFormats: [1], PlannedUrgencies { heard.withLock { $0 += 1 } },
                     now: dawn)
             }
             #expect(planned(try await plan()) == one(1...1) && heard.withLock { $0 } == 0)
@@ -164,15 +164,15 @@ struct PlanGroupTests {
             _ = try await world.stores.messages.accept(
                 other.newMessage(99, urgency: .transactional, audience: .installations(["i1"])), now: dawn)
             var reply = try await world.stores.messages.planGroup(
-                atMost: 8, knownFormats: MessageStore.plannedFormats, now: dawn)
+                atMost: 8, knownFormats: [1], now: dawn)
             #expect(planned(reply) == [1, 99, 2, 3, 4].map(StoreWorld.message))
             _ = try await world.stores.messages.accept(
                 other.newMessage(98, urgency: .transactional, audience: .installations(["i1"])), now: dawn)
             reply = try await world.stores.messages.planGroup(
-                atMost: 8, knownFormats: MessageStore.plannedFormats, now: dawn)
+                atMost: 8, knownFormats: [1], now: dawn)
             #expect(planned(reply) == [98, 5, 6, 7, 8].map(StoreWorld.message))
             reply = try await world.stores.messages.planGroup(
-                atMost: 8, knownFormats: MessageStore.plannedFormats, now: dawn)
+                atMost: 8, knownFormats: [1], now: dawn)
             #expect(planned(reply) == one(9...16))
         }
     }
@@ -209,7 +209,7 @@ struct PlanGroupTests {
             _ = try await world.stores.messages.accept(world.newMessage(50), now: dawn)
             try await world.holding("plans WHERE priority = 1 AND app_id = \(world.app.value)") { () async throws in
                 let reply = try await world.stores.messages.planGroup(
-                    atMost: 1, knownFormats: MessageStore.plannedFormats, now: dawn)
+                    atMost: 1, knownFormats: [1], now: dawn)
                 #expect(planned(reply) == [98].map(StoreWorld.message))
             }
         }

@@ -262,25 +262,6 @@ struct PlanTests {
         }
     }
 
-    @Test("of a program that names no app in its plan gets the message's")
-    func earlierProgram() async throws {
-        try await withStores { world in
-            let other = try await world.neighbour()
-            _ = try await world.stores.messages.accept(other.newMessage(1), now: dawn)
-            let id = StoreWorld.message(2).value.text
-            try await world.pool.script(
-                """
-                WITH written AS (
-                    INSERT INTO messages (id, app_id, format, priority, kind, horizon, accepted_at, expires_at)
-                    SELECT '\(id)', app_id, format, priority, kind, horizon, accepted_at, expires_at FROM messages
-                    RETURNING id
-                )
-                INSERT INTO plans (message_id, format, priority) SELECT id, 1, 2 FROM written
-                """)
-            #expect(try await world.number("SELECT count(*) FROM plans WHERE app_id = \(other.app.value)") == 2)
-        }
-    }
-
     @Test("of a format that this program does not know is left to one that does")
     func format() async throws {
         try await withStores { world in

@@ -78,27 +78,4 @@ struct ProviderAccountTests {
                 ])
         }
     }
-
-    @Test("lacks what an older program settled beside this one, and never exceeds the whole")
-    func olderProgram() async throws {
-        try await withStores { world in
-            try await register(world)
-            try await world.send(world.newMessage())
-            let apple = try await lease(world, .apns)
-            // What a program writes that knows nothing of providers.
-            try await world.pool.script(
-                """
-                BEGIN; DELETE FROM parcels WHERE id = \(apple.id.value);
-                UPDATE messages SET members = members + 6, accepted = accepted + 6; COMMIT
-                """)
-            let google = try await lease(world, .fcm)
-            _ = try await world.stores.parcels.settle(google.settlingAll(), now: dawn)
-            let account = try await world.account()
-            #expect(account.state == .finished && account.count(.accepted) == 10)
-            #expect(
-                account.providers == [
-                    ProviderAccount(provider: .fcm, outcomes: [4, 0, 0, 0, 0, 0, 0], pending: 0)
-                ])
-        }
-    }
 }

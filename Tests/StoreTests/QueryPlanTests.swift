@@ -21,20 +21,20 @@ struct QueryPlanTests {
         INSERT INTO registration_pulse SELECT id, 0, '2026-01-01' FROM registrations ON CONFLICT DO NOTHING;
         UPDATE registrations SET user_id = 'u' || id / 4, tags = ARRAY['t' || id % 50, 'u' || id / 4],
             state = CASE id % 1000 WHEN 0 THEN 3 WHEN 1 THEN 2 ELSE 1 END WHERE installation LIKE 'c%';
-        INSERT INTO messages (id, app_id, format, priority, kind, horizon, accepted_at, expires_at)
-        SELECT gen_random_uuid(), 1, 1, 2, 1, 0, '2026-01-01', '2026-01-02' FROM generate_series(1, 300);
+        INSERT INTO messages (id, app_id, format, priority, push_type, asked, kind, horizon, accepted_at, expires_at)
+        SELECT gen_random_uuid(), 1, 1, 2, 1, '{}', 1, 0, '2026-01-01', '2026-01-02' FROM generate_series(1, 300);
         INSERT INTO inline_targets SELECT 1000000 + row_number() OVER (), id, 1, sha256('x')
         FROM messages, generate_series(1, 30);
-        INSERT INTO plans SELECT id, 9, 2 FROM messages ON CONFLICT DO NOTHING;
+        INSERT INTO plans (message_id, app_id, format, priority) SELECT id, 1, 9, 2 FROM messages ON CONFLICT DO NOTHING;
         INSERT INTO parcels (message_id, app_id, route_id, format, priority, due_at, expires_at, members, member_count,
             pending)
         SELECT m.id, routes.app_id, routes.id, 1, 1 + n % 2, timestamptz '2027-01-01' + n * interval '1 second',
             '2028-01-01', '\\x0001', 1, 1
         FROM messages m, routes, generate_series(1, 10) AS n WHERE environment = 1;
         UPDATE parcels SET format = 9 WHERE id % 10 > 0;
-        INSERT INTO messages (id, app_id, format, state, priority, kind, horizon, accepted_at, expires_at, finished_at,
-            audience)
-        SELECT gen_random_uuid(), 1, 1, 6, 2, 1, 0, '2026-01-01', '2026-01-02', '2026-01-01', 0
+        INSERT INTO messages (id, app_id, format, state, priority, push_type, asked, kind, horizon, accepted_at,
+            expires_at, finished_at, audience)
+        SELECT gen_random_uuid(), 1, 1, 6, 2, 1, '{}', 1, 0, '2026-01-01', '2026-01-02', '2026-01-01', 0
         FROM generate_series(1, 5000);
         INSERT INTO push_history SELECT id, n, 0, 1, 1, 1 + n % 2, 'BadTopic', 1, '2026-01-01', 1, 1, 1, '\\x8101'
         FROM (SELECT id FROM messages LIMIT 300) AS m, generate_series(1, 10) AS n;

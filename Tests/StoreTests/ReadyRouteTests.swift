@@ -28,7 +28,7 @@ struct ReadyRouteTests {
         }
     }
 
-    @Test("for another program alone are not told")
+    @Test("whose parcels have a format that is not known are not told")
     func unknownFormat() async throws {
         try await withStores { world in
             try await world.register(1...1)
@@ -41,8 +41,8 @@ struct ReadyRouteTests {
             // Away from home, and lapsed: the same holds for them.
             try await world.pool.script(
                 """
-                UPDATE parcels SET format = 1007, lapses = 2, home_route_id = route_id, home_generation = 1,
-                    home_reason = 'BadDeviceToken', home_until = expires_at
+                UPDATE parcels SET lapses = 2, home_route_id = route_id, home_generation = 1,
+                    home_reason = 'BadDeviceToken', home_as_of = due_at, home_until = expires_at
                 """)
             #expect(try await parcels.readyRoutes(knownFormats: [1, 2], now: dawn).routes.isEmpty)
             #expect(try await parcels.readyRoutes(knownFormats: [7], now: dawn).routes.map(\.hasLapsed) == [true])
@@ -56,8 +56,8 @@ struct ReadyRouteTests {
         try await withStores { world in
             try await world.register(1...1)
             let route = try await world.route()
-            for (number, format) in zip(UInt64(1)..., [Int16(1), 101, 201]) {
-                try await world.send(world.newMessage(number, format: format))
+            for (number, type) in zip(UInt64(1)..., [PushType.alert, .voip, .complication]) {
+                try await world.send(world.newMessage(number, pushType: type))
             }
             let parcels = world.stores.parcels
             let ready = try await parcels.readyRoutes(knownFormats: [1, 2], now: dawn).routes
@@ -68,8 +68,9 @@ struct ReadyRouteTests {
             #expect(try await parcels.lease(order, now: dawn) == nil)
             try await world.pool.script(
                 """
-                UPDATE parcels SET format = 1201, lapses = 2, home_route_id = route_id, home_generation = 1,
-                    home_reason = 'BadDeviceToken', home_until = expires_at WHERE format = 201
+                UPDATE parcels SET lapses = 2, home_route_id = route_id, home_generation = 1,
+                    home_reason = 'BadDeviceToken', home_as_of = due_at, home_until = expires_at
+                WHERE service = \(TopicService.complication.rawValue)
                 """)
             let rest = try await parcels.readyRoutes(knownFormats: [1, 2], now: dawn).routes
             #expect(rest.map(\.service) == [.app, .complication])
@@ -81,7 +82,7 @@ struct ReadyRouteTests {
     func urgent() async throws {
         try await withStores { world in
             try await world.register(1...1)
-            try await world.send(world.newMessage(1, format: 101))
+            try await world.send(world.newMessage(1, pushType: .voip))
             try await world.send(world.newMessage(2))
             #expect(try await world.ready(at: dawn).map(\.hasUrgent) == [false, false])
             try await world.send(world.newMessage(3, urgency: .transactional))
@@ -100,7 +101,7 @@ struct ReadyRouteTests {
         try await withStores { world in
             try await world.register(1...1)
             try await world.send(world.newMessage(1))
-            try await world.send(world.newMessage(2, format: 101))
+            try await world.send(world.newMessage(2, pushType: .voip))
             let messages = world.stores.messages
             let topic = StoreWorld.topic
             #expect(try await messages.waits().map(\.topic) == [topic, topic + ".voip"])

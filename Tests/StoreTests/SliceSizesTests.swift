@@ -38,7 +38,7 @@ struct SliceSizesTests {
                 #expect(try await world.stores.messages.accept(message, now: StoreWorld.dawn) == .accepted)
                 var members: [Int] = []
                 while case .planned(let slice) = try await world.stores.messages.planSlice(
-                    knownFormats: MessageStore.plannedFormats, now: StoreWorld.dawn)
+                    knownFormats: [1], now: StoreWorld.dawn)
                 {
                     members.append(slice.members)
                 }

@@ -83,13 +83,13 @@ struct StoreWorld {
 
     func newMessage(
         _ number: UInt64 = 1, urgency: MessageUrgency = .bulk, badge: BadgeChange = .none,
-        audience: Audience = .all, lifetime: Duration = .seconds(3_600), format: Int16 = 1, readsLocale: Bool = false,
-        idempotency: IdempotentAnswer? = nil
+        audience: Audience = .all, lifetime: Duration = .seconds(3_600), format: Int16 = 1, pushType: PushType = .alert,
+        readsLocale: Bool = false, idempotency: IdempotentAnswer? = nil
     ) -> NewMessage {
         NewMessage(
             id: StoreWorld.message(number), app: app, format: format, urgency: urgency, kind: .alert, badge: badge,
             lifetime: lifetime, content: Array(#"{"push_type":1}"#.utf8), audience: audience,
-            readsLocale: readsLocale, idempotency: idempotency)
+            readsLocale: readsLocale, pushType: pushType, idempotency: idempotency)
     }
 
     /// Accepts a message and plans it to its end.

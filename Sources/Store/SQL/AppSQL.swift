@@ -39,14 +39,14 @@ enum AppSQL {
 
     /// $1 app, $2 provider, $3 environment, $4 topic. An existing route is left alone: no dead row per look-up.
     ///
-    /// A new one gets its number in the app, which `StoreFault.routesPerApp` bounds; twins, which nobody asked for, have
+    /// A new one gets its number in the app, which `StoreFault.routesPerApp` bounds; sibling routes that nobody named have
     /// the number 0 and don't count. Two at once may get the same: the bound holds give or take as many as race for the
     /// last place.
     static let addRoute = Statement(
         "route_add",
         """
         INSERT INTO routes (app_id, provider, environment, topic, number)
-        SELECT $1, $2, $3, $4, (SELECT count(*) FROM routes WHERE app_id = $1 AND number IS DISTINCT FROM 0) + 1
+        SELECT $1, $2, $3, $4, (SELECT count(*) FROM routes WHERE app_id = $1 AND number > 0) + 1
         WHERE NOT EXISTS (SELECT FROM routes WHERE app_id = $1 AND provider = $2 AND environment = $3 AND topic = $4)
         ON CONFLICT (app_id, provider, environment, topic) DO NOTHING
         """)

@@ -1,4 +1,5 @@
 import Postgres
+import PushModel
 
 /// Credentials, lane blocks, provider tokens, the proof of the master key.
 enum CredentialSQL {
@@ -130,4 +131,14 @@ enum CredentialSQL {
         "master_key_keep_proof", "INSERT INTO master_key_proof (sealed) VALUES ($1) ON CONFLICT DO NOTHING")
 
     static let readProof = Statement("master_key_read_proof", "SELECT sealed FROM master_key_proof")
+}
+
+extension TopicService {
+    static let numbers = allCases.map { String($0.rawValue) }.joined(separator: ", ")
+
+    /// The suffix of the service that the number in SQL names.
+    static func suffix(of service: String) -> String {
+        let cases = allCases.map { "WHEN \($0.rawValue) THEN '\($0.suffix)'" }.joined(separator: " ")
+        return "(CASE \(service) \(cases) END)"
+    }
 }

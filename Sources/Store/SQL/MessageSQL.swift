@@ -3,26 +3,26 @@ import Postgres
 /// Messages: accepting and reading them.
 enum MessageSQL {
     // $1 id, $2 app, $3 format, $4 priority, $5 kind, $6 badge change, $7 badge value, $8 lifetime in microseconds,
-    // $9 content, $10 audience, $11 now, $12 does it read locales, $13 format of its plan, $14 has it inline targets,
-    // $15 push type, $16 is it a dry run, $17 what was asked, $18 the message before it (null: none), $19 when it is due (null: at once). What waits for its hour has no plan, and its
-    // horizon is read then.
+    // $9 content, $10 audience, $11 now, $12 does it read locales, $13 has it inline targets,
+    // $14 push type, $15 is it a dry run, $16 what was asked, $17 the message before it (null: none), $18 when it is due
+    // (null: at once). What waits for its hour has no plan, and its horizon is read then.
     private static func writing(from source: String) -> String {
         """
         written AS (
             INSERT INTO messages (id, app_id, format, priority, kind, badge_change, badge_value, horizon, accepted_at,
                 expires_at, reads_locale, has_inline, push_type, is_dry_run, asked, due_at, state)
             SELECT $1, $2, $3, $4, $5, $6, $7,
-                CASE WHEN $19 IS NULL THEN (SELECT coalesce(max(id), 0) FROM registrations) ELSE 0 END, clock.now,
-                coalesce($19, clock.now) + $8 * interval '1 microsecond', $12, $14, $15, $16, $17, $19,
-                CASE WHEN $19 IS NULL THEN 1 ELSE 2 END
+                CASE WHEN $18 IS NULL THEN (SELECT coalesce(max(id), 0) FROM registrations) ELSE 0 END, clock.now,
+                coalesce($18, clock.now) + $8 * interval '1 microsecond', $12, $13, $14, $15, $16, $18,
+                CASE WHEN $18 IS NULL THEN 1 ELSE 2 END
             FROM \(source)(SELECT coalesce($11, clock_timestamp()) AS now) AS clock
             RETURNING id
         ), plan AS (
-            INSERT INTO plans (message_id, app_id, format, priority, after_message) SELECT id, $2, $13, $4, $18 FROM written
-            WHERE $19 IS NULL
+            INSERT INTO plans (message_id, app_id, format, priority, after_message) SELECT id, $2, $3, $4, $17 FROM written
+            WHERE $18 IS NULL
         ), schedule AS (
-            INSERT INTO schedules (message_id, format, priority, after_message, due_at)
-            SELECT id, $13, $4, $18, $19 FROM written WHERE $19 IS NOT NULL
+            INSERT INTO schedules (message_id, priority, after_message, due_at)
+            SELECT id, $4, $17, $18 FROM written WHERE $18 IS NOT NULL
         ), content AS (
             INSERT INTO message_contents (message_id, content, audience) SELECT id, $9, $10 FROM written
         )
@@ -35,14 +35,14 @@ enum MessageSQL {
     /// Written only where the one before it was.
     static let acceptAfter = Statement(
         "message_accept_after",
-        "WITH " + writing(from: "(SELECT 1 FROM messages WHERE id = $18) AS before, "))
+        "WITH " + writing(from: "(SELECT 1 FROM messages WHERE id = $17) AS before, "))
 
-    /// $20 operation, $21 key, $22 SHA-256 of the body, $23 answer. A simultaneous twin waits at the key.
+    /// $19 operation, $20 key, $21 SHA-256 of the body, $22 answer. A simultaneous duplicate waits at the key.
     static let acceptOnce = Statement(
         "message_accept_once",
         """
         WITH claim AS (
-            INSERT INTO idempotency_keys (app_id, operation, key, body_sha256, answer) VALUES ($2, $20, $21, $22, $23)
+            INSERT INTO idempotency_keys (app_id, operation, key, body_sha256, answer) VALUES ($2, $19, $20, $21, $22)
             ON CONFLICT DO NOTHING RETURNING 1
         ), 
         """ + writing(from: "claim, "))
@@ -171,7 +171,8 @@ enum MessageSQL {
         FROM messages m JOIN message_contents c ON c.message_id = m.id WHERE m.id = ANY ($1)
         """)
 
-    /// $1 app, $2 where to stop counting, $3 providers, $4 of which priority. Twins, the routes of number 0, reach nobody.
+    /// $1 app, $2 where to stop counting, $3 providers, $4 of which priority. Sibling routes that
+    /// nobody named, of number 0, reach nobody.
     static let standing = Statement(
         "message_app_standing",
         """

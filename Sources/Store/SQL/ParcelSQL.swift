@@ -16,15 +16,15 @@ enum ParcelSQL {
     private static func isDue(_ which: String, priority: Int16) -> String {
         """
         EXISTS (SELECT 1 FROM parcels p WHERE p.state = 1 AND p.route_id = hop.route_id AND p.priority = \(priority)
-            AND p.format = ANY (services.formats) AND p.due_at <= coalesce($3, now()) AND \(which))
+            AND p.service = services.service AND p.format = services.format AND p.due_at <= coalesce($3, now()) AND \(which))
         """
     }
 
-    // The services that have such a parcel on the route at hand, a bit for each.
+    // The services that have such a parcel on the route at hand.
     // A filter, and no condition of the rows: that might be answered by a join, which looks at all the parcels.
     private static func services(_ which: String, of urgencies: [MessageUrgency]) -> String {
         let due = urgencies.map { isDue(which, priority: $0.rawValue) }.joined(separator: " OR ")
-        return "(SELECT coalesce(bit_or(1 << services.service) FILTER (WHERE \(due)), 0) FROM services)"
+        return "(SELECT coalesce(array_agg(DISTINCT services.service) FILTER (WHERE \(due)), '{}') FROM services)"
     }
 
     /// $1 after which route, $2 how many, $3 now, $4 known formats. What waits there for another program doesn't count.
@@ -35,8 +35,8 @@ enum ParcelSQL {
         "parcel_ready_routes",
         """
         WITH RECURSIVE services AS MATERIALIZED (
-            SELECT known.format % 1000 / 100 AS service, array_agg(known.format) AS formats
-            FROM unnest($4) AS known (format) GROUP BY 1
+            SELECT service, format
+            FROM unnest(ARRAY[\(TopicService.numbers)]::smallint[]) AS known (service) CROSS JOIN unnest($4) AS format
         ), hop AS (
             (SELECT route_id FROM parcels WHERE state = 1 AND route_id > $1 ORDER BY route_id LIMIT 1)
             UNION ALL
@@ -48,9 +48,9 @@ enum ParcelSQL {
                 \(services(isOrdinary, of: [.bulk])) AS bulk, \(services(isLapsed, of: all)) AS lapsed
             FROM hop WHERE hop.route_id IS NOT NULL
         ), due AS (
-            SELECT route_id, urgent, bulk, lapsed FROM asked WHERE urgent | bulk | lapsed <> 0 LIMIT $2
+            SELECT route_id, urgent, bulk, lapsed FROM asked WHERE cardinality(urgent || bulk || lapsed) > 0 LIMIT $2
         )
-        SELECT r.id, r.app_id, r.provider, r.environment, r.topic, due.urgent | due.bulk, due.lapsed, due.urgent
+        SELECT r.id, r.app_id, r.provider, r.environment, r.topic, due.urgent || due.bulk, due.lapsed, due.urgent
         FROM due JOIN routes r ON r.id = due.route_id ORDER BY r.id
         """)
 
@@ -65,24 +65,24 @@ enum ParcelSQL {
         """)
 
     // The route of the same topic in the other environment, where a credential would speak for the service there: the one
-    // that `CredentialSQL.active` chooses, unless the provider refuses it for now. $5 now, $6 the service's suffix.
+    // that `CredentialSQL.active` chooses, unless the provider refuses it for now. $5 now, $6 service.
     private static func otherEnvironment(of route: String) -> String {
         """
-        SELECT twin.id FROM routes own
-        JOIN routes twin ON twin.app_id = own.app_id AND twin.provider = own.provider
-            AND twin.environment = 3 - own.environment AND twin.topic = own.topic
+        SELECT sibling.id FROM routes own
+        JOIN routes sibling ON sibling.app_id = own.app_id AND sibling.provider = own.provider
+            AND sibling.environment = sibling_environment(own.environment) AND sibling.topic = own.topic
         CROSS JOIN LATERAL (
             SELECT id FROM credentials
-            WHERE app_id = twin.app_id AND provider = twin.provider AND environment = twin.environment AND state = 2
-                AND \(CredentialSQL.covers("twin.topic", "$6"))
-            ORDER BY \(CredentialSQL.closest("twin.topic")) LIMIT 1
+            WHERE app_id = sibling.app_id AND provider = sibling.provider AND environment = sibling.environment
+                AND state = 2 AND \(CredentialSQL.covers("sibling.topic", TopicService.suffix(of: "$6")))
+            ORDER BY \(CredentialSQL.closest("sibling.topic")) LIMIT 1
         ) AS speaker
-        WHERE own.id = \(route) AND own.provider = 1 AND NOT EXISTS (
+        WHERE own.id = \(route) AND own.provider = \(Provider.apns.rawValue) AND NOT EXISTS (
             SELECT FROM lane_blocks WHERE credential_id = speaker.id AND until > coalesce($5, now()))
         """
     }
 
-    /// $1 route, $2 owner, $3 lease in microseconds, $4 known formats of the service, $5 now, $6 the service's suffix.
+    /// $1 route, $2 owner, $3 lease in microseconds, $4 known formats, $5 now, $6 service.
     ///
     /// Transactional first, then whoever has been due longest. A parcel that has expired already is leased without its
     /// badges: nothing will be sent.
@@ -100,7 +100,7 @@ enum ParcelSQL {
                 FROM (VALUES \(turns)) AS urgency (priority)
                 CROSS JOIN LATERAL (
                     SELECT p.id, p.badge_marked FROM parcels p
-                    WHERE p.route_id = $1 AND p.state = 1 AND p.priority = urgency.priority
+                    WHERE p.route_id = $1 AND p.service = $6 AND p.state = 1 AND p.priority = urgency.priority
                         AND p.due_at <= coalesce($5, now()) AND p.format = ANY ($4) AND \(which)
                     ORDER BY p.due_at, p.id LIMIT 1 FOR UPDATE SKIP LOCKED
                 ) AS due
@@ -184,7 +184,7 @@ enum ParcelSQL {
     private static func ready(_ urgency: MessageUrgency) -> String {
         """
         FROM parcels p
-            WHERE p.route_id = $1 AND p.state = 1 AND p.priority = \(urgency.rawValue)
+            WHERE p.route_id = $1 AND p.service = $6 AND p.state = 1 AND p.priority = \(urgency.rawValue)
                 AND p.due_at <= coalesce($5, now()) AND p.format = ANY ($4) AND \(isOrdinary)
         """
     }

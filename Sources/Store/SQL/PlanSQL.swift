@@ -123,7 +123,7 @@ enum PlanSQL {
     private static let turns = """
         SELECT turn.message_id, turn.planned_through, m.app_id, m.format, m.priority, m.kind, m.horizon, m.expires_at,
             c.audience, coalesce(m.due_at, m.accepted_at), m.accepted_at, m.local_hour AT TIME ZONE 'UTC',
-            m.late_at_once, turn.slices
+            m.late_at_once, turn.slices, m.push_type
         FROM turn JOIN messages m ON m.id = turn.message_id
         LEFT JOIN message_contents c ON c.message_id = turn.message_id
         """
@@ -164,17 +164,17 @@ enum PlanSQL {
         """)
 
     /// $1 messages, $2 apps, $3 formats, $4 priorities, $5 when they expire, $6 now, $7 routes, $8 members, $9 their
-    /// counts: one of each a parcel.
+    /// counts, $10 services: one of each a parcel.
     static let cutGroup = Statement(
         "plan_cut_group",
         telling(
             """
-            INSERT INTO parcels (message_id, app_id, route_id, format, priority, due_at, expires_at, members, member_count,
-                pending, state)
-            SELECT cut.message_id, cut.app_id, cut.route_id, cut.format, cut.priority, coalesce($6, clock_timestamp()),
-                cut.expires_at, cut.members, cut.count, cut.count, \(LifeSQL.bornState(of: "cut.message_id"))
-            FROM unnest($1, $2, $3, $4, $5, $7, $8, $9)
-                AS cut (message_id, app_id, format, priority, expires_at, route_id, members, count)
+            INSERT INTO parcels (message_id, app_id, route_id, format, service, priority, due_at, expires_at, members,
+                member_count, pending, state)
+            SELECT cut.message_id, cut.app_id, cut.route_id, cut.format, cut.service, cut.priority,
+                coalesce($6, clock_timestamp()), cut.expires_at, cut.members, cut.count, cut.count, \(LifeSQL.bornState(of: "cut.message_id"))
+            FROM unnest($1, $2, $3, $4, $5, $7, $8, $9, $10)
+                AS cut (message_id, app_id, format, priority, expires_at, route_id, members, count, service)
             """))
 
     /// Each route of what was cut, for each message: whether some of it is ready, and whether some waits for its rate.
@@ -204,15 +204,16 @@ enum PlanSQL {
         WHERE message_id = $1
         """)
 
-    // $1 message, $2 app, $3 format, $4 priority, $5 as `expires` reads it, $6 now, $7 routes, $8 members, $9 their counts.
+    // $1 message, $2 app, $3 format, $4 priority, $5 as `expires` reads it, $6 now, $7 routes, $8 members, $9 their counts,
+    // $10 service.
     private static func cut(_ name: String, _ lists: String, due: String, expires: String) -> Statement {
         Statement(
             name,
             telling(
                 """
-                INSERT INTO parcels (message_id, app_id, route_id, format, priority, due_at, expires_at, members,
+                INSERT INTO parcels (message_id, app_id, route_id, format, service, priority, due_at, expires_at, members,
                     member_count, pending, state)
-                SELECT $1, $2, cut.route_id, $3, $4, \(due), \(expires), cut.members, cut.count, cut.count,
+                SELECT $1, $2, cut.route_id, $3, $10, $4, \(due), \(expires), cut.members, cut.count, cut.count,
                     \(LifeSQL.bornState(of: "$1"))
                 FROM \(lists)
                 """))
@@ -223,10 +224,10 @@ enum PlanSQL {
         "plan_cut", "unnest($7, $8, $9) AS cut (route_id, members, count)", due: "coalesce($6, clock_timestamp())",
         expires: "$5")
 
-    /// $5 lifetime in microseconds, $10 when each is sent: what should have been by now is due now, lest it stands before
-    /// what others have waiting, and lives as long as if it had been.
+    /// $5 lifetime in microseconds, $11 when each is sent: what should have been by now is due now, so that it doesn't stand
+    /// before what others have waiting, and lives as long as if it had been.
     static let cutByInstants = cut(
-        "plan_cut_by_instants", "unnest($7, $8, $9, $10) AS cut (route_id, members, count, sent_at)",
+        "plan_cut_by_instants", "unnest($7, $8, $9, $11) AS cut (route_id, members, count, sent_at)",
         due: "greatest(cut.sent_at, coalesce($6, clock_timestamp()))",
         expires: "cut.sent_at + $5 * interval '1 microsecond'")
 
@@ -291,7 +292,7 @@ enum PlanSQL {
     /// $8 last, $9 members, $10 member counts.
     ///
     /// In the history they have parcel 0, and each slice is a settle of it. Route 0: the members are places in the
-    /// message's audience, not registrations. Programs before this one look for the route, find none, and pass them by.
+    /// message's audience, not registrations.
     static let told = Statement(
         "plan_told",
         """

@@ -12,14 +12,15 @@ enum ProgressSQL {
         p.due_at > clock.now + CASE WHEN p.waits_for IS NULL THEN interval '1 second' ELSE interval '0' END
         """
 
-    // Of each route and service of the message: its open parcels by what they are at. A newer program's are counted, and
-    // not explained.
+    // Of each route and service of the message: its open parcels by what they are at. Those of a format
+    // that is not known here are counted, and not explained.
     private static let groups = """
         SELECT p.route_id, s.suffix, p.state, \(isLater) AS is_later,
             CASE WHEN \(isLater) THEN p.waits_for END AS waits_for, sum(p.pending)::bigint AS pushes,
             min(p.due_at) AS first_due, max(p.due_at) AS last_due,
             bool_or(p.state = 2) OVER (PARTITION BY p.route_id, s.suffix) AS is_leased
-        FROM parcels p LEFT JOIN (VALUES \(WaitSQL.services)) AS s (suffix, formats) ON p.format = ANY (s.formats)
+        FROM parcels p LEFT JOIN (VALUES \(WaitSQL.services)) AS s (service, suffix)
+            ON \(WaitSQL.isKnown("p", of: "s"))
         WHERE p.message_id = m.id GROUP BY p.route_id, s.suffix, p.state, is_later, waits_for
         """
 

@@ -48,7 +48,7 @@ enum RateSQL {
 
     private static let now = "coalesce($5, now())"
 
-    /// $1 route, $2 owner, $3 lease in microseconds, $4 known formats of the service, $5 now, $6 the service's suffix,
+    /// $1 route, $2 owner, $3 lease in microseconds, $4 known formats, $5 now, $6 service,
     /// $7 messages that are not asked for.
     ///
     /// Answers as `ParcelSQL.claimOrdinary` does, and how many of its members are leased: where these are not all, the
@@ -66,7 +66,7 @@ enum RateSQL {
                 CROSS JOIN LATERAL (
                     SELECT p.id, p.badge_marked, p.pending, p.due_at, p.expires_at > \(now) AS is_sent FROM parcels p
                     WHERE p.message_id = b.message_id AND p.route_id = $1 AND p.state = 4 AND p.due_at <= \(now)
-                        AND p.format = ANY ($4)
+                        AND p.service = $6 AND p.format = ANY ($4)
                     ORDER BY p.due_at, p.id LIMIT 1 FOR UPDATE SKIP LOCKED
                 ) AS due
                 WHERE \(mayGoOn(passing: "$7")) AND \(instant("b.next_at", now: now)) <= \(now)
@@ -97,10 +97,10 @@ enum RateSQL {
             UPDATE parcels SET settled = $2, pending = pending - $3, handed_over = handed_over + $3
             WHERE id = $1 RETURNING *
         )
-        INSERT INTO parcels (message_id, app_id, route_id, format, priority, state, epoch, attempt, lapses, retry_spent,
-            badge_marked, answer_lost, due_at, expires_at, owner, lease_until, members, member_count, pending, waits_for,
-            uncounted)
-        SELECT message_id, app_id, route_id, format, priority, 2, 1, attempt, lapses, retry_spent, true, answer_lost,
+        INSERT INTO parcels (message_id, app_id, route_id, format, service, priority, state, epoch, attempt, lapses,
+            retry_spent, badge_marked, answer_lost, due_at, expires_at, owner, lease_until, members, member_count,
+            pending, waits_for, uncounted)
+        SELECT message_id, app_id, route_id, format, service, priority, 2, 1, attempt, lapses, retry_spent, true, answer_lost,
             due_at, expires_at, $5, coalesce($7, now()) + $6 * interval '1 microsecond', $4, $3, $3, waits_for, $8
         FROM rest
         RETURNING id
@@ -132,8 +132,8 @@ enum RateSQL {
     static let grow = Statement(
         "parcel_grow", "UPDATE parcels SET members = $2, member_count = $3, pending = $3 WHERE id = $1")
 
-    /// $1 route, $2 now, $3 known formats of the service, $4 messages that are not asked for. In microseconds; not above
-    /// nought: at once; null: nothing waits.
+    /// $1 route, $2 now, $3 known formats, $4 messages that are not asked for, $5 service. In microseconds; not above
+    /// zero: at once; null: nothing waits.
     static let next = Statement(
         "message_rates_next",
         """
@@ -142,7 +142,7 @@ enum RateSQL {
         FROM message_rates b JOIN messages m ON m.id = b.message_id
         WHERE \(mayGoOn(passing: "$4")) AND EXISTS (
             SELECT FROM parcels p WHERE p.message_id = b.message_id AND p.route_id = $1 AND p.state = 4
-                AND p.due_at <= coalesce($2, now()) AND p.format = ANY ($3))
+                AND p.service = $5 AND p.due_at <= coalesce($2, now()) AND p.format = ANY ($3))
         """)
 
     /// $1 now, $2 known formats, $3 how many. Where something waits for a rate, and how long still, in microseconds.
@@ -163,15 +163,17 @@ enum RateSQL {
                 ORDER BY p.message_id, p.route_id LIMIT 1)
             FROM hop WHERE hop.route_id IS NOT NULL
         ), due AS (
-            SELECT hop.route_id, m.format % 1000 / 100 AS service,
+            SELECT hop.route_id, waiting.service,
                 min(\(instant("hop.next_at", now: "coalesce($1, now())"))) AS next_at
-            FROM hop JOIN messages m ON m.id = hop.message_id
-            WHERE hop.route_id IS NOT NULL AND EXISTS (
-                SELECT FROM parcels p WHERE p.message_id = hop.message_id AND p.route_id = hop.route_id AND p.state = 4
-                    AND p.due_at <= coalesce($1, now()) AND p.format = ANY ($2))
-            GROUP BY 1, 2
+            FROM hop CROSS JOIN LATERAL (
+                SELECT p.service FROM parcels p
+                WHERE p.message_id = hop.message_id AND p.route_id = hop.route_id AND p.state = 4
+                    AND p.due_at <= coalesce($1, now()) AND p.format = ANY ($2)
+                LIMIT 1
+            ) AS waiting
+            WHERE hop.route_id IS NOT NULL GROUP BY 1, 2
         )
-        SELECT r.id, r.app_id, r.provider, r.environment, r.topic, due.service::smallint,
+        SELECT r.id, r.app_id, r.provider, r.environment, r.topic, due.service,
             greatest(0, extract(epoch FROM due.next_at - coalesce($1, now())) * 1000000)::bigint
         FROM due JOIN routes r ON r.id = due.route_id ORDER BY r.id, due.service LIMIT $3
         """)

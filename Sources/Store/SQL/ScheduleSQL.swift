@@ -15,12 +15,12 @@ enum ScheduleSQL {
             ORDER BY due_at, message_id LIMIT $2 FOR UPDATE SKIP LOCKED
         ), gone AS (
             DELETE FROM schedules USING due WHERE schedules.message_id = due.message_id
-            RETURNING schedules.message_id, schedules.format, schedules.priority, after_message
+            RETURNING schedules.message_id, schedules.priority, after_message
         ), fell AS (
             UPDATE messages m SET horizon = (SELECT coalesce(max(id), 0) FROM registrations),
                 state = CASE m.state WHEN 2 THEN 1 ELSE m.state END
             FROM gone WHERE m.id = gone.message_id
-            RETURNING gone.message_id, m.app_id, gone.format, gone.priority, after_message
+            RETURNING gone.message_id, m.app_id, m.format, gone.priority, after_message
         ), planned AS (
             INSERT INTO plans (message_id, app_id, format, priority, after_message)
             SELECT message_id, app_id, format, priority, after_message FROM fell

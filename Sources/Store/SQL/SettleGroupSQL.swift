@@ -32,7 +32,7 @@ enum SettleGroupSQL {
                 p.member_count - p.handed_over\(leavingSome ? " - said.handed" : "") AS ended,
                 \(listed { "p.\($0) + said.\($0) AS \($0)" }), said.answered, said.suspected,
                 \(counts.map { "said.\($0)" }.joined(separator: " + ")) AS ended_now
-                \(leavingSome ? ", said.turn, p.app_id, p.format, p.priority, p.badge_marked, p.expires_at" : "")
+                \(leavingSome ? ", said.turn, p.app_id, p.format, p.service, p.priority, p.badge_marked, p.expires_at" : "")
         )
         """
     }
@@ -41,9 +41,9 @@ enum SettleGroupSQL {
     // their leases.
     private static let born = """
         born AS (
-            INSERT INTO parcels (message_id, app_id, route_id, format, priority, attempt, lapses, retry_spent,
+            INSERT INTO parcels (message_id, app_id, route_id, format, service, priority, attempt, lapses, retry_spent,
                 badge_marked, answer_lost, due_at, expires_at, members, member_count, pending, waits_for, state)
-            SELECT mine.message_id, mine.app_id, rest.route_id, mine.format % \(AwayFormat.step)::smallint, mine.priority,
+            SELECT mine.message_id, mine.app_id, rest.route_id, mine.format, mine.service, mine.priority,
                 rest.attempt, rest.lapses, rest.retry_spent, rest.is_counted AND mine.badge_marked, rest.answer_lost,
                 coalesce(rest.due_at, coalesce($13, now()) + rest.due_after * interval '1 microsecond'), mine.expires_at,
                 rest.members, rest.count, rest.count, rest.waits_for,

@@ -12,17 +12,14 @@ enum SettleSQL {
     // $40 when they are due, of those that don't wait from the settle on.
     private static let mine = "id = $1 AND epoch = $2 AND settles = $3 AND state = 2"
 
-    // A parcel that leaves home, or comes back, has its format changed with it (`AwayFormat`).
     private static let born = """
         born AS (
-            INSERT INTO parcels (message_id, app_id, route_id, format, priority, attempt, lapses, retry_spent,
+            INSERT INTO parcels (message_id, app_id, route_id, format, service, priority, attempt, lapses, retry_spent,
                 badge_marked, answer_lost, due_at, expires_at, members, member_count, pending, waits_for,
                 home_route_id, home_generation, home_reason, home_until,
                 home_as_of, state)
-            SELECT mine.message_id, mine.app_id, rest.route_id,
-                mine.format % \(AwayFormat.step)::smallint
-                    + CASE WHEN rest.home_route_id IS NULL THEN 0 ELSE \(AwayFormat.step) END,
-                mine.priority, rest.attempt, rest.lapses, rest.retry_spent,
+            SELECT mine.message_id, mine.app_id, rest.route_id, mine.format, mine.service, mine.priority,
+                rest.attempt, rest.lapses, rest.retry_spent,
                 rest.is_counted AND mine.badge_marked, rest.answer_lost,
                 coalesce(rest.due_at, coalesce($12, now()) + rest.due_after * interval '1 microsecond'), mine.expires_at,
                 rest.members, rest.count, rest.count, rest.waits_for, rest.home_route_id, rest.home_generation,
@@ -121,7 +118,7 @@ enum SettleSQL {
                 expired = expired + $7, suppressed = suppressed + $8, cancelled = cancelled + $9,
                 gave_up = gave_up + $10
             WHERE \(mine)
-            RETURNING message_id, app_id, route_id, home_route_id, format, priority, badge_marked, expires_at
+            RETURNING message_id, app_id, route_id, home_route_id, format, service, priority, badge_marked, expires_at
         ), \(born), \(reasons(of: "mine")), \(providerReasons(of: "mine")),
             \(paced(of: "mine")), \(heard), \(told)
         SELECT count(*) FROM mine
@@ -137,7 +134,7 @@ enum SettleSQL {
         """
         WITH mine AS (
             DELETE FROM parcels WHERE \(mine)
-            RETURNING message_id, app_id, route_id, home_route_id, format, priority, badge_marked, expires_at,
+            RETURNING message_id, app_id, route_id, home_route_id, format, service, priority, badge_marked, expires_at,
                 member_count - handed_over - $11 AS ended, accepted + $4 AS accepted, rejected + $5 AS rejected,
                 unregistered + $6 AS unregistered, expired + $7 AS expired, suppressed + $8 AS suppressed,
                 cancelled + $9 AS cancelled, gave_up + $10 AS gave_up
@@ -158,13 +155,4 @@ enum SettleSQL {
 
     static let standing = Statement(
         "parcel_standing", "SELECT epoch, settles, state = 2 FROM parcels WHERE id = $1")
-}
-
-/// The formats of parcels away from home: their messages' own, and so much more. A program that does not know of such
-/// parcels leases none.
-enum AwayFormat {
-    static let step: Int16 = 1_000
-
-    /// - Parameter known: of messages, with their services.
-    static func leased(by known: [Int16]) -> [Int16] { known + known.map { $0 + step } }
 }

@@ -81,15 +81,7 @@ enum StopSQL {
             p.settled, m.state = 7, p.badge_marked, p.uncounted
         """)
 
-    /// What is stopped no more, since it is over. A message whose planning ended while it was paused, by a program that
-    /// knows no pause, is over too where nothing was left of it. $1 now.
-    static let complete = Statement(
-        "stop_complete",
-        """
-        UPDATE messages m SET state = 6, finished_at = coalesce($1, clock_timestamp())
-        FROM stops WHERE m.id = stops.message_id AND m.state = 5 AND m.audience = m.members
-        """)
-
+    /// What is stopped no more, because it is over.
     static let forget = Statement(
         "stop_forget",
         """

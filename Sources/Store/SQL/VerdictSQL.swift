@@ -17,8 +17,7 @@ enum VerdictSQL {
         )
         """
 
-    // As `told`, and where tokens were found (the route that they left, and the one that they live on). Programs that
-    // don't know of it read that the provider accepted them: `FeedbackVerdict.written`.
+    // As `told`, and where tokens were found (the route that they left, and the one that they live on).
     private static let toldWithFound = """
         told AS (
             INSERT INTO feedback (app_id, registration_id, generation, installation, kind, provider, verdict, reason, at,
@@ -30,7 +29,7 @@ enum VerdictSQL {
                     NULL::smallint AS from_environment, NULL::smallint AS to_environment
                 FROM judged WHERE before <> state
                 UNION ALL
-                SELECT judged.*, \(FeedbackVerdict.environmentChanged.written), home.environment, other.environment
+                SELECT judged.*, \(FeedbackVerdict.environmentChanged.rawValue), home.environment, other.environment
                 FROM judged JOIN routes home ON home.id = judged.left_route
                     JOIN routes other ON other.id = judged.found_on
             ) AS entries

@@ -6,11 +6,15 @@ import PushModel
 enum WaitSQL {
     private static let routesMax = 100
 
-    // Each topic service, and the formats of its parcels that this program knows: a newer one's are its to tell of.
-    static let services = TopicService.allCases.map { service in
-        let formats = AwayFormat.leased(by: service.formats(ofContents: StoredContent.knownFormats))
-        return "('\(service.suffix)', ARRAY[\(formats.map(String.init).joined(separator: ", "))]::smallint[])"
-    }.joined(separator: ", ")
+    // The services with their suffixes.
+    static let services = TopicService.allCases.map { "(\($0.rawValue)::smallint, '\($0.suffix)')" }
+        .joined(separator: ", ")
+
+    // A parcel `p` of the service `w`, in a format that this program knows: it explains no others.
+    static func isKnown(_ parcel: String, of service: String) -> String {
+        let formats = StoredContent.knownFormats.map(String.init).joined(separator: ", ")
+        return "\(parcel).service = \(service).service AND \(parcel).format = ANY (ARRAY[\(formats)]::smallint[])"
+    }
 
     static let topicOfService = "CASE WHEN r.topic = '' THEN '' ELSE r.topic || w.suffix END"
     private static let wholeTopic = topicOfService + " AS whole_topic"
@@ -33,12 +37,12 @@ enum WaitSQL {
         "waits_of_all",
         """
         SELECT a.slug, r.provider, r.environment, \(wholeTopic), b.reason
-        FROM routes r JOIN apps a ON a.id = r.app_id CROSS JOIN (VALUES \(services)) AS w (suffix, formats)
+        FROM routes r JOIN apps a ON a.id = r.app_id CROSS JOIN (VALUES \(services)) AS w (service, suffix)
         \(speaker(now: "$1"))
         WHERE a.deleted_at IS NULL AND (speaker.id IS NULL OR b.credential_id IS NOT NULL)
-            AND (EXISTS (SELECT FROM parcels p WHERE p.route_id = r.id AND p.format = ANY (w.formats) AND p.state = 1)
+            AND (EXISTS (SELECT FROM parcels p WHERE p.route_id = r.id AND \(isKnown("p", of: "w")) AND p.state = 1)
                 OR EXISTS (SELECT FROM message_rates n JOIN parcels p ON p.message_id = n.message_id
-                    WHERE n.app_id = r.app_id AND p.route_id = r.id AND p.format = ANY (w.formats) AND p.state = 4))
+                    WHERE n.app_id = r.app_id AND p.route_id = r.id AND \(isKnown("p", of: "w")) AND p.state = 4))
         ORDER BY a.slug, r.provider, r.environment, whole_topic LIMIT \(routesMax)
         """)
 }
