@@ -48,16 +48,16 @@ CREATE FUNCTION sibling_environment(environment smallint) RETURNS smallint LANGU
 $$;
 
 -- Two routes of one app that are inserted at once, each the other's sibling, would wait for each other.
-CREATE FUNCTION routes_in_turn() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION routes_lock_app() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM 1 FROM apps WHERE id = NEW.app_id FOR NO KEY UPDATE;
     RETURN NEW;
 END $$;
-CREATE TRIGGER routes_in_turn BEFORE INSERT ON routes
-    FOR EACH ROW WHEN (NEW.provider = 1) EXECUTE FUNCTION routes_in_turn();
+CREATE TRIGGER routes_lock_app BEFORE INSERT ON routes
+    FOR EACH ROW WHEN (NEW.provider = 1) EXECUTE FUNCTION routes_lock_app();
 
 -- Looks before it writes, because a conflict would cost an id.
-CREATE FUNCTION routes_get_twins() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION routes_add_sibling() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO routes (app_id, provider, environment, topic, number)
     SELECT NEW.app_id, NEW.provider, sibling_environment(NEW.environment), NEW.topic, 0
@@ -67,8 +67,8 @@ BEGIN
     ON CONFLICT (app_id, provider, environment, topic) DO NOTHING;
     RETURN NULL;
 END $$;
-CREATE TRIGGER routes_get_twins AFTER INSERT ON routes
-    FOR EACH ROW WHEN (NEW.provider = 1) EXECUTE FUNCTION routes_get_twins();
+CREATE TRIGGER routes_add_sibling AFTER INSERT ON routes
+    FOR EACH ROW WHEN (NEW.provider = 1) EXECUTE FUNCTION routes_add_sibling();
 
 -- state: 1 active, 2 suspected, 3 retired. Removing a device removes its rows.
 --
@@ -118,7 +118,7 @@ CREATE INDEX registrations_not_active ON registrations (app_id, state, id) WHERE
 CREATE INDEX registrations_compared ON registrations (id) WHERE environments_compared = generation;
 
 -- No other index may ever be added here. as_of: when the backend learned what the registration reports; an older one is
--- stale. No foreign key: the trigger registration_gone deletes these rows, for a whole statement at once.
+-- stale. No foreign key: the trigger registrations_deleted deletes these rows, for a whole statement at once.
 CREATE TABLE registration_pulse (
     registration_id bigint      PRIMARY KEY,
     badge           integer     NOT NULL DEFAULT 0 CHECK (badge >= 0),
@@ -143,7 +143,7 @@ CREATE INDEX registration_tags_by_tag ON registration_tags (app_id, tag, registr
 
 -- New registrations: their routes are locked until their transaction ends, and their tags are copied. Nothing is copied
 -- where no row has a tag. A tag may stand in an array twice.
-CREATE FUNCTION registrations_born() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION registrations_inserted() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF EXISTS (
         SELECT FROM (SELECT DISTINCT route_id, app_id, provider FROM inserted) AS named
@@ -160,8 +160,8 @@ BEGIN
     END IF;
     RETURN NULL;
 END $$;
-CREATE TRIGGER registrations_born AFTER INSERT ON registrations REFERENCING NEW TABLE AS inserted
-    FOR EACH STATEMENT EXECUTE FUNCTION registrations_born();
+CREATE TRIGGER registrations_inserted AFTER INSERT ON registrations REFERENCING NEW TABLE AS inserted
+    FOR EACH STATEMENT EXECUTE FUNCTION registrations_inserted();
 
 -- Few registrations get another route, so this checks row by row.
 CREATE FUNCTION registration_rerouted() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -193,7 +193,7 @@ CREATE TRIGGER registration_tags_changed AFTER UPDATE OF tags ON registrations
     FOR EACH ROW WHEN (OLD.tags IS DISTINCT FROM NEW.tags) EXECUTE FUNCTION registration_tags_changed();
 
 -- Badges are locked in the order of ids, as everywhere.
-CREATE FUNCTION registration_gone() RETURNS trigger LANGUAGE plpgsql
+CREATE FUNCTION registrations_deleted() RETURNS trigger LANGUAGE plpgsql
     SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 DECLARE
     ids CONSTANT bigint[] := ARRAY(SELECT id FROM deleted ORDER BY id);
@@ -204,11 +204,11 @@ BEGIN
     END IF;
     RETURN NULL;
 END $$;
-CREATE TRIGGER registration_gone AFTER DELETE ON registrations REFERENCING OLD TABLE AS deleted
-    FOR EACH STATEMENT EXECUTE FUNCTION registration_gone();
+CREATE TRIGGER registrations_deleted AFTER DELETE ON registrations REFERENCING OLD TABLE AS deleted
+    FOR EACH STATEMENT EXECUTE FUNCTION registrations_deleted();
 
 -- By the app, which has an index where a route has none, and each app once.
-CREATE FUNCTION routes_gone() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
+CREATE FUNCTION routes_deleted() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
 BEGIN
     IF EXISTS (SELECT FROM deleted) THEN
         DELETE FROM registrations
@@ -216,5 +216,5 @@ BEGIN
     END IF;
     RETURN NULL;
 END $$;
-CREATE TRIGGER routes_gone AFTER DELETE ON routes REFERENCING OLD TABLE AS deleted
-    FOR EACH STATEMENT EXECUTE FUNCTION routes_gone();
+CREATE TRIGGER routes_deleted AFTER DELETE ON routes REFERENCING OLD TABLE AS deleted
+    FOR EACH STATEMENT EXECUTE FUNCTION routes_deleted();

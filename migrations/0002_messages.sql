@@ -7,51 +7,51 @@
 -- priority: 1 transactional, 2 bulk.
 -- badge_change: 0 none, 1 plus one, 2 to badge_value.
 CREATE TABLE messages (
-    id              uuid        PRIMARY KEY,
-    app_id          bigint      NOT NULL REFERENCES apps ON DELETE CASCADE,
+    id               uuid        PRIMARY KEY,
+    app_id           bigint      NOT NULL REFERENCES apps ON DELETE CASCADE,
     -- Of its content and audience. A process plans and leases only formats that it knows.
-    format          smallint    NOT NULL,
-    state           smallint    NOT NULL DEFAULT 1 CHECK (state BETWEEN 1 AND 7),
-    priority        smallint    NOT NULL CHECK (priority IN (1, 2)),
-    push_type       smallint    NOT NULL,
+    format           smallint    NOT NULL,
+    state            smallint    NOT NULL DEFAULT 1 CHECK (state BETWEEN 1 AND 7),
+    priority         smallint    NOT NULL CHECK (priority IN (1, 2)),
+    push_type        smallint    NOT NULL,
     -- Which tokens the push type asks for.
-    kind            smallint    NOT NULL,
-    badge_change    smallint    NOT NULL DEFAULT 0 CHECK (badge_change IN (0, 1, 2)),
-    badge_value     integer     NOT NULL DEFAULT 0 CHECK (badge_value >= 0),
+    kind             smallint    NOT NULL,
+    badge_change     smallint    NOT NULL DEFAULT 0 CHECK (badge_change IN (0, 1, 2)),
+    badge_value      integer     NOT NULL DEFAULT 0 CHECK (badge_value >= 0),
     -- The highest registration id when it was accepted, or when it fell due.
-    horizon         bigint      NOT NULL,
-    accepted_at     timestamptz NOT NULL,
+    horizon          bigint      NOT NULL,
+    accepted_at      timestamptz NOT NULL,
     -- When it is to be sent; null: at once. expires_at counts from there.
-    due_at          timestamptz,
-    expires_at      timestamptz NOT NULL,
-    finished_at     timestamptz,
+    due_at           timestamptz,
+    expires_at       timestamptz NOT NULL,
+    finished_at      timestamptz,
     -- What each device's own clock shows when its push leaves (decision 0024); null: it has no such hour.
-    local_hour      timestamp,
+    local_hour       timestamp,
     -- Devices whose clock is past that hour already get it at once; otherwise their push ends as suppressed.
-    late_at_once    boolean     NOT NULL DEFAULT false,
+    late_at_once     boolean     NOT NULL DEFAULT false,
     -- null: as fast as its providers take it (decision 0025).
-    rate_per_second integer     CHECK (rate_per_second > 0),
+    rate_per_second  integer     CHECK (rate_per_second > 0),
     -- Which limits of its app do not hold for it: 1 quiet hours, 2 the daily cap, 3 both (decision 0026).
-    ignored_limits  smallint    NOT NULL DEFAULT 0 CHECK (ignored_limits BETWEEN 0 AND 3),
+    ignored_limits   smallint    NOT NULL DEFAULT 0 CHECK (ignored_limits BETWEEN 0 AND 3),
     -- It has localizations: a lease reads its members' locales where it reads their tokens. Others don't pay for it.
-    reads_locale    boolean     NOT NULL DEFAULT false,
+    reads_locale     boolean     NOT NULL DEFAULT false,
     -- It names tokens that no registration holds (inline_targets).
-    has_inline      boolean     NOT NULL DEFAULT false,
-    is_dry_run      boolean     NOT NULL DEFAULT false,
+    has_inline       boolean     NOT NULL DEFAULT false,
+    is_dry_run       boolean     NOT NULL DEFAULT false,
     -- The audience as the API shows it, without names. It stays when the content has gone.
-    asked           text        NOT NULL,
+    audience_summary text        NOT NULL,
     -- What was cut so far, unknown installations included. audience: the same, once planning has ended.
-    planned_members bigint      NOT NULL DEFAULT 0,
-    audience        bigint,
+    planned_members  bigint      NOT NULL DEFAULT 0,
+    audience         bigint,
     -- These count pushes that ended and whose parcel is gone.
-    members         bigint      NOT NULL DEFAULT 0,
-    accepted        bigint      NOT NULL DEFAULT 0 CHECK (accepted >= 0),
-    rejected        bigint      NOT NULL DEFAULT 0 CHECK (rejected >= 0),
-    unregistered    bigint      NOT NULL DEFAULT 0 CHECK (unregistered >= 0),
-    expired         bigint      NOT NULL DEFAULT 0 CHECK (expired >= 0),
-    suppressed      bigint      NOT NULL DEFAULT 0 CHECK (suppressed >= 0),
-    cancelled       bigint      NOT NULL DEFAULT 0 CHECK (cancelled >= 0),
-    gave_up         bigint      NOT NULL DEFAULT 0 CHECK (gave_up >= 0),
+    members          bigint      NOT NULL DEFAULT 0,
+    accepted         bigint      NOT NULL DEFAULT 0 CHECK (accepted >= 0),
+    rejected         bigint      NOT NULL DEFAULT 0 CHECK (rejected >= 0),
+    unregistered     bigint      NOT NULL DEFAULT 0 CHECK (unregistered >= 0),
+    expired          bigint      NOT NULL DEFAULT 0 CHECK (expired >= 0),
+    suppressed       bigint      NOT NULL DEFAULT 0 CHECK (suppressed >= 0),
+    cancelled        bigint      NOT NULL DEFAULT 0 CHECK (cancelled >= 0),
+    gave_up          bigint      NOT NULL DEFAULT 0 CHECK (gave_up >= 0),
     CONSTRAINT message_adds_up
         CHECK (members = accepted + rejected + unregistered + expired + suppressed + cancelled + gave_up),
     CONSTRAINT members_were_planned CHECK (members <= planned_members),
@@ -73,10 +73,9 @@ CREATE TABLE message_contents (
     message_id uuid  PRIMARY KEY,
     content    bytea NOT NULL,
     audience   bytea NOT NULL
-) PARTITION BY RANGE (message_id);
--- What retention deletes lies together at one end, on so few pages that a vacuum by itself leaves the indexes alone. It is
--- told not to, because each sweep passes what the one before left.
-CREATE TABLE message_contents_rest PARTITION OF message_contents DEFAULT WITH (
+) WITH (
+    -- What retention deletes lies together at one end, on so few pages that a vacuum by itself leaves the indexes alone. It
+    -- is told not to, because each sweep passes what the one before left.
     autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000, vacuum_index_cleanup = on);
 
 -- Tokens that a message names and no registration holds. Their ids are no registration's, so that parcels hold them as they

@@ -38,12 +38,12 @@ CREATE TABLE parcels (
     lease_until   timestamptz,
     -- Of a cross-environment parcel: the route that refused its members, the generation of their tokens there, the reason,
     -- when the parcel was leased there, and until when the answer of the other environment is awaited. A device that
-    -- registered after home_as_of is not suspected because of that refusal.
-    home_route_id   bigint,
-    home_generation integer,
-    home_reason     text,
-    home_as_of      timestamptz,
-    home_until      timestamptz,
+    -- registered after origin_as_of is not suspected because of that refusal.
+    origin_route_id   bigint,
+    origin_generation integer,
+    origin_reason     text,
+    origin_as_of      timestamptz,
+    origin_until      timestamptz,
     -- Sorted ids, delta-coded or a bitmap; the first byte says which. settled: a bitmap over their positions, set where a
     -- member ended or went on in another parcel. Both are toasted where they are long: a change of state moves a short row.
     members       bytea       NOT NULL,
@@ -66,8 +66,8 @@ CREATE TABLE parcels (
     CONSTRAINT leased_has_owner CHECK (
         (state IN (1, 3, 4) AND owner IS NULL AND lease_until IS NULL)
         OR (state = 2 AND owner IS NOT NULL AND lease_until IS NOT NULL)),
-    CONSTRAINT away_from_home CHECK (
-        num_nonnulls(home_route_id, home_generation, home_reason, home_as_of, home_until) IN (0, 5))
+    CONSTRAINT origin_is_complete CHECK (
+        num_nonnulls(origin_route_id, origin_generation, origin_reason, origin_as_of, origin_until) IN (0, 5))
 ) WITH (
     fillfactor = 60, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,
     autovacuum_vacuum_cost_delay = 0, vacuum_index_cleanup = on, vacuum_truncate = off,
@@ -81,9 +81,9 @@ CREATE INDEX parcels_lapsed ON parcels (route_id, service, priority, due_at, id)
 -- answer costs as little where a hundred thousand parcels wait for a newer program.
 CREATE INDEX parcels_ready ON parcels (route_id, service, format, priority, due_at) WHERE state = 1;
 CREATE INDEX parcels_leases ON parcels (lease_until) WHERE state = 2;
-CREATE INDEX parcels_held ON parcels (message_id, id) WHERE state = 3;
+CREATE INDEX parcels_on_hold ON parcels (message_id, id) WHERE state = 3;
 -- The next one of a message on a route, and the routes on which it has any.
-CREATE INDEX parcels_paced ON parcels (message_id, route_id, due_at, id) WHERE state = 4;
+CREATE INDEX parcels_rate_limited ON parcels (message_id, route_id, due_at, id) WHERE state = 4;
 CREATE INDEX parcels_of_message ON parcels (message_id);
 
 -- What each settle did with which members: one row for each way in which they ended, or went on after an attempt. Written in
@@ -112,5 +112,5 @@ CREATE TABLE push_history (
 -- Delta-coded or a bitmap: compressing it again would cost time and save nothing.
 ALTER TABLE push_history ALTER COLUMN members SET STORAGE EXTERNAL;
 -- HistoryPartitions makes the days' partitions, ahead of time.
-CREATE TABLE push_history_rest PARTITION OF push_history DEFAULT WITH (
+CREATE TABLE push_history_other PARTITION OF push_history DEFAULT WITH (
     autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000, vacuum_index_cleanup = on);

@@ -1,19 +1,19 @@
 -- What providers' answers say about tokens, and what the app's backend reads of it.
 
 -- Suspicions: unconfirmed verdicts that a token may be bad, until the window, the share and the sample confirm or drop them
--- (P5). doubted_at: when the token was last suspected again. look_at: when it is judged next, by one process.
+-- (P5). suspected_again_at: when the token was last suspected again. due_at: when it is judged next, by one process.
 CREATE TABLE suspicions (
-    registration_id bigint      PRIMARY KEY REFERENCES registrations ON DELETE CASCADE,
-    route_id        bigint      NOT NULL,
-    generation      integer     NOT NULL,
-    reason          text        NOT NULL,
-    suspected_at    timestamptz NOT NULL,
-    doubted_at      timestamptz,
-    look_at         timestamptz NOT NULL DEFAULT now()
+    registration_id    bigint      PRIMARY KEY REFERENCES registrations ON DELETE CASCADE,
+    route_id           bigint      NOT NULL,
+    generation         integer     NOT NULL,
+    reason             text        NOT NULL,
+    suspected_at       timestamptz NOT NULL,
+    suspected_again_at timestamptz,
+    due_at             timestamptz NOT NULL DEFAULT now()
 ) WITH (
     autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0,
     vacuum_index_cleanup = on, vacuum_truncate = off);
-CREATE INDEX suspicions_in_turn ON suspicions (look_at, registration_id);
+CREATE INDEX suspicions_due ON suspicions (due_at, registration_id);
 
 -- How many answers each route had, and how many of them raised a suspicion: the sample and the share, over all processes.
 -- found: tokens that the other environment took. Where those are too many, none of them moves.

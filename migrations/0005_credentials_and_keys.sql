@@ -26,7 +26,7 @@ CREATE TABLE lane_blocks (
     until         timestamptz NOT NULL
 );
 
--- Lanes that can't send, as each process judges by itself (decisions 0008 and 0040). rests_until: until when its circuit
+-- Lanes that can't send, as each process judges by itself (decisions 0008 and 0040). open_until: until when its circuit
 -- breaker is open because the provider asked for less; null: the provider can't be reached. Reported again while it lasts:
 -- a row that was not reported for a minute is of a process that has ended. Nothing is decided by it.
 CREATE TABLE lane_outages (
@@ -34,8 +34,8 @@ CREATE TABLE lane_outages (
     process       uuid        NOT NULL,
     reason        text        NOT NULL,
     since         timestamptz NOT NULL,
-    told_at       timestamptz NOT NULL,
-    rests_until   timestamptz,
+    reported_at   timestamptz NOT NULL,
+    open_until    timestamptz,
     PRIMARY KEY (credential_id, process)
 );
 
@@ -48,17 +48,17 @@ CREATE TABLE provider_tokens (
 );
 
 -- Who may use which part of a project's quota (decision 0033). Written once a second by each process that sends.
--- asked_at: when a process last wrote it. The arrays have one element for each process, in one order; wants and parts are
--- in millionths.
+-- written_at: when a process last wrote it. The arrays have one element for each process, in one order: reported_at says when
+-- it reported; wants and parts are in millionths.
 CREATE TABLE project_quotas (
-    project    text          PRIMARY KEY CHECK (octet_length(project) BETWEEN 1 AND 100),
-    ramp_since timestamptz,
-    asked_at   timestamptz,
-    processes  uuid[]        NOT NULL DEFAULT '{}',
-    numbers    bigint[]      NOT NULL DEFAULT '{}',
-    wants      integer[]     NOT NULL DEFAULT '{}',
-    parts      integer[]     NOT NULL DEFAULT '{}',
-    heard_at   timestamptz[] NOT NULL DEFAULT '{}'
+    project     text          PRIMARY KEY CHECK (octet_length(project) BETWEEN 1 AND 100),
+    ramp_since  timestamptz,
+    written_at  timestamptz,
+    processes   uuid[]        NOT NULL DEFAULT '{}',
+    numbers     bigint[]      NOT NULL DEFAULT '{}',
+    wants       integer[]     NOT NULL DEFAULT '{}',
+    parts       integer[]     NOT NULL DEFAULT '{}',
+    reported_at timestamptz[] NOT NULL DEFAULT '{}'
 ) WITH (fillfactor = 50);
 
 -- Tells at the start whether the master key is the one that sealed this database's secrets.

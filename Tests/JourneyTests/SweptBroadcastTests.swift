@@ -15,7 +15,7 @@ extension Journeys {
 
         /// Of what is swept by rows, and a day of history (1 January 2020) that is dropped whole.
         private static let backlog = """
-            INSERT INTO messages (id, app_id, format, state, priority, push_type, asked, kind, horizon, accepted_at,
+            INSERT INTO messages (id, app_id, format, state, priority, push_type, audience_summary, kind, horizon, accepted_at,
                 expires_at, finished_at, audience)
             SELECT (lpad(to_hex(n), 12, '0') || repeat('0', 20))::uuid, 1, 1, 6, 2, 1, '{}', 1, 0, '2020-01-01', '2020-01-02',
                 '2020-01-01', 0 FROM generate_series(1, \(old)) AS n;

@@ -41,13 +41,13 @@ enum StateText {
                     \(micros("due_at")), \(micros("expires_at")), coalesce(owner::text, '-'), \(micros("lease_until")),
                     encode(members, 'hex'), coalesce(encode(settled, 'hex'), '-'), member_count, pending, handed_over,
                     accepted, rejected, unregistered, expired, suppressed, cancelled, gave_up,
-                    coalesce(waits_for, '-'), coalesce(encode(uncounted, 'hex'), '-'), coalesce(home_route_id, -1), coalesce(home_generation, -1),
-                    coalesce(home_reason, '-'), \(micros("home_until")), \(micros("home_as_of")))
+                    coalesce(waits_for, '-'), coalesce(encode(uncounted, 'hex'), '-'), coalesce(origin_route_id, -1), coalesce(origin_generation, -1),
+                    coalesce(origin_reason, '-'), \(micros("origin_until")), \(micros("origin_as_of")))
                 FROM parcels
                 UNION ALL
                 SELECT 7, registration_id::text, registration_id, concat_ws('|', 'suspicion', registration_id,
-                    route_id, generation, reason, \(micros("suspected_at")), \(micros("doubted_at")),
-                    \(micros("look_at")))
+                    route_id, generation, reason, \(micros("suspected_at")), \(micros("suspected_again_at")),
+                    \(micros("due_at")))
                 FROM suspicions
                 UNION ALL
                 SELECT 8, minute::text, route_id, concat_ws('|', 'minute', route_id, \(micros("minute")), answered,
@@ -84,11 +84,11 @@ enum StateText {
                 SELECT 16, message_id::text, 0, concat_ws('|', 'rate', message_id, \(micros("next_at")))
                 FROM message_rates
                 UNION ALL
-                SELECT 17, project, 0, concat_ws('|', 'quota', project, \(micros("ramp_since")), \(micros("asked_at")),
+                SELECT 17, project, 0, concat_ws('|', 'quota', project, \(micros("ramp_since")), \(micros("written_at")),
                     array_to_string(processes, ','), array_to_string(numbers, ','), array_to_string(wants, ','),
                     array_to_string(parts, ','),
                     (SELECT string_agg(\(micros("at"))::text, ',' ORDER BY place)
-                        FROM unnest(heard_at) WITH ORDINALITY AS heard (at, place)))
+                        FROM unnest(reported_at) WITH ORDINALITY AS heard (at, place)))
                 FROM project_quotas
                 UNION ALL
                 SELECT 18, message_id::text || provider || state || reason, 0,

@@ -286,7 +286,7 @@ struct HistoryRetentionTests {
         try await withStores { world in
             let noon = WallInstant(secondsSince1970: 20_000 * 86_400 + 43_200)
             for _ in 1...2 { _ = try await world.stores.sweeper.sweep(twoDays, now: noon) }
-            let first = (20_000...20_003).map { "push_history_d\($0)" } + ["push_history_rest"]
+            let first = (20_000...20_003).map { "push_history_d\($0)" } + ["push_history_other"]
             #expect(try await partitions(world) == first)
             for day in Int64(19_997)...20_000 { try await write(world, day: day) }
             #expect(try await world.number("SELECT count(*) FROM push_history_d20000") == 1)
@@ -294,7 +294,7 @@ struct HistoryRetentionTests {
             #expect(try await world.stores.sweeper.sweep(twoDays, now: noon) == 1)
             #expect(try await world.number("SELECT min(parcel_id) FROM push_history") == 19_998)
             _ = try await world.stores.sweeper.sweep(twoDays, now: noon + .seconds(3 * 86_400))
-            let later = (20_001...20_006).map { "push_history_d\($0)" } + ["push_history_rest"]
+            let later = (20_001...20_006).map { "push_history_d\($0)" } + ["push_history_other"]
             #expect(try await partitions(world) == later)
             #expect(try await world.number("SELECT count(*) FROM push_history") == 0)
         }
@@ -307,7 +307,9 @@ struct HistoryRetentionTests {
             try await write(world, day: 20_000)
             _ = try await world.stores.sweeper.sweep(now: noon)
             #expect(
-                try await partitions(world) == (20_001...20_003).map { "push_history_d\($0)" } + ["push_history_rest"])
+                try await partitions(world) == (20_001...20_003).map { "push_history_d\($0)" } + [
+                    "push_history_other"
+                ])
             #expect(try await world.number("SELECT count(*) FROM push_history") == 1)
         }
     }

@@ -169,7 +169,7 @@ struct AwayFromHomeTests {
             _ = try await world.stores.parcels.settle(
                 parcel.settling([(2..<3, Ending(.accepted))], remainders: [waits, leaves]), now: dawn)
             #expect(try await world.lease(on: .sandbox)?.home == parcel.home)
-            #expect(try await world.number("SELECT count(*) FROM parcels WHERE home_route_id IS NULL") == 1)
+            #expect(try await world.number("SELECT count(*) FROM parcels WHERE origin_route_id IS NULL") == 1)
             let back = try #require(try await world.lease())
             #expect(back.home == nil && back.members.map(\.standing) == [.present])
         }

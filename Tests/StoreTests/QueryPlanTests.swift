@@ -21,7 +21,7 @@ struct QueryPlanTests {
         INSERT INTO registration_pulse SELECT id, 0, '2026-01-01' FROM registrations ON CONFLICT DO NOTHING;
         UPDATE registrations SET user_id = 'u' || id / 4, tags = ARRAY['t' || id % 50, 'u' || id / 4],
             state = CASE id % 1000 WHEN 0 THEN 3 WHEN 1 THEN 2 ELSE 1 END WHERE installation LIKE 'c%';
-        INSERT INTO messages (id, app_id, format, priority, push_type, asked, kind, horizon, accepted_at, expires_at)
+        INSERT INTO messages (id, app_id, format, priority, push_type, audience_summary, kind, horizon, accepted_at, expires_at)
         SELECT gen_random_uuid(), 1, 1, 2, 1, '{}', 1, 0, '2026-01-01', '2026-01-02' FROM generate_series(1, 300);
         INSERT INTO inline_targets SELECT 1000000 + row_number() OVER (), id, 1, sha256('x')
         FROM messages, generate_series(1, 30);
@@ -32,7 +32,7 @@ struct QueryPlanTests {
             '2028-01-01', '\\x0001', 1, 1
         FROM messages m, routes, generate_series(1, 10) AS n WHERE environment = 1;
         UPDATE parcels SET format = 9 WHERE id % 10 > 0;
-        INSERT INTO messages (id, app_id, format, state, priority, push_type, asked, kind, horizon, accepted_at,
+        INSERT INTO messages (id, app_id, format, state, priority, push_type, audience_summary, kind, horizon, accepted_at,
             expires_at, finished_at, audience)
         SELECT gen_random_uuid(), 1, 1, 6, 2, 1, '{}', 1, 0, '2026-01-01', '2026-01-02', '2026-01-01', 0
         FROM generate_series(1, 5000);
@@ -60,8 +60,8 @@ struct QueryPlanTests {
 
     /// Tables that grow with devices, messages or time.
     private static let large = [
-        "registrations", "registration_pulse", "messages", "message_contents_rest", "plans", "parcels", "suspicions",
-        "feedback", "idempotency_keys", "registration_tags", "push_history_rest", "inline_targets",
+        "registrations", "registration_pulse", "messages", "message_contents", "plans", "parcels", "suspicions",
+        "feedback", "idempotency_keys", "registration_tags", "push_history_other", "inline_targets",
         "route_minutes", "user_days", "message_provider_reasons", "message_paces",
     ]
 

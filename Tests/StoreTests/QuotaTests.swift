@@ -61,7 +61,7 @@ struct QuotaTests {
         try await withStores { world in
             let ask = QuotaAsk(number: 1, wants: .whole, holds: .none)
             _ = try await world.stores.credentials.answer(ask, of: StoreWorld.ann, project: "bells")
-            let isNow = "extract(epoch FROM clock_timestamp() - asked_at) BETWEEN 0 AND 600"
+            let isNow = "extract(epoch FROM clock_timestamp() - written_at) BETWEEN 0 AND 600"
             #expect(try await world.number("SELECT count(*) FROM project_quotas WHERE \(isNow)") == 1)
         }
     }

@@ -41,8 +41,8 @@ struct ReadyRouteTests {
             // Away from home, and lapsed: the same holds for them.
             try await world.pool.script(
                 """
-                UPDATE parcels SET lapses = 2, home_route_id = route_id, home_generation = 1,
-                    home_reason = 'BadDeviceToken', home_as_of = due_at, home_until = expires_at
+                UPDATE parcels SET lapses = 2, origin_route_id = route_id, origin_generation = 1,
+                    origin_reason = 'BadDeviceToken', origin_as_of = due_at, origin_until = expires_at
                 """)
             #expect(try await parcels.readyRoutes(knownFormats: [1, 2], now: dawn).routes.isEmpty)
             #expect(try await parcels.readyRoutes(knownFormats: [7], now: dawn).routes.map(\.hasLapsed) == [true])
@@ -68,8 +68,8 @@ struct ReadyRouteTests {
             #expect(try await parcels.lease(order, now: dawn) == nil)
             try await world.pool.script(
                 """
-                UPDATE parcels SET lapses = 2, home_route_id = route_id, home_generation = 1,
-                    home_reason = 'BadDeviceToken', home_as_of = due_at, home_until = expires_at
+                UPDATE parcels SET lapses = 2, origin_route_id = route_id, origin_generation = 1,
+                    origin_reason = 'BadDeviceToken', origin_as_of = due_at, origin_until = expires_at
                 WHERE service = \(TopicService.complication.rawValue)
                 """)
             let rest = try await parcels.readyRoutes(knownFormats: [1, 2], now: dawn).routes

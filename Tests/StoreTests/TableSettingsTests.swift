@@ -36,8 +36,8 @@ struct TableSettingsTests {
         "suspicions": .queue,
         "messages": .account, "message_reasons": .account,
         "message_providers": .account, "message_provider_reasons": .account, "message_paces": .account,
-        "message_contents_rest": .swept, "inline_targets": .swept, "feedback": .swept, "idempotency_keys": .swept,
-        "route_minutes": .swept, "push_history_rest": .swept, "user_days": .swept,
+        "message_contents": .swept, "inline_targets": .swept, "feedback": .swept, "idempotency_keys": .swept,
+        "route_minutes": .swept, "push_history_other": .swept, "user_days": .swept,
     ]
     /// Partitions, by what their names begin with.
     private static let days = "push_history_d"

@@ -6,7 +6,7 @@ enum AudienceCheckSQL {
     /// Whether the audience of a message `message` is users, tags or a filter, by the summary that `AudienceText` wrote.
     static func hasConditions(_ message: String) -> String {
         let starts = ["users", "tags", "filter"].map { "'{\"\($0)\"'" }.joined(separator: ", ")
-        return "coalesce(\(message).asked ^@ ANY (ARRAY[\(starts)]), false)"
+        return "\(message).audience_summary ^@ ANY (ARRAY[\(starts)])"
     }
 
     /// $1 messages. Their audiences, and the time that is `now` in a filter: the same as at planning.

@@ -111,13 +111,13 @@ enum HistorySQL {
     /// $1 from which message, $2 to which one. Rows that lie where their day's partition should be.
     static let strays = Statement(
         "history_strays",
-        "SELECT EXISTS (SELECT FROM push_history_rest WHERE message_id >= $1 AND message_id < $2)")
+        "SELECT EXISTS (SELECT FROM push_history_other WHERE message_id >= $1 AND message_id < $2)")
 
     /// $1 below which message, $2 rows at most.
     static let sweepRest = Statement(
-        "history_sweep_rest",
+        "history_sweep_other",
         """
-        DELETE FROM push_history_rest WHERE ctid = ANY (ARRAY(
-            SELECT ctid FROM push_history_rest WHERE message_id < $1 LIMIT $2 FOR UPDATE SKIP LOCKED))
+        DELETE FROM push_history_other WHERE ctid = ANY (ARRAY(
+            SELECT ctid FROM push_history_other WHERE message_id < $1 LIMIT $2 FOR UPDATE SKIP LOCKED))
         """)
 }

@@ -4,13 +4,14 @@ import Postgres
 enum MessageSQL {
     // $1 id, $2 app, $3 format, $4 priority, $5 kind, $6 badge change, $7 badge value, $8 lifetime in microseconds,
     // $9 content, $10 audience, $11 now, $12 does it read locales, $13 has it inline targets,
-    // $14 push type, $15 is it a dry run, $16 what was asked, $17 the message before it (null: none), $18 when it is due
+    // $14 push type, $15 is it a dry run, $16 its audience in short, $17 the message before it (null: none), $18 when it is due
     // (null: at once). What waits for its hour has no plan, and its horizon is read then.
     private static func writing(from source: String) -> String {
         """
         written AS (
             INSERT INTO messages (id, app_id, format, priority, kind, badge_change, badge_value, horizon, accepted_at,
-                expires_at, reads_locale, has_inline, push_type, is_dry_run, asked, due_at, state)
+                expires_at, reads_locale, has_inline, push_type, is_dry_run, audience_summary, due_at,
+                state)
             SELECT $1, $2, $3, $4, $5, $6, $7,
                 CASE WHEN $18 IS NULL THEN (SELECT coalesce(max(id), 0) FROM registrations) ELSE 0 END, clock.now,
                 coalesce($18, clock.now) + $8 * interval '1 microsecond', $12, $13, $14, $15, $16, $18,
@@ -100,7 +101,7 @@ enum MessageSQL {
     // The last columns of each.
     static let formColumnCount = 6
     static let formColumns = """
-        m.push_type, m.is_dry_run, m.asked, m.local_hour AT TIME ZONE 'UTC', m.due_at, m.rate_per_second
+        m.push_type, m.is_dry_run, m.audience_summary, m.local_hour AT TIME ZONE 'UTC', m.due_at, m.rate_per_second
         """
 
     /// In the order of `AccountReader`.

@@ -131,8 +131,8 @@ enum ParcelSQL {
         p.id, p.message_id, p.app_id, p.epoch, p.settles, p.attempt, p.lapses, p.retry_spent,
             p.answer_lost, p.expires_at, coalesce($5, now()), p.member_count, p.members, p.settled, m.badge_change,
             m.badge_value, NOT next.badge_marked,
-            m.reads_locale, m.has_inline, CASE WHEN p.home_route_id IS NULL THEN (\(otherEnvironment(of: route))) END,
-            p.home_route_id, p.home_generation, p.home_reason, p.home_until, p.home_as_of, p.state,
+            m.reads_locale, m.has_inline, CASE WHEN p.origin_route_id IS NULL THEN (\(otherEnvironment(of: route))) END,
+            p.origin_route_id, p.origin_generation, p.origin_reason, p.origin_until, p.origin_as_of, p.state,
             \(LimitSQL.ofParcel(now: "coalesce($5, now())")), p.uncounted, m.rate_per_second, p.priority,
             \(AudienceCheckSQL.hasConditions("m"))
         """
@@ -140,7 +140,7 @@ enum ParcelSQL {
 
     private static let isStopped = "(\(LifeSQL.isStopped("m")))"
     private static let isPaced =
-        "(\(RateSQL.isPaced("m", lapses: "p.lapses", home: "p.home_route_id")) AND p.expires_at > coalesce($5, now()))"
+        "(\(RateSQL.isPaced("m", lapses: "p.lapses", home: "p.origin_route_id")) AND p.expires_at > coalesce($5, now()))"
 
     static let claimOrdinary = claim("parcel_claim", where: isOrdinary, unless: isPaced)
     static let claimUrgent = claim("parcel_claim_urgent", where: isOrdinary, of: [.transactional], unless: isPaced)
@@ -165,7 +165,7 @@ enum ParcelSQL {
             """
             WITH urgent AS MATERIALIZED (
                 SELECT p.id, p.badge_marked, p.member_count, p.due_at,
-                    p.home_route_id IS NOT NULL AS is_apart
+                    p.origin_route_id IS NOT NULL AS is_apart
                 \(ready(.transactional))
                 ORDER BY p.due_at, p.id LIMIT $7 FOR UPDATE SKIP LOCKED
             )\(takesBulk ? bulk : ""), next AS MATERIALIZED (
@@ -192,7 +192,7 @@ enum ParcelSQL {
     static let claimLapsed = claim("parcel_claim_lapsed", where: isLapsed)
     /// Away from home a parcel waits no longer than for the other environment's answer.
     static let claimExpired = claim(
-        "parcel_claim_expired", where: "least(p.expires_at, p.home_until) <= coalesce($5, now())")
+        "parcel_claim_expired", where: "least(p.expires_at, p.origin_until) <= coalesce($5, now())")
 
     /// $1 parcel, $2 now, $3 microseconds.
     static let putAside = Statement(

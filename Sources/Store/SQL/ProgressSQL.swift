@@ -34,7 +34,7 @@ enum ProgressSQL {
             WHEN b.credential_id IS NOT NULL THEN 6
             WHEN outage.since IS NOT NULL AND NOT w.is_leased AND NOT \(isAnswered)
                 AND (NOT w.is_later OR w.waits_for IN ('unreachable', 'lane_blocked', 'not_sent'))
-                THEN CASE WHEN outage.rests_until IS NULL THEN 7 ELSE 8 END
+                THEN CASE WHEN outage.open_until IS NULL THEN 7 ELSE 8 END
             WHEN w.is_later THEN 4
             ELSE 2 END
         """
@@ -50,13 +50,13 @@ enum ProgressSQL {
 
     private static let found = """
         SELECT r.provider, r.environment, coalesce(\(WaitSQL.topicOfService), r.topic) AS whole_topic, w.pushes, w.last_due, \(cause) AS cause,
-            w.waits_for, b.reason AS refusal, outage.reason AS fault, outage.since, w.first_due, outage.rests_until
+            w.waits_for, b.reason AS refusal, outage.reason AS fault, outage.since, w.first_due, outage.open_until
         FROM (\(groups)) AS w JOIN routes r ON r.id = w.route_id
         \(WaitSQL.speaker(now: "$3"))
         LEFT JOIN LATERAL (
-            SELECT o.since, o.reason, o.rests_until FROM lane_outages o
-            WHERE o.credential_id = speaker.id AND o.told_at > clock.now - \(outageIsFresh)
-            ORDER BY o.rests_until, o.since LIMIT 1
+            SELECT o.since, o.reason, o.open_until FROM lane_outages o
+            WHERE o.credential_id = speaker.id AND o.reported_at > clock.now - \(outageIsFresh)
+            ORDER BY o.open_until, o.since LIMIT 1
         ) AS outage ON true
         """
 
@@ -69,7 +69,7 @@ enum ProgressSQL {
             FROM (
                 SELECT provider, environment, whole_topic AS topic, cause, coalesce(reason, '') AS reason,
                     sum(pushes)::bigint AS pushes, coalesce(min(since), 'epoch') AS since,
-                    min(CASE cause WHEN 8 THEN rests_until ELSE first_due END) AS first_due, max(last_due) AS last_due
+                    min(CASE cause WHEN 8 THEN open_until ELSE first_due END) AS first_due, max(last_due) AS last_due
                 FROM (
                     SELECT found.*,
                         CASE WHEN cause = 4 THEN waits_for WHEN cause = 6 THEN refusal WHEN cause >= 7 THEN fault END
@@ -109,7 +109,7 @@ enum ProgressSQL {
             SELECT plan.planned_through - first.id + 1 AS walked, last.id - first.id + 1 AS whole
             FROM plans plan CROSS JOIN LATERAL (\(live("ASC"))) AS first CROSS JOIN LATERAL (\(live("DESC"))) AS last
             WHERE plan.message_id = m.id AND m.local_hour IS NULL
-                AND NOT (m.asked::jsonb ?| ARRAY['installations', 'tokens'])
+                AND NOT (m.audience_summary::jsonb ?| ARRAY['installations', 'tokens'])
         ) AS walk ON true
         """
 
@@ -142,15 +142,15 @@ enum ProgressSQL {
         "lane_outages_tell",
         """
         WITH over AS (DELETE FROM lane_outages WHERE process = $1 AND NOT credential_id = ANY ($2))
-        INSERT INTO lane_outages (credential_id, process, reason, since, rests_until, told_at)
+        INSERT INTO lane_outages (credential_id, process, reason, since, open_until, reported_at)
         SELECT c.id, $1, said.reason, clock.now - said.age * interval '1 microsecond',
             CASE WHEN said.rest >= 0 THEN clock.now + said.rest * interval '1 microsecond' END, clock.now
         FROM unnest($2, $3, $4, $5) AS said (credential_id, reason, age, rest)
             JOIN credentials c ON c.id = said.credential_id
             CROSS JOIN (SELECT coalesce($6, clock_timestamp()) AS now) AS clock
         ON CONFLICT (credential_id, process) DO UPDATE SET
-            reason = excluded.reason, told_at = excluded.told_at, rests_until = excluded.rests_until,
-            since = CASE WHEN (lane_outages.rests_until IS NULL) = (excluded.rests_until IS NULL)
+            reason = excluded.reason, reported_at = excluded.reported_at, open_until = excluded.open_until,
+            since = CASE WHEN (lane_outages.open_until IS NULL) = (excluded.open_until IS NULL)
                 THEN lane_outages.since ELSE excluded.since END
         """)
 
@@ -159,7 +159,7 @@ enum ProgressSQL {
         "sweep_lane_outages",
         """
         DELETE FROM lane_outages WHERE ctid = ANY (ARRAY(
-            SELECT ctid FROM lane_outages WHERE told_at < coalesce($1, clock_timestamp()) - interval '1 hour'
+            SELECT ctid FROM lane_outages WHERE reported_at < coalesce($1, clock_timestamp()) - interval '1 hour'
             LIMIT $2 FOR UPDATE SKIP LOCKED))
         """)
 }

@@ -10,16 +10,16 @@ enum QuotaSQL {
     static let lock = Statement(
         "project_quota_lock",
         """
-        SELECT coalesce($2, clock_timestamp()), ramp_since, asked_at, processes, numbers, wants, parts, heard_at
+        SELECT coalesce($2, clock_timestamp()), ramp_since, written_at, processes, numbers, wants, parts, reported_at
         FROM project_quotas WHERE project = $1 FOR UPDATE
         """)
 
-    /// $1 project, $2 ramp since, $3 asked at, $4 processes, $5 numbers, $6 wants, $7 parts, $8 heard at.
+    /// $1 project, $2 ramp since, $3 written at, $4 processes, $5 numbers, $6 wants, $7 parts, $8 reported at.
     static let write = Statement(
         "project_quota_write",
         """
-        UPDATE project_quotas SET ramp_since = $2, asked_at = $3, processes = $4, numbers = $5, wants = $6, parts = $7,
-            heard_at = $8
+        UPDATE project_quotas SET ramp_since = $2, written_at = $3, processes = $4, numbers = $5, wants = $6, parts = $7,
+            reported_at = $8
         WHERE project = $1
         """)
 
@@ -28,7 +28,7 @@ enum QuotaSQL {
         "sweep_project_quotas",
         """
         DELETE FROM project_quotas WHERE ctid = ANY (ARRAY(
-            SELECT ctid FROM project_quotas WHERE asked_at < coalesce($1, clock_timestamp()) - interval '1 day'
+            SELECT ctid FROM project_quotas WHERE written_at < coalesce($1, clock_timestamp()) - interval '1 day'
             LIMIT $2 FOR UPDATE SKIP LOCKED))
         """)
 }

@@ -194,7 +194,7 @@ enum RateSQL {
         UPDATE parcels p SET state = 4 FROM messages m
         WHERE p.id = ANY (ARRAY(
             SELECT w.id FROM parcels w WHERE w.message_id = $1 AND w.state = 1 AND w.lapses < \(PoisonRule.aloneFrom)
-                AND w.home_route_id IS NULL AND w.expires_at > coalesce($3, now())
+                AND w.origin_route_id IS NULL AND w.expires_at > coalesce($3, now())
             ORDER BY w.id LIMIT $2 FOR UPDATE SKIP LOCKED))
             AND m.id = $1 AND m.rate_per_second IS NOT NULL
         """)

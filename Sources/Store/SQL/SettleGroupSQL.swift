@@ -28,7 +28,7 @@ enum SettleGroupSQL {
         ), mine AS (
             DELETE FROM parcels p USING said
             WHERE p.id = said.parcel AND p.epoch = said.epoch AND p.settles = said.settles AND p.state::integer = 2
-            RETURNING said.place, p.id, said.settles, p.message_id, p.route_id, p.home_route_id,
+            RETURNING said.place, p.id, said.settles, p.message_id, p.route_id, p.origin_route_id,
                 p.member_count - p.handed_over\(leavingSome ? " - said.handed" : "") AS ended,
                 \(listed { "p.\($0) + said.\($0) AS \($0)" }), said.answered, said.suspected,
                 \(counts.map { "said.\($0)" }.joined(separator: " + ")) AS ended_now
@@ -109,7 +109,7 @@ enum SettleGroupSQL {
     private static let told = """
         heard AS (
             INSERT INTO route_minutes AS known (route_id, minute, answered, suspected)
-            SELECT coalesce(home_route_id, route_id), date_trunc('minute', coalesce($13, now())), sum(answered)::bigint,
+            SELECT coalesce(origin_route_id, route_id), date_trunc('minute', coalesce($13, now())), sum(answered)::bigint,
                 sum(suspected)::bigint
             FROM mine WHERE answered > 0 OR suspected > 0 GROUP BY 1, 2 ORDER BY 1, 2
             ON CONFLICT (route_id, minute) DO UPDATE SET answered = known.answered + excluded.answered,

@@ -16,19 +16,19 @@ enum SettleSQL {
         born AS (
             INSERT INTO parcels (message_id, app_id, route_id, format, service, priority, attempt, lapses, retry_spent,
                 badge_marked, answer_lost, due_at, expires_at, members, member_count, pending, waits_for,
-                home_route_id, home_generation, home_reason, home_until,
-                home_as_of, state)
+                origin_route_id, origin_generation, origin_reason, origin_until,
+                origin_as_of, state)
             SELECT mine.message_id, mine.app_id, rest.route_id, mine.format, mine.service, mine.priority,
                 rest.attempt, rest.lapses, rest.retry_spent,
                 rest.is_counted AND mine.badge_marked, rest.answer_lost,
                 coalesce(rest.due_at, coalesce($12, now()) + rest.due_after * interval '1 microsecond'), mine.expires_at,
-                rest.members, rest.count, rest.count, rest.waits_for, rest.home_route_id, rest.home_generation,
-                rest.home_reason, rest.home_until, rest.home_as_of, \(LifeSQL.bornState(
-                    of: "mine.message_id", lapses: "rest.lapses", home: "rest.home_route_id"))
+                rest.members, rest.count, rest.count, rest.waits_for, rest.origin_route_id, rest.origin_generation,
+                rest.origin_reason, rest.origin_until, rest.origin_as_of, \(LifeSQL.bornState(
+                    of: "mine.message_id", lapses: "rest.lapses", home: "rest.origin_route_id"))
             FROM mine CROSS JOIN unnest($16, $17, $18, $19, $20, $21, $22, $23, $26, $34, $35, $36, $37, $38, $39,
                 $40)
                 AS rest (route_id, due_after, attempt, lapses, retry_spent, answer_lost, members, count, waits_for,
-                    home_route_id, home_generation, home_reason, home_until, home_as_of, is_counted, due_at)
+                    origin_route_id, origin_generation, origin_reason, origin_until, origin_as_of, is_counted, due_at)
         )
         """
 
@@ -89,7 +89,7 @@ enum SettleSQL {
     private static let heard = """
         heard AS (
             INSERT INTO route_minutes (route_id, minute, answered, suspected)
-            SELECT coalesce(mine.home_route_id, mine.route_id), date_trunc('minute', coalesce($12, now())), $24, $25
+            SELECT coalesce(mine.origin_route_id, mine.route_id), date_trunc('minute', coalesce($12, now())), $24, $25
             FROM mine
             WHERE $24 > 0 OR $25 > 0
             ON CONFLICT (route_id, minute) DO UPDATE SET answered = route_minutes.answered + excluded.answered,
@@ -118,7 +118,7 @@ enum SettleSQL {
                 expired = expired + $7, suppressed = suppressed + $8, cancelled = cancelled + $9,
                 gave_up = gave_up + $10
             WHERE \(mine)
-            RETURNING message_id, app_id, route_id, home_route_id, format, service, priority, badge_marked, expires_at
+            RETURNING message_id, app_id, route_id, origin_route_id, format, service, priority, badge_marked, expires_at
         ), \(born), \(reasons(of: "mine")), \(providerReasons(of: "mine")),
             \(paced(of: "mine")), \(heard), \(told)
         SELECT count(*) FROM mine
@@ -134,7 +134,7 @@ enum SettleSQL {
         """
         WITH mine AS (
             DELETE FROM parcels WHERE \(mine)
-            RETURNING message_id, app_id, route_id, home_route_id, format, service, priority, badge_marked, expires_at,
+            RETURNING message_id, app_id, route_id, origin_route_id, format, service, priority, badge_marked, expires_at,
                 member_count - handed_over - $11 AS ended, accepted + $4 AS accepted, rejected + $5 AS rejected,
                 unregistered + $6 AS unregistered, expired + $7 AS expired, suppressed + $8 AS suppressed,
                 cancelled + $9 AS cancelled, gave_up + $10 AS gave_up

@@ -70,9 +70,9 @@ enum VerdictSQL {
             RETURNING r.id, r.app_id, said.generation, r.installation, r.kind, r.provider, r.state, said.before,
                 said.reason, said.route_id AS left_route, said.found_on
         ), doubted AS (
-            INSERT INTO suspicions (registration_id, route_id, generation, reason, suspected_at, look_at)
+            INSERT INTO suspicions (registration_id, route_id, generation, reason, suspected_at, due_at)
             SELECT id, route_id, generation, reason, coalesce($1, now()), coalesce($1, now()) FROM said WHERE state = 2
-            ON CONFLICT (registration_id) DO UPDATE SET doubted_at = excluded.suspected_at
+            ON CONFLICT (registration_id) DO UPDATE SET suspected_again_at = excluded.suspected_at
         ), forgotten AS (
             DELETE FROM suspicions
             WHERE registration_id = ANY (ARRAY(SELECT id FROM judged WHERE state <> 2 AND before <> state))
@@ -117,8 +117,8 @@ enum VerdictSQL {
         """
         SELECT r.id FROM (
             SELECT registration_id FROM (
-                SELECT registration_id FROM suspicions WHERE look_at <= coalesce($1, now())
-                ORDER BY look_at, registration_id LIMIT $2
+                SELECT registration_id FROM suspicions WHERE due_at <= coalesce($1, now())
+                ORDER BY due_at, registration_id LIMIT $2
             ) AS next ORDER BY registration_id
         ) AS due CROSS JOIN LATERAL (
             SELECT id FROM registrations WHERE id = due.registration_id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
@@ -131,7 +131,7 @@ enum VerdictSQL {
             WHEN first_suspected > $4 * greatest(first_answered, $3) THEN 'dropped'
             WHEN first_answered >= $3 THEN 'confirmed'
             WHEN all_answered >= $3 AND all_suspected > $4 * all_answered THEN 'dropped'
-            WHEN all_answered >= $3 AND due.doubted_at >= due.suspected_at + $2 * interval '1 microsecond'
+            WHEN all_answered >= $3 AND due.suspected_again_at >= due.suspected_at + $2 * interval '1 microsecond'
                 THEN 'confirmed'
             WHEN due.age >= $5 * interval '1 microsecond' THEN 'dropped'
             ELSE 'waits' END
@@ -144,9 +144,9 @@ enum VerdictSQL {
         "verdict_confirm",
         """
         WITH due AS MATERIALIZED (
-            SELECT registration_id, route_id, generation, reason, suspected_at, doubted_at,
+            SELECT registration_id, route_id, generation, reason, suspected_at, suspected_again_at,
                 date_trunc('minute', suspected_at) AS since, coalesce($1, now()) - suspected_at AS age
-            FROM suspicions WHERE registration_id = ANY ($7) AND look_at <= coalesce($1, now())
+            FROM suspicions WHERE registration_id = ANY ($7) AND due_at <= coalesce($1, now())
         ), heard AS MATERIALIZED (
             SELECT asked.route_id, asked.since, sums.*
             FROM (SELECT DISTINCT route_id, since FROM due) AS asked CROSS JOIN LATERAL (
@@ -175,7 +175,7 @@ enum VerdictSQL {
             DELETE FROM suspicions WHERE registration_id = ANY (ARRAY(
                 SELECT registration_id FROM decided WHERE judgement <> 'waits'))
         ), waiting AS (
-            UPDATE suspicions s SET look_at = CASE
+            UPDATE suspicions s SET due_at = CASE
                 WHEN decided.age < $2 * interval '1 microsecond' THEN s.suspected_at + $2 * interval '1 microsecond'
                 ELSE coalesce($1, now()) + $6 * interval '1 microsecond' END
             FROM decided WHERE s.registration_id = decided.registration_id AND decided.judgement = 'waits'
