@@ -8,7 +8,7 @@ struct MigrateCommand: AsyncParsableCommand {
         commandName: "migrate",
         abstract: "Brings the database's schema up to this program's, as serve does at its start.",
         discussion: HelpText.of(
-            "Harmless beside a running gateway, also an older one. The private PostgreSQL is started for it and ended again.",
+            "Harmless beside a running gateway. The private PostgreSQL is started for it and ended again.",
             examples: ["carillon migrate", "carillon migrate --json"]))
 
     @Flag(help: "Prints what was applied as JSON, for scripts.") var json = false
