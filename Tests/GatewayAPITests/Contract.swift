@@ -39,32 +39,35 @@ struct Contract {
         }
     }
 
-    func answers(of route: Route) -> [Int: String] { operations["\(route)"] ?? [:] }
+    func answers(of endpoint: Endpoint) -> [Int: String] { operations[endpoint.name] ?? [:] }
 
-    func takesBody(_ route: Route) -> Bool { withBody.contains("\(route)") }
+    func takesBody(_ endpoint: Endpoint) -> Bool { withBody.contains(endpoint.name) }
 
     /// That it may be answered so.
     func check(_ method: String, _ path: String, _ reply: WireReply, _ sourceLocation: SourceLocation) {
         let code = reply.status < 400 ? nil : (try? reply.member("code"))?.string
-        guard let route = Self.route(method, path) else {
+        guard let endpoint = Self.endpoint(method, path) else {
             let known = ["malformed_path", "not_found", "method_not_allowed", "route_not_supported"]
             #expect(
                 code.map(known.contains) == true, "fits no operation: \(reply.text)", sourceLocation: sourceLocation)
             return
         }
-        guard let refusal = answers(of: route)[reply.status] else {
-            Issue.record("\(route) answers \(reply.status), which the contract lacks", sourceLocation: sourceLocation)
+        guard let refusal = answers(of: endpoint)[reply.status] else {
+            Issue.record(
+                "\(endpoint.name) answers \(reply.status), which the contract lacks", sourceLocation: sourceLocation)
             return
         }
-        #expect(refusal.isEmpty == (reply.status < 400), "\(route), \(reply.status)", sourceLocation: sourceLocation)
+        #expect(
+            refusal.isEmpty == (reply.status < 400), "\(endpoint.name), \(reply.status)", sourceLocation: sourceLocation
+        )
         guard let code else { return }
         #expect(
-            codes[refusal]?.contains(code) == true, "\(route) answers \(code), which the contract lacks",
+            codes[refusal]?.contains(code) == true, "\(endpoint.name) answers \(code), which the contract lacks",
             sourceLocation: sourceLocation)
     }
 
-    private static func route(_ method: String, _ path: String) -> Route? {
+    private static func endpoint(_ method: String, _ path: String) -> Endpoint? {
         guard let method = HTTPRequest.Method(method), let target = try? RequestTarget(path) else { return nil }
-        return try? RouteTable.match(method, target.segments).route
+        return try? EndpointTable.match(method, target.segments).endpoint
     }
 }

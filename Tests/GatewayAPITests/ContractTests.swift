@@ -20,14 +20,16 @@ struct ContractTests {
     }
 
     @Test("describes every route, and no other")
-    func everyRoute() {
-        #expect(Self.described == Route.allCases.map(\.testDescription).sorted())
+    func everyEndpoint() {
+        #expect(Self.described == Endpoint.all.map(\.testDescription).sorted())
     }
 
     @Test("names every route as the program does")
     func operationNames() {
         let text = String(decoding: EmbeddedDocuments.contract, as: UTF8.self)
-        for route in Route.allCases { #expect(text.contains("operationId: \(route)\n"), "\(route)") }
+        for endpoint in Endpoint.all {
+            #expect(text.contains("operationId: \(endpoint.name)\n"), "\(endpoint.name)")
+        }
     }
 
     @Test("refers only to what it defines")
@@ -46,10 +48,10 @@ struct ContractTests {
             .notFound, .methodNotAllowed, .routeNotSupported, .lineTooLong, .expectationFailed,
         ]
         #expect(listed.sorted() == ProblemCode.allCases.filter { !apart.contains($0) }.map(\.rawValue).sorted())
-        for route in Route.allCases {
-            for (status, refusal) in Contract.current.answers(of: route) {
+        for endpoint in Endpoint.all {
+            for (status, refusal) in Contract.current.answers(of: endpoint) {
                 for word in Contract.current.codes[refusal] ?? [] {
-                    #expect(ProblemCode(rawValue: word)?.status == status, "\(route), \(word)")
+                    #expect(ProblemCode(rawValue: word)?.status == status, "\(endpoint.name), \(word)")
                 }
             }
         }
@@ -61,21 +63,21 @@ struct ContractTests {
         limits.bodyBytesMax = 1_000
         try await withGateway(limits: limits) { world in
             try await world.makeApp()
-            for route in Route.allCases { try await Self.askOddly(route, world) }
+            for endpoint in Endpoint.all { try await Self.askOddly(endpoint, world) }
         }
     }
 
-    private static func askOddly(_ route: Route, _ world: GatewayWorld) async throws {
+    private static func askOddly(_ endpoint: Endpoint, _ world: GatewayWorld) async throws {
         func path(_ app: String, installation: String = "phone") -> String {
-            route.template.replacing("{app}", with: app).replacing("{installation}", with: installation)
+            endpoint.template.replacing("{app}", with: app).replacing("{installation}", with: installation)
                 .replacing("{message}", with: "0192f0c1-7b3a-7c4d-8e5f-a1b2c3d4e5f6")
                 .replacing("{credential}", with: "1").replacing("{feedback}", with: "1")
                 .replacing("{user}", with: "ann")
         }
-        let method = route.method.rawValue
+        let method = endpoint.method.rawValue
         try await world.refuse(.invalidQuery, method, path("tower") + "?nonsense=1")
         try await world.refuse(.invalidIdempotencyKey, method, path("tower"), headers: ["Idempotency-Key: a b"])
-        if !route.isOpen { #expect(try await world.call(method, path("tower"), key: nil).status == 401) }
+        if endpoint.access != .open { #expect(try await world.call(method, path("tower"), key: nil).status == 401) }
         // The world compares each answer with the contract; this is only to hear many.
         let long = String(repeating: "x", count: 300)
         for path in [path("tower"), path("nobody"), path("No Slug"), path("tower", installation: long)] {
@@ -85,11 +87,11 @@ struct ContractTests {
         }
     }
 
-    @Test("holds where the database is away", arguments: Route.allCases)
-    func noDatabase(route: Route) async throws {
+    @Test("holds where the database is away", arguments: Endpoint.all)
+    func noDatabase(endpoint: Endpoint) async throws {
         try await withGateway(database: try await GatewayDatabase.missing(), pool: .impatient) { world in
-            let path = route.template.replacing("{", with: "").replacing("}", with: "")
-            _ = try await world.call(route.method.rawValue, path, "{}")
+            let path = endpoint.template.replacing("{", with: "").replacing("}", with: "")
+            _ = try await world.call(endpoint.method.rawValue, path, "{}")
         }
     }
 }

@@ -20,6 +20,11 @@ struct DearestRequestTests {
     /// Each line of an import is answered, as a request is: so many may take as much as reading a megabyte.
     private static let linesPerReading = 1_000
 
+    @Test("is known for each endpoint that takes a body, and for no other")
+    func places() {
+        #expect(DearestRequest.places.keys.sorted() == Endpoint.all.filter(\.takesBody).map(\.name).sorted())
+    }
+
     @Test("with a body of a megabyte takes no more work than reading a few of them")
     func bodies() async throws {
         try await Self.measure(readingsMax: 10) { limits in
@@ -27,16 +32,14 @@ struct DearestRequestTests {
             // Made once each: these tests are not optimized.
             let values = DearestValue.allCases.map { ($0, $0.json(bytes: limits.bodyBytesMax - 200)) }
             let lines = DearestValue.allCases.map { ($0, $0.json(bytes: limits.lineBytesMax - 200)) }
-            for route in Route.allCases {
-                let places = DearestRequest.places(route)
-                #expect(places.isEmpty == !route.takesBody, "\(route)")
-                for place in places {
-                    for (value, json) in route == .importDevices ? lines : values {
+            for endpoint in Endpoint.all where endpoint.takesBody {
+                for place in DearestRequest.places[endpoint.name] ?? [] {
+                    for (value, json) in endpoint.body == .lines ? lines : values {
                         requests.append {
                             let line = Self.body(place, json) + [UInt8(ascii: "\n")]
                             var body: [UInt8] = []
                             repeat { body += line } while body.count + line.count <= limits.bodyBytesMax
-                            return DearestRequest(route, "\(value) in \(place)", body: body)
+                            return DearestRequest(endpoint, "\(value) in \(place)", body: body)
                         }
                     }
                 }
@@ -51,8 +54,7 @@ struct DearestRequestTests {
     @Test("with a head as long as it may be takes less work than reading a megabyte")
     func heads() async throws {
         try await Self.measure(readingsMax: 1) { limits in
-            Route.allCases.flatMap { DearestRequest.heads($0, bytesMax: limits.headerBytesMax) }.map { head in { head }
-            }
+            Endpoint.all.flatMap { DearestRequest.heads($0, bytesMax: limits.headerBytesMax) }.map { head in { head } }
         }
     }
 
@@ -84,7 +86,7 @@ struct DearestRequestTests {
                 }
                 #expect(
                     readings <= allowed,
-                    "\(request.route), \(request.name): as much work as reading \(Int(readings)) megabytes")
+                    "\(request.endpoint.name), \(request.name): as much work as reading \(Int(readings)) megabytes")
             }
         }
     }
@@ -112,14 +114,14 @@ private final class DearestBench: Sendable {
     }
 
     private func ask(_ dear: DearestRequest) async throws {
-        var head = HTTPRequest(method: dear.route.method, scheme: nil, authority: "gateway", path: dear.path)
+        var head = HTTPRequest(method: dear.endpoint.method, scheme: nil, authority: "gateway", path: dear.path)
         head.headerFields[.authorization] = "Bearer \(GatewayWorld.key)"
         head.headerFields[.contentLength] = String(dear.body.count)
         let body = RequestBody(buffer: ByteBuffer(bytes: dear.body))
         let source = ApplicationRequestContextSource(channel: channel, logger: Logger(label: "dearest"))
         let response = try await responder.respond(
             to: Request(head: head, body: body), context: GatewayContext(source: source))
-        #expect(response.status.code < (dear.isTaken ? 300 : 500), "\(dear.route), \(dear.name)")
+        #expect(response.status.code < (dear.isTaken ? 300 : 500), "\(dear.endpoint.name), \(dear.name)")
         try await response.body.write(DroppingWriter())
     }
 }

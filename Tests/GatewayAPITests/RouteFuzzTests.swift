@@ -19,9 +19,9 @@ struct RouteFuzzTests {
             var requests = 0
             // All routes once for each seed, the first seed always.
             while seed == 1 || Clocks.monotonicNow() < end {
-                for (place, route) in Route.allCases.enumerated() {
-                    var request = RandomRequest(route, seed: seed &* 1_000 &+ UInt64(place))
-                    try await Self.ask(request.bytes(), "seed \(seed), \(route)", world)
+                for (place, endpoint) in Endpoint.all.enumerated() {
+                    var request = RandomRequest(endpoint, seed: seed &* 1_000 &+ UInt64(place))
+                    try await Self.ask(request.bytes(), "seed \(seed), \(endpoint.name)", world)
                     requests += 1
                 }
                 seed += 1
@@ -52,17 +52,17 @@ struct RouteFuzzTests {
 
 /// One request of a route, with something wrong about it as often as not.
 private struct RandomRequest {
-    private let route: Route
+    private let endpoint: Endpoint
     private var random: SeededGenerator
 
-    init(_ route: Route, seed: UInt64) {
-        self.route = route
+    init(_ endpoint: Endpoint, seed: UInt64) {
+        self.endpoint = endpoint
         random = SeededGenerator(seed: seed)
     }
 
     mutating func bytes() -> [UInt8] {
         let body = chance(4) ? noise(60) : mangled(body())
-        var head = "\(chance(12) ? "PUT" : route.method.rawValue) \(path())\(query()) HTTP/1.1\r\nHost: gateway\r\n"
+        var head = "\(chance(12) ? "PUT" : endpoint.method.rawValue) \(path())\(query()) HTTP/1.1\r\nHost: gateway\r\n"
         if !chance(12) { head += "Authorization: Bearer \(GatewayWorld.key)\r\n" }
         if chance(3) { head += "Idempotency-Key: \(chance(2) ? "once" : text(noise(20)))\r\n" }
         if chance(6) { head += "\(text(noise(8))): \(text(noise(20)))\r\n" }
@@ -73,7 +73,7 @@ private struct RandomRequest {
 
     private mutating func path() -> String {
         var parts: [String] = []
-        for part in route.template.split(separator: "/") {
+        for part in endpoint.template.split(separator: "/") {
             guard part.hasPrefix("{"), !chance(20) else {
                 parts.append(String(part))
                 continue
@@ -95,7 +95,7 @@ private struct RandomRequest {
         guard chance(2) else { return "" }
         var parts: [String] = []
         for _ in 0...Int.random(in: 0...2, using: &random) {
-            let name = pick(route.queryNames + ["limit", "x", odd()])
+            let name = pick(endpoint.query + ["limit", "x", odd()])
             parts.append("\(name)=\(pick(["1", "0", "apns", "alert", "true", "active", "", odd(), odd()]))")
         }
         return "?" + parts.joined(separator: "&")
@@ -103,7 +103,7 @@ private struct RandomRequest {
 
     /// Something that the route may well take.
     private mutating func body() -> String {
-        guard route.takesBody else { return chance(2) ? "" : "{}" }
+        guard endpoint.takesBody else { return chance(2) ? "" : "{}" }
         return pick([
             #"{"slug": "tower", "name": "The tower"}"#, #"{"slug": "app\#(chance(2) ? 1 : 2)", "name": "A"}"#,
             #"{"name": "T", "settings": {"stale_after_days": {"apns": 30, "fcm": null}}}"#,

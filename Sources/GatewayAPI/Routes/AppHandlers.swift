@@ -9,9 +9,11 @@ struct AppHandlers: Sendable {
     let registry: RegistryKeeper
 
     /// The app that the path names.
-    func app(of call: Call) async throws(Problem) -> AppRecord {
-        guard AppRequest.isSlug(call.app), let app = try await find(call.app) else { throw .unknownApp }
-        try call.caller.check(app.id)
+    func app(of call: Call) async throws(Problem) -> AppRecord { try await app(call.app, for: call.caller) }
+
+    func app(_ slug: String, for caller: Caller) async throws(Problem) -> AppRecord {
+        guard AppRequest.isSlug(slug), let app = try await find(slug) else { throw .unknownApp }
+        try caller.check(app.id)
         return app
     }
 

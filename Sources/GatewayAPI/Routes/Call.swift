@@ -1,15 +1,21 @@
 import HTTPTypes
+import Hummingbird
 import JSON
+import Signing
+import Store
 
 /// One request, read and authenticated, as the handlers see it.
 struct Call: Sendable {
-    let match: RouteMatch
+    let match: EndpointMatch
+    /// The request as it came, for handlers that read the body while they answer.
+    let request: Request
     /// As it was sent.
     let path: String
     let query: QueryReader
-    let body: [UInt8]
     let idempotencyKey: String?
     let caller: Caller
+    /// The whole body; empty where the endpoint takes none, or reads it line by line.
+    var body: [UInt8] = []
 
     /// The slug in the path.
     var app: String { parameter(0) }
@@ -25,7 +31,40 @@ struct Call: Sendable {
     }
 }
 
-/// What a handler answers.
+extension Call {
+    /// The claim of the request's `Idempotency-Key` on the app and the endpoint; nil where it has none.
+    var idempotencyClaim: IdempotencyClaim? { idempotencyClaim(of: body) }
+
+    /// - Parameter request: the bytes that a repetition has to repeat.
+    func idempotencyClaim(of request: [UInt8]) -> IdempotencyClaim? {
+        idempotencyKey.map {
+            IdempotencyClaim(operation: match.endpoint.name, key: $0, bodySHA256: Hashes.sha256(request))
+        }
+    }
+}
+
+/// The reply of a handler.
+enum Reply: Sendable {
+    case answer(Answer)
+    /// The answer begins before it is whole.
+    case stream(AnswerStream)
+}
+
+/// An answer of 200 that is written piece by piece.
+struct AnswerStream: Sendable {
+    let headers: HTTPFields
+    /// Takes the next piece; suspends while the client does not read.
+    typealias Write = ([UInt8]) async throws -> Void
+    /// Writes all pieces, in order. False: the request was not read to its end, so that the connection ends.
+    let run: @Sendable (_ write: Write) async throws -> Bool
+
+    init(headers: HTTPFields, run: @escaping @Sendable (_ write: Write) async throws -> Bool) {
+        self.headers = headers
+        self.run = run
+    }
+}
+
+/// An answer that is whole before it is sent.
 struct Answer: Sendable {
     let status: HTTPResponse.Status
     let contentType: String

@@ -1,7 +1,6 @@
 import CredentialKeeping
 import HTTPTypes
 import PushModel
-import Signing
 import Store
 
 /// Credentials in, shown without their secrets, taken into use and out of it.
@@ -20,9 +19,7 @@ struct CredentialHandlers: Sendable {
     func submit(_ call: Call) async throws(Problem) -> Answer {
         let submission = try CredentialRequest.read(call.body)
         let app = try await apps.app(of: call)
-        let claim = call.idempotencyKey.map {
-            IdempotencyClaim(operation: "credentials.create", key: $0, bodySHA256: Hashes.sha256(call.body))
-        }
+        let claim = call.idempotencyClaim
         let reply: OnceReply
         do {
             reply = try await keeper.submit(

@@ -1,7 +1,6 @@
 import HTTPTypes
 import PushModel
 import Registry
-import Signing
 import Store
 
 // The number on an app's icon, of an installation or of a token.
@@ -34,7 +33,11 @@ extension DeviceHandlers {
         let installation = try installation(of: call)
         let count = try BadgeRequest.readCount(call.body)
         let app = try await apps.app(of: call)
-        guard let key = call.idempotencyKey else {
+        // The key's space is the app and the route: the same key for another installation or kind is another request.
+        // An installation has no NUL, nor has JSON, so that this can't be read in two ways.
+        let ofKind = kind == .alert ? [] : Array(kind.name.utf8) + [0]
+        let request = Array(installation.utf8) + [0] + ofKind + call.body
+        guard let claim = call.idempotencyClaim(of: request) else {
             let badge: Int32?
             do {
                 badge = try await registry.consumeBadge(count, app: app.id, installation: installation, kind: kind)
@@ -43,12 +46,6 @@ extension DeviceHandlers {
             }
             return try badgeAnswer(badge, installation, kind)
         }
-        // The key's space is the app and the route: the same key for another installation or kind is another request.
-        // An installation has no NUL, nor has JSON, so that this can't be read in two ways.
-        let ofKind = kind == .alert ? [] : Array(kind.name.utf8) + [0]
-        let request = Array(installation.utf8) + [0] + ofKind + call.body
-        let claim = IdempotencyClaim(
-            operation: "devices.badge.consume", key: key, bodySHA256: Hashes.sha256(request))
         let reply: OnceReply
         do {
             reply = try await registry.consumeBadge(
@@ -94,9 +91,7 @@ extension DeviceHandlers {
             guard let badge else { throw .unknownToken }
             return Answer(.ok, Self.body(badge))
         case .consume(let count):
-            let claim = call.idempotencyKey.map {
-                IdempotencyClaim(operation: "badges", key: $0, bodySHA256: Hashes.sha256(call.body))
-            }
+            let claim = call.idempotencyClaim
             let reply: OnceReply
             do {
                 reply = try await registry.consumeBadge(

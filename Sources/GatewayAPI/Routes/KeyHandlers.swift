@@ -91,7 +91,7 @@ struct KeyHandlers: Sendable {
 
     /// nil: keys of all apps.
     private func owner(of call: Call) async throws(Problem) -> AppID? {
-        guard call.match.route.isOfApp else { return nil }
+        guard call.match.endpoint.isOfApp else { return nil }
         return try await apps.app(of: call).id
     }
 }

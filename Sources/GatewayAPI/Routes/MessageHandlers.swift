@@ -3,7 +3,6 @@ import Encodings
 import HTTPTypes
 import JSON
 import PushModel
-import Signing
 import Store
 
 /// Messages in, and where they stand.
@@ -18,9 +17,7 @@ struct MessageHandlers: Sendable {
         let scope: APIScope = request.audience.selection.isBroadcast ? .broadcast : .messages
         guard call.caller.has(scope) else { throw .missingScope([scope]) }
         let app = try await apps.app(of: call)
-        let claim = call.idempotencyKey.map {
-            IdempotencyClaim(operation: "messages.create", key: $0, bodySHA256: Hashes.sha256(call.body))
-        }
+        let claim = call.idempotencyClaim
         let reply: MessageDesk.Reply
         do {
             reply = try await desk.accept(

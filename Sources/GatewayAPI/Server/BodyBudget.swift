@@ -67,6 +67,26 @@ package final class BodyBudget: Sendable {
     }
 }
 
+extension Problem {
+    init(_ refusal: BodyBudget.Refusal, of account: BodyBudget.Account) {
+        switch refusal {
+        case .full:
+            self.init(
+                .overloaded, "Too many request bodies are being read at once. Try again.",
+                retryAfterSeconds: RetryHint.overloaded)
+        case .shareUsedUp:
+            self.init(
+                .shareUsedUp,
+                (account.app == nil
+                    ? "The requests that are about no app, or name one that there is not, hold together"
+                    : "This app holds")
+                    + " as much as one app may: requests whose bodies are still being read, and imports that run. Let some "
+                    + "of them end, then try again; send fewer at once, and each of them whole.",
+                retryAfterSeconds: RetryHint.overloaded)
+        }
+    }
+}
+
 /// What one import holds of the budgets, until it has ended: whether it was answered whole, broke off, or its client was
 /// gone before the answer began.
 final class ImportShare: Sendable {

@@ -42,19 +42,19 @@ package struct Caller: Equatable, Sendable {
     }
 
     /// Whether it may ask this at all; what the body asks for is its handler's to look at.
-    func check(_ match: RouteMatch) throws(Problem) {
+    func check(_ match: EndpointMatch) throws(Problem) {
         if let app {
-            guard match.route.isOfApp else {
+            guard match.endpoint.isOfApp else {
                 throw Problem(.forbidden, "This key belongs to one app, and this route to all of them.")
             }
             guard match.names.first?.hasSameBytes(as: app) == true else {
                 throw Problem(.forbidden, "This key belongs to another app.")
             }
         }
-        let asked = match.route.scopes
-        guard asked.isEmpty || asked.contains(where: has) else {
-            throw match.route == .sendMessage ? .missingScopeForAnyMessage : .missingScope(asked)
+        guard case .scopes(let scopes, let refusal) = match.endpoint.access, !scopes.contains(where: has) else {
+            return
         }
+        throw refusal.map { Problem(.forbidden, $0, missing: scopes) } ?? .missingScope(scopes)
     }
 }
 
@@ -64,38 +64,6 @@ extension Problem {
         return Problem(
             .forbidden, "This key has not the scope \(words). Use one that has it, or make one: POST .../keys.",
             missing: scopes)
-    }
-
-    /// Before the body, which says whom it is for, is read.
-    fileprivate static let missingScopeForAnyMessage = Problem(
-        .forbidden,
-        "This key sends no messages. It takes the scope \"messages\" (to installations, users and tokens that are named) "
-            + "or \"broadcast\" (to all, tags, a filter). Use one that has it, or make one: POST .../keys.",
-        missing: Route.sendMessage.scopes)
-}
-
-extension Route {
-    /// Whether its path names an app, as its first parameter.
-    var isOfApp: Bool { template.hasPrefix("/v1/apps/{app}") }
-
-    /// One of these is needed; none: any key of the app will do.
-    var scopes: [APIScope] {
-        switch self {
-        case .health, .readiness, .contract, .errors, .readApp: []
-        case .createApp, .listApps, .changeApp, .deleteApp: [.admin]
-        case .listDevices, .registerToken, .registerDevice, .readDevice, .patchDevice, .removeDevice, .lookUpDevices,
-            .importDevices, .eraseUser, .readBadge, .setBadge, .consumeBadge, .changeBadgeOfToken:
-            [.devices]
-        case .sendMessage, .listMessages, .readMessage, .changeMessage, .followMessage, .listFailures,
-            .readPush, .pauseMessage,
-            .resumeMessage,
-            .cancelMessage:
-            [.messages, .broadcast]
-        case .readFeedback, .undoFeedback: [.feedback]
-        case .listCredentials, .submitCredential, .activateCredential, .retireCredential, .deleteCredential:
-            [.credentials]
-        case .listKeys, .createKey, .deleteKey, .listGlobalKeys, .createGlobalKey, .deleteGlobalKey: [.keys]
-        }
     }
 }
 

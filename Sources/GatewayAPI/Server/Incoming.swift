@@ -7,7 +7,7 @@ final class Incoming {
     let request: Request
     let channel: any Channel
     /// nil until one fits.
-    var route: Route?
+    var endpoint: Endpoint?
     /// Whether nothing of the body is left that nobody will read.
     var isBodyRead = false
     /// Whether a client that waits to be asked for its body was.

@@ -55,6 +55,16 @@ package final class KeyRing: Sendable {
         return caller
     }
 
+    /// Whether the call's key opens all this still: asked while an answer goes on.
+    func check(of call: Call, _ app: AppRecord) -> @Sendable () async throws(Problem) -> Void {
+        let (authorization, match) = (call.request.headers[values: .authorization], call.match)
+        return { () async throws(Problem) in
+            let caller = try await self.caller(authorization: authorization)
+            try caller.check(match)
+            try caller.check(app.id)
+        }
+    }
+
     /// The same where it takes no question to the database; nil: it does, or the key is refused.
     func callerAtHand(authorization: String) -> Caller? {
         guard let key = try? Self.key(in: [authorization]) else { return nil }

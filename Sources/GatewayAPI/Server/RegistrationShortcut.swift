@@ -75,7 +75,7 @@ package struct RegistrationShortcut: Sendable {
     func enter(_ head: HTTPRequestHead, _ body: ByteBuffer) -> Entry? {
         guard let authorization = head.headers["authorization"].first,
             let target = try? RequestTarget(head.uri), target.query.isEmpty,
-            let match = try? RouteTable.match(.put, target.segments), match.route == .registerDevice,
+            let match = try? EndpointTable.match(.put, target.segments), match.endpoint === Endpoint.registerDevice,
             let caller = ring.callerAtHand(authorization: authorization), (try? caller.check(match)) != nil,
             let app = registry.appAtHand(slug: match.names[0]), (try? caller.check(app.id)) != nil,
             let installation = try? DeviceHandlers.installation(match.names[1]),
@@ -104,7 +104,7 @@ package struct RegistrationShortcut: Sendable {
     private func answer(_ result: Result<RegisteredDevice, StoreFault>, at path: String, _ view: TokenView) -> Answer {
         do { return DeviceHandlers.answer(try result.get(), at: path, view) } catch {
             let problem = Problem(error, .isIdempotent)
-            log.note(problem, on: .registerDevice)
+            log.note(problem, on: Endpoint.registerDevice)
             return Answer(problem)
         }
     }

@@ -26,6 +26,18 @@ extension Response {
 }
 
 extension Response {
+    /// Begins before the stream has ended.
+    init(_ stream: AnswerStream, on channel: any Channel, linger: Duration) {
+        self.init(
+            status: .ok, headers: stream.headers,
+            body: ResponseBody { writer in
+                var sink = writer
+                let isWhole = try await stream.run { try await sink.write(ByteBuffer(bytes: $0)) }
+                try await sink.finish(nil)
+                if !isWhole { Self.hangUp(on: channel, after: linger) }
+            })
+    }
+
     /// Ends the connection with this answer: the rest of the request is not wanted, and may have no end.
     func hangingUp(on channel: any Channel, after linger: Duration) -> Response {
         let body = body

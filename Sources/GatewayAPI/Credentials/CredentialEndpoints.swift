@@ -1,0 +1,30 @@
+extension Endpoint {
+    static let credentials: [Endpoint] = [
+        Endpoint("listCredentials", .get, "/v1/apps/{app}/credentials", .scope(.credentials)) {
+            .answer(try await $0.credentials.list($1))
+        },
+        Endpoint("submitCredential", .post, "/v1/apps/{app}/credentials", .scope(.credentials), body: .json) {
+            .answer(try await $0.credentials.submit($1))
+        },
+        Endpoint(
+            "activateCredential", .post, "/v1/apps/{app}/credentials/{credential}/activate", .scope(.credentials)
+        ) { .answer(try await $0.credentials.activate($1)) },
+        Endpoint("retireCredential", .post, "/v1/apps/{app}/credentials/{credential}/retire", .scope(.credentials)) {
+            .answer(try await $0.credentials.retire($1))
+        },
+        Endpoint("deleteCredential", .delete, "/v1/apps/{app}/credentials/{credential}", .scope(.credentials)) {
+            .answer(try await $0.credentials.delete($1))
+        },
+    ]
+}
+
+extension PlannedEndpoint {
+    static let plannedCredentials: [PlannedEndpoint] = [
+        PlannedEndpoint(
+            .post, "/v1/apps/{app}/credentials/{credential}/verify",
+            "A credential is checked when it is handed in, and proven by what it sends: carillon doctor tells."),
+        PlannedEndpoint(
+            .post, "/v1/apps/{app}/credentials/{credential}/rollback",
+            "Take the one before it back into use: POST .../credentials/{id}/activate."),
+    ]
+}

@@ -1,0 +1,47 @@
+// Endpoints for load balancers, operators and readers of the API, and those that are planned for them.
+extension Endpoint {
+    static let operation: [Endpoint] = [
+        Endpoint("health", .get, "/healthz", .open) { _, _ in .answer(Answer(.ok, HealthAnswer.alive)) },
+        Endpoint("readiness", .get, "/readyz", .open, isProbe: true) { resources, _ in
+            .answer(try await resources.readiness())
+        },
+        Endpoint("contract", .get, "/openapi.yaml", .open) { _, _ in
+            .answer(Answer(.ok, EmbeddedDocuments.contract, contentType: "application/yaml"))
+        },
+        Endpoint("errors", .get, "/errors", .open) { _, _ in
+            .answer(Answer(.ok, ErrorPage.bytes, contentType: "text/markdown; charset=utf-8"))
+        },
+    ]
+}
+
+extension PlannedEndpoint {
+    static let plannedOperation: [PlannedEndpoint] = [
+        PlannedEndpoint(
+            .get, "/metrics",
+            "/readyz tells whether requests are carried out, GET .../messages/{id} what became of a message."),
+        PlannedEndpoint(
+            .get, "/v1/audit",
+            "GET .../keys and GET .../credentials tell when each was made, and keys when they were last used."),
+    ]
+
+    static let plannedWebhooks: [PlannedEndpoint] = [
+        PlannedEndpoint(.get, "/v1/apps/{app}/webhooks", feedInstead),
+        PlannedEndpoint(.post, "/v1/apps/{app}/webhooks", feedInstead),
+        PlannedEndpoint(.delete, "/v1/apps/{app}/webhooks/{webhook}", feedInstead),
+    ]
+
+    private static let feedInstead = "Read the feed instead: GET .../feedback, with the cursor of the page before."
+}
+
+extension Resources {
+    func readiness() async throws(Problem) -> Answer {
+        let sentence: String
+        switch await checkReadiness() {
+        case .ready: return Answer(.ok, HealthAnswer.ready)
+        case .databaseUnreachable: sentence = "The database can't be reached."
+        case .migrationsMissing: sentence = "The database's migrations are not applied; run carillon migrate."
+        case .stopping: sentence = "This process is stopping."
+        }
+        throw Problem(.notReady, sentence, retryAfterSeconds: RetryHint.databaseUnavailable)
+    }
+}
