@@ -114,7 +114,7 @@ struct ProblemTests {
         let codes = ProblemCode.allCases.map(\.rawValue)
         #expect(Set(codes).count == codes.count)
         #expect(codes.allSatisfy { $0.wholeMatch(of: /[a-z][a-z0-9_]*/) != nil })
-        #expect(Set(ProblemCode.allCases.map(\.title.description)).count == codes.count)
+        #expect(Set(ProblemCode.allCases.map(\.title)).count == codes.count)
     }
 }
 

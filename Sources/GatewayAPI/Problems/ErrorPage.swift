@@ -1,50 +1,21 @@
-/// docs/errors.md: every code with its status, title, cause and remedy, written from the program.
+/// docs/errors.md: every code with its status, title, cause and remedy, written from the declarations.
 ///
-/// The gateway serves it at `/errors`, where every problem's type points. A new code gets its `Explanation` in the chapter
-/// where it belongs (`ErrorPage+....swift`), in the order of `ProblemCode`; then `carillon errors >docs/errors.md` writes
-/// the file anew.
+/// The gateway serves it at `/errors`, where every problem's type points. After a change `carillon errors >docs/errors.md`
+/// writes the file anew.
 package enum ErrorPage {
-    struct Chapter: Sendable {
-        let heading: String
-        let explanations: [Explanation]
-
-        init(_ heading: String, _ explanations: [Explanation]) {
-            self.heading = heading
-            self.explanations = explanations
-        }
-    }
-
-    /// What stands behind a refusal, and what to do. Markdown, in one paragraph each; a cause continues "Cause:".
-    struct Explanation: Sendable {
-        let code: ProblemCode
-        let cause: String
-        let remedy: String
-
-        init(_ code: ProblemCode, cause: String, remedy: String) {
-            self.code = code
-            self.cause = cause
-            self.remedy = remedy
-        }
-    }
-
-    static let chapters = [requests, access, wishes, messages, credentials, faults]
-
-    /// In the order of the page.
-    package static var codes: [ProblemCode] { chapters.flatMap { $0.explanations.map(\.code) } }
-
-    package static let text = ([introduction] + chapters.map(written)).joined(separator: "\n\n") + "\n"
+    package static let text = ([introduction] + ProblemCode.chapters.map(written)).joined(separator: "\n\n") + "\n"
 
     package static let bytes = Array(text.utf8)
 
-    private static func written(_ chapter: Chapter) -> String {
-        let entries = chapter.explanations.map { explanation in
+    private static func written(_ chapter: ProblemChapter) -> String {
+        let entries = chapter.codes.map { code in
             """
-            ## \(explanation.code.rawValue)
-            **\(explanation.code.status)** · \(explanation.code.title)
+            ## \(code.rawValue)
+            **\(code.status)** · \(code.title)
 
-            Cause: \(explanation.cause)
+            Cause: \(code.cause)
 
-            Remedy: \(explanation.remedy)
+            Remedy: \(code.remedy)
             """
         }
         return (["# \(chapter.heading)"] + entries).joined(separator: "\n\n")

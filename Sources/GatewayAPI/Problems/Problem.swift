@@ -42,7 +42,7 @@ package struct Problem: Error, Equatable, Sendable {
         var writer = JSONWriter()
         writer.beginObject()
         writer.member("type", Self.typePrefix + code.rawValue)
-        writer.member("title", code.title.description)
+        writer.member("title", code.title)
         writeMembers(to: &writer)
         writer.endObject()
         return writer.bytes
