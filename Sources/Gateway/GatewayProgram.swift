@@ -108,7 +108,7 @@ package struct GatewayProgram: Sendable {
                 .init(service: DrainingDelivery(delivery: delivery)),
                 .init(service: news), .init(service: api), .init(service: DrainsAtOnce(delivery: delivery)),
             ], gracefulShutdownSignals: [.sigterm, .sigint], logger: log)
-        group.maximumGracefulShutdownDuration = settings.limits.requestDeadline + Self.drainSlack
+        group.maximumGracefulShutdownDuration = settings.requestDeadline + Self.drainSlack
         try await ServiceGroup(configuration: group).run()
     }
 
@@ -117,11 +117,11 @@ package struct GatewayProgram: Sendable {
     ) -> GatewayServices {
         let stores = Stores(pool: ground.doorPool, steps: steps)
         let backlog = BacklogBounds(
-            messages: settings.limits.backlogMessages, broadcasts: settings.limits.backlogBroadcasts)
+            messages: settings.backlogMessages, broadcasts: settings.backlogBroadcasts)
         let desk = MessageDesk(
             store: stores.messages, backlog: backlog, steps: steps, accepted: { delivery.accepted($0) })
         var limits = GatewayLimits()
-        limits.bodyBytesMax = settings.limits.bodyBytes
+        limits.bodyBytesMax = settings.bodyBytes
         // So that one large body leaves room for others.
         limits.bodiesInFlightBytesMax = max(limits.bodiesInFlightBytesMax, 4 * limits.bodyBytesMax)
         return GatewayServices(
@@ -133,25 +133,24 @@ package struct GatewayProgram: Sendable {
     }
 
     private var deliverySettings: DeliverySettings {
-        let limits = settings.limits
         var retention = Retention()
-        retention.historyDays = Int64(limits.historyDays)
-        retention.contentDays = Int64(limits.contentDays)
-        retention.feedbackDays = Int64(limits.feedbackDays)
+        retention.historyDays = Int64(settings.historyDays)
+        retention.contentDays = Int64(settings.contentDays)
+        retention.feedbackDays = Int64(settings.feedbackDays)
         return DeliverySettings(
-            dispatcher: DispatcherSettings(leaseLength: limits.lease, requestDeadline: limits.requestDeadline),
+            dispatcher: DispatcherSettings(leaseLength: settings.lease, requestDeadline: settings.requestDeadline),
             suspicion: SuspicionRule(
-                window: limits.suspectWindow, shareMax: limits.suspectShare, sampleMin: limits.suspectSample),
-            parcelMembersMax: limits.parcelMembers, retention: retention)
+                window: settings.suspectWindow, shareMax: settings.suspectShare, sampleMin: settings.suspectSample),
+            parcelMembersMax: settings.parcelMembers, retention: retention)
     }
 
     private func laneTemplate(_ trust: TLSTrust) -> LaneTemplate {
         LaneTemplate(
             production: APNsEndpoint(host: settings.apnsProduction.host, port: settings.apnsProduction.port),
             sandbox: APNsEndpoint(host: settings.apnsSandbox.host, port: settings.apnsSandbox.port),
-            fcm: settings.fcm, fcmRequestsPerMinute: settings.limits.fcmMessagesPerMinute, trust: trust,
+            fcm: settings.fcm, fcmRequestsPerMinute: settings.fcmMessagesPerMinute, trust: trust,
             proxy: settings.providerProxy?.forLanes,
-            connectionsMax: settings.limits.connectionsPerLane, requestDeadline: settings.limits.requestDeadline)
+            connectionsMax: settings.connectionsPerLane, requestDeadline: settings.requestDeadline)
     }
 
     /// A core is left for the database's loop and Swift's pool.

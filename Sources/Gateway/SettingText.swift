@@ -1,5 +1,6 @@
 import Encodings
 import Logging
+import PushModel
 
 /// How the text of a setting is understood. Each complaint continues "CARILLON_NAME ...".
 enum SettingText {
@@ -8,9 +9,33 @@ enum SettingText {
         return text
     }
 
+    static func databaseURL(_ text: String) throws(SettingComplaint) -> String {
+        guard text.hasPrefix("postgres://") || text.hasPrefix("postgresql://") || text.contains("=") else {
+            throw SettingComplaint("must be a URL such as postgresql://user@host/database")
+        }
+        return text
+    }
+
+    static func adminKey(_ text: String) throws(SettingComplaint) -> Secret<String> {
+        // Shorter could be guessed; a space or a control character can't stand in a header.
+        guard text.utf8.count >= 32, text.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) else {
+            throw SettingComplaint("must be at least 32 characters without spaces")
+        }
+        return Secret(text)
+    }
+
+    static func share(_ text: String) throws(SettingComplaint) -> Double {
+        guard let share = Double(text), share > 0, share <= 1 else {
+            throw SettingComplaint("must be a number above 0 and at most 1")
+        }
+        return share
+    }
+
+    static func range(_ range: ClosedRange<Int>) -> String { "\(range.lowerBound) to \(range.upperBound)" }
+
     static func integer(_ text: String, _ range: ClosedRange<Int>) throws(SettingComplaint) -> Int {
         guard let number = Int(text), range.contains(number) else {
-            throw SettingComplaint("must be a whole number from \(range.lowerBound) to \(range.upperBound)")
+            throw SettingComplaint("must be a whole number from \(self.range(range))")
         }
         return number
     }

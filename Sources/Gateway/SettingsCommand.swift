@@ -15,8 +15,10 @@ struct SettingsCommand: AsyncParsableCommand {
             ]))
 
     @Flag(help: "Prints them as JSON, for scripts.") var json = false
+    @Flag(help: ArgumentHelp("Prints the lists of docs/operations.md.", visibility: .hidden)) var markdown = false
 
     func run() async throws {
+        if markdown { return Console.say(SettingsListing.markdown) }
         try await orComplain(ofThisMachine: json) {
             let reader = try SettingsReader()
             if json {
@@ -32,7 +34,7 @@ struct SettingsCommand: AsyncParsableCommand {
 
 package enum SettingsListing {
     package static func json(_ reader: SettingsReader) -> JSONValue {
-        let rows = SettingsTable.rows.map { setting -> JSONValue in
+        let rows = SettingsCatalogue.all.map { setting -> JSONValue in
             let given = reader.value(of: setting)
             return [
                 "name": .string(SettingsReader.prefix + setting.name),
@@ -46,9 +48,22 @@ package enum SettingsListing {
         return .object(JSONObject(list + [JSONMember("unknown", unknown)]))
     }
 
+    /// The lists of docs/operations.md.
+    package static let markdown = SettingsCatalogue.chapters.map { chapter in
+        let rows = chapter.settings.map { setting in
+            let standard = setting.defaultText.hasPrefix("(") ? setting.defaultText : "`\(setting.defaultText)`"
+            return
+                "| `\(SettingsReader.prefix)\(setting.name)` | \(standard) | \(setting.range ?? "") | \(setting.meaning) |"
+        }
+        let head = [
+            "### \(chapter.heading)", "", "| setting | default | values | meaning |", "| --- | --- | --- | --- |",
+        ]
+        return (head + rows).joined(separator: "\n")
+    }.joined(separator: "\n\n")
+
     package static func lines(_ reader: SettingsReader) -> [String] {
         var lines: [String] = []
-        for setting in SettingsTable.rows {
+        for setting in SettingsCatalogue.all {
             let given = reader.value(of: setting)
             lines.append(SettingsReader.prefix + setting.name)
             lines.append("    \(setting.meaning)")

@@ -22,7 +22,7 @@ enum SettingSource: Equatable, Sendable, CustomStringConvertible {
     }
 }
 
-/// Reads the table's settings from the environment (`CARILLON_NAME`), else from a JSON file (`"name"`), else leaves the
+/// Reads the settings of the catalogue from the environment (`CARILLON_NAME`), else from a JSON file (`"name"`), else leaves the
 /// default. The file is named by `CARILLON_SETTINGS_FILE`.
 package struct SettingsReader: Sendable {
     package static let prefix = "CARILLON_"
@@ -41,7 +41,7 @@ package struct SettingsReader: Sendable {
     }
 
     /// An empty variable counts as absent: that is how compose files and unit files leave things out.
-    func value(of setting: Setting) -> (text: String, source: SettingSource)? {
+    func value(of setting: any AnySetting) -> (text: String, source: SettingSource)? {
         if let text = environment[Self.prefix + setting.name], !text.isEmpty { return (text, .environment) }
         if let file, let value = file.values.first(where: { $0.name == setting.name }) {
             return (value.text, .file(file.path))
@@ -52,7 +52,7 @@ package struct SettingsReader: Sendable {
     package func read() throws(SettingsFault) -> Settings {
         try refusePlanned()
         var settings = Settings()
-        for setting in SettingsTable.rows { try adopt(setting, &settings) }
+        for setting in SettingsCatalogue.all { try adopt(setting, &settings) }
         try checkTogether(settings)
         return settings
     }
@@ -60,14 +60,14 @@ package struct SettingsReader: Sendable {
     /// This one alone, for what logs and is no gateway.
     package func logFormat() throws(SettingsFault) -> LogFormat {
         var settings = Settings()
-        for setting in SettingsTable.rows where setting.name == "LOG_FORMAT" { try adopt(setting, &settings) }
+        try adopt(SettingsCatalogue.places.logFormat, &settings)
         return settings.logFormat
     }
 
-    private func adopt(_ setting: Setting, _ settings: inout Settings) throws(SettingsFault) {
+    private func adopt(_ setting: any AnySetting, _ settings: inout Settings) throws(SettingsFault) {
         guard let (text, source) = value(of: setting) else { return }
         do {
-            try setting.adopt(text, &settings)
+            settings.give(try setting.value(of: text), to: setting)
         } catch {
             let isHidden = setting.isSecret || SettingText.hasUserinfo(text)
             let shown = isHidden ? "" : ", not \"\(text)\""
@@ -106,7 +106,7 @@ package struct SettingsReader: Sendable {
             let (given, missing) = settings.tlsKeyFile == nil ? ("CERTIFICATE", "KEY") : ("KEY", "CERTIFICATE")
             throw SettingsFault("CARILLON_TLS_\(missing) is missing: CARILLON_TLS_\(given) alone is not enough for TLS")
         }
-        if settings.limits.lease <= settings.limits.requestDeadline {
+        if settings.lease <= settings.requestDeadline {
             throw SettingsFault("CARILLON_LEASE_SECONDS must be more than CARILLON_REQUEST_DEADLINE_SECONDS")
         }
     }
@@ -117,7 +117,7 @@ package struct SettingsReader: Sendable {
     /// Variables that look like ours and are none: misspelt, most likely. Worth a warning and no more, since an
     /// orchestrator may set such names for a service that is called carillon.
     package var unknownVariables: [String] {
-        let known = SettingsTable.rows.map { Self.prefix + $0.name } + [Self.fileVariable] + Self.forOthers
+        let known = SettingsCatalogue.all.map { Self.prefix + $0.name } + [Self.fileVariable] + Self.forOthers
         return environment.keys.filter { $0.hasPrefix(Self.prefix) && !known.contains($0) }.sorted()
     }
 
@@ -139,7 +139,7 @@ package struct SettingsReader: Sendable {
                 throw SettingsFault(
                     "\(path): \"\(member.name)\" is not supported by this version: leave it out; \(advice)")
             }
-            guard SettingsTable.rows.contains(where: { $0.name == name }), member.name == name.lowercased() else {
+            guard SettingsCatalogue.all.contains(where: { $0.name == name }), member.name == name.lowercased() else {
                 throw SettingsFault("\(path): \"\(member.name)\" is no setting; see carillon settings")
             }
             switch member.value {

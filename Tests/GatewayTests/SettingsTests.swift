@@ -35,9 +35,9 @@ struct SettingsTests {
         try withFile(#"{"listen": "[::1]:1", "lease_seconds": 77, "suspect_share": 0.5}"#) { path in
             let settings = try read(["CARILLON_SETTINGS_FILE": path, "CARILLON_LISTEN": "0.0.0.0:0"])
             #expect(settings.listen == ListenAddress(host: "0.0.0.0", port: 0))
-            #expect(settings.limits.lease == .seconds(77))
-            #expect(settings.limits.suspectShare == 0.5)
-            #expect(settings.limits.parcelMembers == Limits().parcelMembers)
+            #expect(settings.lease == .seconds(77))
+            #expect(settings.suspectShare == 0.5)
+            #expect(settings.parcelMembers == 5_000)
         }
     }
 
@@ -137,7 +137,7 @@ struct SettingsTests {
         ]
         let listing = SettingsListing.json(try SettingsReader(environment: environment))
         let rows = try #require(listing.object?["items"]?.array).compactMap(\.object)
-        #expect(Set(rows.compactMap { $0["name"]?.string }).count == SettingsTable.rows.count)
+        #expect(Set(rows.compactMap { $0["name"]?.string }).count == SettingsCatalogue.all.count)
         let lease = try #require(rows.first { $0["name"] == "CARILLON_LEASE_SECONDS" })
         #expect(lease["value"] == "77" && lease["source"] == "environment" && lease["default"] == "60")
         #expect(listing.object?["unknown"] == ["CARILLON_LEESE_SECONDS"] && listing.object?["next"] == .null)
@@ -207,13 +207,21 @@ struct SettingsTests {
         #expect(reader.unknownVariables == ["CARILLON_LISTNE"])
     }
 
+    @Test("stand in docs/operations.md as the program declares them: carillon settings --markdown")
+    func operations() throws {
+        let root = URL(filePath: #filePath).resolvingSymlinksInPath().deletingLastPathComponent()
+            .deletingLastPathComponent().deletingLastPathComponent()
+        let page = try String(contentsOf: root.appending(path: "docs/operations.md"), encoding: .utf8)
+        #expect(page.contains(SettingsListing.markdown + "\n"))
+    }
+
     @Test("are all listed with default, source and meaning, and secrets without their value")
     func listing() throws {
         let key = String(repeating: "k", count: 40)
         let lines = SettingsListing.lines(
             try SettingsReader(environment: ["CARILLON_ADMIN_KEY": key, "CARILLON_LISTEN": "0.0.0.0:9"]))
         let text = lines.joined(separator: "\n")
-        for name in SettingsTable.rows.map(\.name) { #expect(lines.contains("CARILLON_" + name)) }
+        for name in SettingsCatalogue.all.map(\.name) { #expect(lines.contains("CARILLON_" + name)) }
         #expect(!text.contains(key))
         #expect(text.contains("(hidden)  [environment]"))
         #expect(text.contains("0.0.0.0:9  [environment]\n    default: 127.0.0.1:8080"))

@@ -19,8 +19,8 @@ SCHEMAS = pathlib.Path(importlib.util.find_spec("check_jsonschema").origin).pare
 
 def settings():
     """The names of all settings, without their prefix."""
-    table = (ROOT / "Sources/Gateway/SettingsTable.swift").read_text()
-    return set(re.findall(r'(?:Setting|seconds|count)\(\s*"([A-Z_]+)"', table))
+    page = (ROOT / "docs/operations.md").read_text()
+    return set(re.findall(r"^\| `CARILLON_([A-Z_]+)` \|", page, re.MULTILINE))
 
 
 def compose():
