@@ -19,11 +19,9 @@ package struct DeliverySettings: Sendable {
     package var retention: Retention
 
     package init(
-        dispatcher: DispatcherSettings = DispatcherSettings(),
-        suspicion: SuspicionRule = .standard,
+        dispatcher: DispatcherSettings, suspicion: SuspicionRule,
         upkeepEvery: Duration = .seconds(15), sliceIDsMax: Int = 20_000, plannersMax: Int = 3,
-        parcelMembersMax: Int = 5_000, credentialBlock: Duration = .seconds(60),
-        retention: Retention = Retention()
+        parcelMembersMax: Int, credentialBlock: Duration = .seconds(60), retention: Retention
     ) {
         precondition(parcelMembersMax > 0 && sliceIDsMax >= parcelMembersMax && plannersMax > 0)
         self.dispatcher = dispatcher

@@ -47,7 +47,7 @@ package struct DispatcherSettings: Equatable, Sendable {
     package var retry: RetryPolicy
 
     package init(
-        leaseLength: Duration = .seconds(60), requestDeadline: Duration = .seconds(20),
+        leaseLength: Duration, requestDeadline: Duration,
         settleEvery: Duration = .seconds(1), pollEvery: Duration = .seconds(1),
         storePause: Duration = .milliseconds(500),
         laneMembersMax: Int = 20_000, membersMax: Int = 100_000, laneParcelsMax: Int = 1_000, parcelsMax: Int = 4_000,

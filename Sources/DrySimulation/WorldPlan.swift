@@ -155,7 +155,7 @@ package struct WorldPlan: Sendable {
         idsMax = 10
         parcelMembersMax = 4
         streamsMax = 8
-        settings = DispatcherSettings()
+        settings = DispatcherSettings(leaseLength: .seconds(60), requestDeadline: .seconds(20))
         settings.laneWordsMin = HeardSlowness.wordsMin
         suspicion = SuspicionRule(window: .seconds(60), shareMax: 0.2, sampleMin: 5)
         driftMax = 0

@@ -280,9 +280,8 @@ package actor CredentialLanes: LaneCredentials {
         do { context = try TLSContext.client(trust: template.trust, identity: identity) } catch {
             throw .certificateUnreadable
         }
-        var settings = LaneSettings(host: host, port: port, tls: context, proxy: template.proxy)
-        settings.connectionsMax = template.connectionsMax
-        settings.requestDeadline = template.requestDeadline
-        return settings
+        return LaneSettings(
+            host: host, port: port, tls: context, proxy: template.proxy, connectionsMax: template.connectionsMax,
+            requestDeadline: template.requestDeadline)
     }
 }

@@ -120,8 +120,7 @@ package struct GatewayProgram: Sendable {
             messages: settings.backlogMessages, broadcasts: settings.backlogBroadcasts)
         let desk = MessageDesk(
             store: stores.messages, backlog: backlog, steps: steps, accepted: { delivery.accepted($0) })
-        var limits = GatewayLimits()
-        limits.bodyBytesMax = settings.bodyBytes
+        var limits = GatewayLimits(bodyBytesMax: settings.bodyBytes)
         // So that one large body leaves room for others.
         limits.bodiesInFlightBytesMax = max(limits.bodiesInFlightBytesMax, 4 * limits.bodyBytesMax)
         return GatewayServices(

@@ -12,7 +12,7 @@ package struct LaneSettings: Sendable {
     package var authorization: (any AuthorizationSource)?
     package var proxy: ProxySettings?
     /// More connections than this are never open or being dialled.
-    package var connectionsMax = 8
+    package var connectionsMax: Int
     /// One until the peer has accepted a provider token; a certificate connection starts with the peer's SETTINGS.
     package var streamsAtStart = 1
     /// Where the provider counts (FCM), shared by all lanes of a project; nil: as fast as its streams allow.
@@ -20,7 +20,7 @@ package struct LaneSettings: Sendable {
     /// What is kept of an answer's body: a documented error of APNs has some 60 bytes, one of FCM's a few kilobytes.
     package var answerBodyBytesMax = 4_096
     /// From the stream's opening to the whole answer.
-    package var requestDeadline: Duration = .seconds(20)
+    package var requestDeadline: Duration
     /// A connection with fewer stream ids left is replaced, before it has none. HTTP/2 gives it a billion; more than
     /// a connection opens in one turn must be kept.
     package var streamIDsKept = 10_000
@@ -45,13 +45,15 @@ package struct LaneSettings: Sendable {
 
     package init(
         host: String, port: UInt16, tls: TLSContext, authorization: (any AuthorizationSource)? = nil,
-        proxy: ProxySettings? = nil
+        proxy: ProxySettings? = nil, connectionsMax: Int, requestDeadline: Duration
     ) {
         self.host = host
         self.port = port
         self.tls = tls
         self.authorization = authorization
         self.proxy = proxy
+        self.connectionsMax = connectionsMax
+        self.requestDeadline = requestDeadline
     }
 }
 

@@ -8,6 +8,9 @@ struct DispatcherBench {
         leaseLength: .seconds(60), requestDeadline: .seconds(20), settleEvery: .seconds(1), pollEvery: .seconds(5),
         storePause: .milliseconds(500), laneMembersMax: 5, membersMax: 8, membersReserve: 0)
 
+    /// The bounds of the product.
+    static let usual = DispatcherSettings(leaseLength: .seconds(60), requestDeadline: .seconds(20))
+
     var dispatcher: Dispatcher
     var now = MonotonicInstant(nanoseconds: 1_000_000_000)
 

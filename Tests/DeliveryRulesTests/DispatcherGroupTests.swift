@@ -41,7 +41,7 @@ struct DispatcherGroupTests {
 
     @Test("are bounded by their number for a lane, and over all lanes, however few members they have")
     func bounded() throws {
-        var settings = DispatcherSettings()
+        var settings = DispatcherBench.usual
         (settings.laneParcelsMax, settings.parcelsMax) = (3, 5)
         var bench = DispatcherBench(settings: settings)
         let first = try #require(bench.find([DispatcherBench.route(7)]).leaseRequests.last)
@@ -58,7 +58,7 @@ struct DispatcherGroupTests {
 
     @Test("leave as many to all other lanes as their own one takes, and those on top take nothing from these")
     func otherLanes() throws {
-        var settings = DispatcherSettings()
+        var settings = DispatcherBench.usual
         (settings.laneParcelsMax, settings.parcelsMax, settings.laneUrgentMax) = (4, 6, 2)
         var bench = DispatcherBench(settings: settings)
         let first = try #require(bench.find([DispatcherBench.route(7, hasUrgent: true)]).leaseRequests.last)
@@ -74,7 +74,7 @@ struct DispatcherGroupTests {
 
     @Test("go to a full lane as far as is kept free for what is urgent, and take nothing from the others there")
     func urgent() throws {
-        var settings = DispatcherSettings()
+        var settings = DispatcherBench.usual
         (settings.laneParcelsMax, settings.laneUrgentMax) = (3, 2)
         var bench = DispatcherBench(settings: settings)
         let first = try #require(bench.find([DispatcherBench.route(7, hasUrgent: true)]).leaseRequests.last)

@@ -51,7 +51,7 @@ struct DispatcherManyTests {
 
     @Test("are each woken for at their own time, however many came and went beside them")
     func wakes() throws {
-        var settings = DispatcherSettings()
+        var settings = DispatcherBench.usual
         (settings.laneParcelsMax, settings.parcelsMax, settings.pollEvery) = (10_000, 10_000, .seconds(10_000))
         var bench = DispatcherBench(settings: settings)
         var request = try #require(bench.find([DispatcherBench.route(7)]).leaseRequests.last)

@@ -265,7 +265,9 @@ struct DispatcherBoundsTests {
 
     @Test("never leaves an idle lane without a parcel, however much the slow ones hold")
     func slowLanes() {
-        let settings = DispatcherSettings(laneMembersMax: 20, membersMax: 40, membersReserve: 20)
+        let settings = DispatcherSettings(
+            leaseLength: .seconds(60), requestDeadline: .seconds(20), laneMembersMax: 20, membersMax: 40,
+            membersReserve: 20)
         var bench = DispatcherBench(settings: settings)
         for number in Int64(1)...6 {
             let lane = LaneKey(CredentialID(number))

@@ -8,7 +8,7 @@ struct SettleQueueTests {
         _ id: Int64, _ outcome: Outcome = .accepted, members: Int = 1, refused: Bool = false
     ) throws -> SettleEntry {
         let standings = [MemberStanding](repeating: .present, count: members)
-        var bench = DispatcherBench(settings: DispatcherSettings())
+        var bench = DispatcherBench(settings: DispatcherBench.usual)
         let parcel = ParcelRunSamples.parcel(standings, id: id)
         bench.lease(parcel)
         let name = LeaseName(parcel: parcel.id, epoch: 1)

@@ -27,7 +27,7 @@ struct DispatcherCostTests {
 
     /// So many in hand, all of them sent.
     private static func dispatcher(_ count: Int) throws -> Dispatcher {
-        var settings = DispatcherSettings()
+        var settings = DispatcherSettings(leaseLength: .seconds(60), requestDeadline: .seconds(20))
         (settings.laneParcelsMax, settings.parcelsMax) = (20_000, 20_000)
         var dispatcher = Dispatcher(settings: settings, now: start)
         let route = ReadyRoute(

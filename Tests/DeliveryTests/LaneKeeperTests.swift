@@ -62,7 +62,8 @@ private struct OneCredential: LaneCredentials {
         guard let trust = try? TLSTrust.system(), let tls = try? TLSContext.client(trust: trust, identity: nil) else {
             return .missing
         }
-        var settings = LaneSettings(host: "push.example", port: 443, tls: tls)
+        var settings = LaneSettings(
+            host: "push.example", port: 443, tls: tls, connectionsMax: 8, requestDeadline: .seconds(20))
         settings.resolver = NoAddresses()
         return .ready(LaneCredential(id: id, app: "news", settings: settings, reach: .apns(onlyTopic: nil)))
     }

@@ -122,6 +122,11 @@ final class StepRecorder: StepListener {
     var all: [Step] { steps.withLock { $0 } }
 }
 
+extension GatewayLimits {
+    /// Those of the tests: a body has at most a megabyte.
+    init() { self.init(bodyBytesMax: 1 << 20) }
+}
+
 /// A world of its own for one test.
 ///
 /// - Parameter authority: makes the certificate of a gateway that speaks TLS; nil: it speaks plain HTTP.

@@ -141,10 +141,11 @@ final class Bench: Sendable {
     ) throws {
         loop = try ReactorLoop(name: "lane")
         let tls = try TLSContext.client(trust: trust ?? PeerWorld.shared.trust(), identity: identity)
-        var settings = LaneSettings(host: "push.example", port: 443, tls: tls, authorization: authorization)
+        var settings = LaneSettings(
+            host: "push.example", port: 443, tls: tls, authorization: authorization, connectionsMax: 8,
+            requestDeadline: .seconds(20))
         settings.resolver = FixedAddresses(addresses: peers)
         settings.streamsAtStart = 1
-        settings.requestDeadline = .seconds(20)
         // Other tests may have both cores for as long as a handshake may take, or the look-up of a name before it.
         settings.dialDeadline = .seconds(60)
         settings.unreachableAfter = .seconds(60)

@@ -32,10 +32,10 @@ struct WireSender: Sendable {
         else { throw CommandFault(.failed, "\(standIns.production) is no address") }
         let loop = try ReactorLoop(name: "lane")
         let trust = try TLSTrust.only(pem: Array(try text(ofFile: standIns.authorityFile).utf8))
+        // One connection, as the reference has.
         var settings = LaneSettings(
-            host: host, port: port, tls: try TLSContext.client(trust: trust), authorization: Bearer())
-        // As many as the reference has.
-        settings.connectionsMax = 1
+            host: host, port: port, tls: try TLSContext.client(trust: trust), authorization: Bearer(),
+            connectionsMax: 1, requestDeadline: .seconds(20))
         settings.streamsAtStart = 1_000
         let lane = Lane(settings, on: loop, observer: Silence())
         let sender = WireSender(

@@ -1,7 +1,7 @@
 /// Bounds of the door, each with a name.
 package struct GatewayLimits: Sendable {
     /// Of one request, an import apart. Ten thousand installations of usual length fit.
-    package var bodyBytesMax = 1 << 20
+    package var bodyBytesMax: Int
     /// Of all bodies that are held at once, imports included: an answer in time beats memory without end. Each app may
     /// hold as much of it as it leaves free.
     package var bodiesInFlightBytesMax = 64 << 20
@@ -65,5 +65,5 @@ package struct GatewayLimits: Sendable {
     /// How old the knowledge may be that a follower's key opens its message.
     package var eventKeyCheck: Duration = .zero
 
-    package init() {}
+    package init(bodyBytesMax: Int) { self.bodyBytesMax = bodyBytesMax }
 }

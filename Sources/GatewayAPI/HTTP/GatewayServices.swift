@@ -26,7 +26,7 @@ package struct GatewayServices: Sendable {
         adminKeySHA256: [UInt8],
         readiness: @escaping @Sendable () async -> Readiness, clock: @escaping @Sendable () -> WallInstant,
         entropy: @escaping @Sendable (Int) -> [UInt8],
-        limits: GatewayLimits = GatewayLimits(), log: Logger, steps: (any StepListener)? = nil
+        limits: GatewayLimits, log: Logger, steps: (any StepListener)? = nil
     ) {
         self.registry = registry
         self.messages = messages
