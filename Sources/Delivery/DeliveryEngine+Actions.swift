@@ -116,14 +116,7 @@ extension DeliveryEngine {
             } else {
                 leased = Lease(try await stores.parcels.lease(order))
             }
-            guard leased.parcels.count <= 1 else { return await begin(leased, request) }
-            guard let parcel = leased.parcel else {
-                return take(.leasedNothing(request, again: leased.again))
-            }
-            steps?.reached(.leaseCommitted)
-            let found = await content(of: parcel)
-            keep(parcel, request, found)
-            take(.leased(parcel, asked: request, found.reading, again: leased.again))
+            await begin(leased, request)
         } catch .damaged(let place) {
             log.error("A parcel can't be leased, and waits for its mending", metadata: ["place": "\(place)"])
             take(.leaseFailed(request))
@@ -134,15 +127,14 @@ extension DeliveryEngine {
         }
     }
 
-    /// Several of one call: their messages are read together.
     private func begin(_ leased: Lease, _ request: LeaseRequest) async {
-        steps?.reached(.leaseCommitted)
+        if !leased.parcels.isEmpty { steps?.reached(.leaseCommitted) }
         var read: [ReadParcel] = []
         for (parcel, found) in zip(leased.parcels, await contents(of: leased.parcels)) {
             keep(parcel, request, found)
             read.append(ReadParcel(parcel, found.reading))
         }
-        take(.leasedTogether(read, asked: request, again: leased.again))
+        take(.leased(read, asked: request, again: leased.again))
     }
 
     private func keep(_ parcel: LeasedParcel, _ request: LeaseRequest, _ found: FoundContent) {

@@ -76,13 +76,17 @@ extension DeliveryEngine {
 
     /// APNs has no way to only look at a push: what could be built is checked, and is not sent.
     private func rehearse(_ name: LeaseName, _ positions: [Int32]) {
-        let outcome = Outcome.withheld(reason: EndingReason.dryRun)
-        take(.answers(name, accepted: [], others: positions.map { PositionedOutcome(position: $0, outcome: outcome) }))
+        end(positions, of: name, .withheld(reason: EndingReason.dryRun))
     }
 
     private func handBack(_ name: LeaseName, _ positions: [Int32]) {
-        let others = positions.map { PositionedOutcome(position: $0, outcome: .unsent(.withdrawn)) }
-        take(.answers(name, accepted: [], others: others))
+        end(positions, of: name, .unsent(.withdrawn))
+    }
+
+    /// Without an answer of the provider.
+    private func end(_ positions: [Int32], of name: LeaseName, _ outcome: Outcome) {
+        let others = positions.map { PositionedOutcome(position: $0, outcome: outcome) }
+        take(.answered([AnsweredLease(name, accepted: [], others: others, isFromProvider: false)]))
     }
 
     /// The door checks messages, so that is our fault, and alarms.
@@ -90,16 +94,13 @@ extension DeliveryEngine {
 
     /// What can't be encoded ends here.
     private func refuse(_ name: LeaseName, _ positions: [Int32], _ rejection: Rejection) {
-        take(
-            .answers(
-                name, accepted: [],
-                others: positions.map { PositionedOutcome(position: $0, outcome: .rejected(rejection)) }))
+        end(positions, of: name, .rejected(rejection))
     }
 
     /// As one event: what each event costs beside its own is paid once.
     func takeAnswers(_ deliveries: [ParcelAnswers]) {
         let answered = deliveries.compactMap(read)
-        if !answered.isEmpty { take(.answeredTogether(answered)) }
+        if !answered.isEmpty { take(.answered(answered)) }
     }
 
     private func read(_ delivery: ParcelAnswers) -> AnsweredLease? {

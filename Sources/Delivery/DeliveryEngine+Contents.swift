@@ -14,26 +14,14 @@ struct FoundContent: Sendable {
 
 // What leased parcels' pushes are made of. A fault is one parcel's where it can be: the others leave.
 extension DeliveryEngine {
-    /// The lease is written, so the parcel is handed back rather than left to lapse.
-    func content(of parcel: LeasedParcel) async -> FoundContent {
-        do throws(StoreFault) {
-            let message = try await shelf.message(parcel.message)
-            guard let fields = message.fields else { return FoundContent(message: message) }
-            let members = parcel.members.map(\.registration)
-            return FoundContent(message: message, values: try await stores.parcels.values(of: members, fields))
-        } catch {
-            noteUnread([parcel], error)
-            return FoundContent()
-        }
-    }
-
-    /// One for each, in their order. Their messages are read together, and so are the values of those that ask for the
-    /// same fields.
+    /// The contents of leased parcels, one for each, in their order. Their messages are read together, and so are the values
+    /// of those that ask for the same fields. A parcel whose content can't be read now is handed back rather than left to
+    /// lapse: its lease is written.
     func contents(of parcels: [LeasedParcel]) async -> [FoundContent] {
         var found = [FoundContent](repeating: FoundContent(), count: parcels.count)
         var asking: [(fields: [DeviceField], places: [Int])] = []
         var unread: [(fault: StoreFault, parcels: [LeasedParcel])] = []
-        for (place, reading) in await shelf.messages(parcels.map(\.message)).enumerated() {
+        for (place, reading) in await shelf.messages(of: parcels).enumerated() {
             switch reading {
             case .failure(let fault):
                 if unread.last?.fault != fault { unread.append((fault, [])) }
@@ -66,7 +54,7 @@ extension DeliveryEngine {
             }
         } catch {
             if error.isLasting, places.count > 1 {
-                for place in places { found[place] = await content(of: parcels[place]) }
+                for place in places { await fill([place], fields, of: parcels, &found) }
             } else {
                 for place in places { found[place] = FoundContent() }
                 noteUnread(places.map { parcels[$0] }, error)

@@ -59,7 +59,7 @@ extension DeliveryEngine {
             log.warning(
                 "Settling waits for the database", metadata: ["parcels": "\(failed.count)", "fault": "\(first)"])
         }
-        return .settledTogether(settled, failed: failed)
+        return .settled(settled, failed: failed)
     }
 
     private func settled(_ entry: SettleEntry) async -> DispatchEvent {
@@ -77,10 +77,10 @@ extension DeliveryEngine {
             steps?.reached(.settleCommitted)
             // What goes on elsewhere is ready there.
             if reply == .settled, entry.pending.settlement.remainders.contains(where: \.isDue) { take(.hint) }
-            return .settled(entry.name, reply)
+            return .settled([SettledLease(entry.name, reply)])
         } catch {
             log.warning("Settling waits for the database", metadata: ["fault": "\(error)"])
-            return .settleFailed(entry.name, verdictsDone: verdictsDone)
+            return .settled([], failed: [UnsettledLease(entry.name, verdictsDone: verdictsDone)])
         }
     }
 

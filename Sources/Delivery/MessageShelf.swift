@@ -28,56 +28,45 @@ actor MessageShelf {
         self.fresh = fresh
     }
 
-    func message(_ id: MessageID) async throws(StoreFault) -> ShelvedMessage {
-        if let place = shelved.firstIndex(where: { $0.id == id }) {
-            let message = shelved.remove(at: place)
-            shelved.append(message)
-            return message
-        }
-        let message: ShelvedMessage
-        if let here = accepted(id) {
-            message = here
-        } else {
-            message = try await store.content(id).map(Self.compile) ?? ShelvedMessage(id: id, compiled: nil)
-        }
-        if !shelved.contains(where: { $0.id == id }) {
-            if shelved.count >= Self.shelvedMax { shelved.removeFirst() }
-            shelved.append(message)
-        }
-        return message
-    }
-
-    /// Of several, in their order: those read together that can be. One that makes no sense fails alone.
+    /// The messages of leased parcels, one for each, in their order: those that have to be read are read together.
     ///
-    /// Those that are not there are not put there either: each is wanted once, mostly, and would take the place of a
-    /// broadcast's.
-    func messages(_ ids: [MessageID]) async -> [Result<ShelvedMessage, StoreFault>] {
+    /// Broadcasts are kept. A transactional message is needed once, mostly, and would take the place of a broadcast.
+    func messages(of parcels: [LeasedParcel]) async -> [Result<ShelvedMessage, StoreFault>] {
         var known: [MessageID: Result<ShelvedMessage, StoreFault>] = [:]  // lookup only
         var missing: [MessageID] = []
-        for id in ids where known[id] == nil && !missing.contains(id) {
-            if let message = shelved.first(where: { $0.id == id }) {
-                known[id] = .success(message)
-            } else if let message = accepted(id) {
-                known[id] = .success(message)
+        for parcel in parcels where known[parcel.message] == nil && !missing.contains(parcel.message) {
+            if let message = used(parcel.message) ?? accepted(parcel.message) {
+                known[parcel.message] = .success(message)
             } else {
-                missing.append(id)
+                missing.append(parcel.message)
             }
         }
         do throws(StoreFault) {
             if !missing.isEmpty {
-                for stored in try await store.contents(missing) { known[stored.id] = .success(Self.compile(stored)) }
+                for (id, stored) in zip(missing, try await store.contents(missing)) {
+                    known[id] = stored.map { $0.map(Self.compile) ?? ShelvedMessage(id: id, compiled: nil) }
+                }
             }
         } catch {
-            if !error.isLasting { for id in missing { known[id] = .failure(error) } }
+            for id in missing { known[id] = .failure(error) }
         }
-        // What did not come with the others is gone, or is what kept them from coming.
-        for id in missing where known[id] == nil {
-            do throws(StoreFault) {
-                known[id] = .success(
-                    try await store.content(id).map(Self.compile) ?? ShelvedMessage(id: id, compiled: nil))
-            } catch { known[id] = .failure(error) }
+        for parcel in parcels where parcel.urgency == .bulk {
+            if case .success(let message) = known[parcel.message] { keep(message) }
         }
-        return ids.map { known[$0] ?? .success(ShelvedMessage(id: $0, compiled: nil)) }
+        return parcels.map { known[$0.message] ?? .success(ShelvedMessage(id: $0.message, compiled: nil)) }
+    }
+
+    private func used(_ id: MessageID) -> ShelvedMessage? {
+        guard let place = shelved.firstIndex(where: { $0.id == id }) else { return nil }
+        let message = shelved.remove(at: place)
+        shelved.append(message)
+        return message
+    }
+
+    private func keep(_ message: ShelvedMessage) {
+        guard !shelved.contains(where: { $0.id == message.id }) else { return }
+        if shelved.count >= Self.shelvedMax { shelved.removeFirst() }
+        shelved.append(message)
     }
 
     private func accepted(_ id: MessageID) -> ShelvedMessage? {

@@ -104,14 +104,6 @@ extension Dispatcher {
         }
     }
 
-    mutating func noteLeased(
-        _ parcel: LeasedParcel, _ request: LeaseRequest, _ reading: MessageReading, _ now: MonotonicInstant,
-        _ actions: inout [DispatchAction]
-    ) {
-        noteLeaseEnded(request, parcel)
-        begin(parcel, request, reading, now, &actions)
-    }
-
     mutating func begin(
         _ parcel: LeasedParcel, _ request: LeaseRequest, _ reading: MessageReading, _ now: MonotonicInstant,
         _ actions: inout [DispatchAction]

@@ -12,7 +12,7 @@ extension Dispatcher {
 
     /// - Parameters:
     ///   - again: what the database says.
-    ///   - floor: where nothing came, another process has the share in its hand.
+    ///   - floor: the shortest pause before the database is asked again.
     mutating func notePaced(
         _ request: LeaseRequest, _ again: Duration?, atLeast floor: Duration, _ now: MonotonicInstant
     ) {

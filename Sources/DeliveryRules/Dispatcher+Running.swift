@@ -29,12 +29,10 @@ extension Dispatcher {
         }
     }
 
-    mutating func noteSettleFailed(
-        _ name: LeaseName, _ verdictsDone: Bool, isRefused: Bool = false, _ now: MonotonicInstant
-    ) {
-        guard let place = placeOfRun(name) else { return }
-        if verdictsDone { runs[place].verdictsDone = true }
-        if isRefused { runs[place].run.noteSettleRefused() }
+    mutating func noteSettleFailed(_ lease: UnsettledLease, _ now: MonotonicInstant) {
+        guard let place = placeOfRun(lease.name) else { return }
+        if lease.verdictsDone { runs[place].verdictsDone = true }
+        if lease.isRefused { runs[place].run.noteSettleRefused() }
         runs[place].settleAgainAt = now + settings.storePause
     }
 

@@ -54,35 +54,25 @@ package struct Dispatcher: Sendable {
             noteStopped(messages, &actions)
         case .rated(let messages):
             noteRated(messages, &actions)
-        case .leased(let parcel, let request, let reading, let again):
-            notePaced(request, again, atLeast: .zero, now)
-            noteLeased(parcel, request, reading, now, &actions)
-        case .leasedTogether(let parcels, let request, let again):
-            notePaced(request, again, atLeast: .zero, now)
+        case .leased(let parcels, let request, let again):
+            // Where nothing came, another process has the quantum in its hand.
+            let floor = parcels.isEmpty ? MessagePace.askAgainFloor : .zero
+            notePaced(request, again, atLeast: floor, now)
             noteLeaseEnded(request, parcels.first?.parcel)
             for read in parcels { begin(read.parcel, request, read.reading, now, &actions) }
-        case .leasedNothing(let request, let again):
-            notePaced(request, again, atLeast: MessagePace.askAgainFloor, now)
-            noteLeaseEnded(request, nil)
         case .leaseFailed(let request):
             // The poll looks again, after its pause.
             noteLeaseEnded(request, nil)
             notePacedFailed(request, now)
             pollAt = min(pollAt, now + settings.storePause)
-        case .answers(let name, let accepted, let others):
-            noteAnswers(AnsweredLease(name, accepted: accepted, others: others), now)
-        case .answeredTogether(let leases):
+        case .answered(let leases):
             for lease in leases {
-                heed(lease, now, &actions)
+                if lease.isFromProvider { heed(lease, now, &actions) }
                 noteAnswers(lease, now)
             }
-        case .settled(let name, let reply):
-            noteSettled(name, reply, now, &actions)
-        case .settledTogether(let leases, let failed):
+        case .settled(let leases, let failed):
             for lease in leases { noteSettled(lease.name, lease.reply, now, &actions) }
-            for lease in failed { noteSettleFailed(lease.name, false, isRefused: lease.isRefused, now) }
-        case .settleFailed(let name, let verdictsDone):
-            noteSettleFailed(name, verdictsDone, now)
+            for lease in failed { noteSettleFailed(lease, now) }
         case .renewed(let leases, let failed):
             for lease in leases { noteRenewed(lease.name, lease.isHeld, now, &actions) }
             for name in failed { noteRenewFailed(name, now) }

@@ -107,22 +107,16 @@ package enum DispatchEvent: Equatable, Sendable {
     case stopped([StoppedMessage])
     /// Of `runningMessages`: those that have a rate now, each.
     case rated([RatedMessage])
-    /// `again`, of a lease of what waits for a rate: how long it is until there is more; nil: nothing else waits. Of other
-    /// leases: nought where some of what they found waits for a rate from now on.
-    case leased(LeasedParcel, asked: LeaseRequest, MessageReading, again: Duration? = nil)
-    /// Small parcels of one call, in their order.
-    case leasedTogether([ReadParcel], asked: LeaseRequest, again: Duration? = nil)
-    case leasedNothing(LeaseRequest, again: Duration? = nil)
+    /// The parcels that one call leased, in their order; none where nothing was due.
+    ///
+    /// `again`: of a lease of rate-limited parcels, how long it is until more may be leased, nil if nothing else waits. Of
+    /// other leases, zero if some parcels that they found are rate-limited from now on.
+    case leased([ReadParcel], asked: LeaseRequest, again: Duration? = nil)
     case leaseFailed(LeaseRequest)
-    /// Answers to the parcel's pushes, by position: the plain 200s, and the others.
-    case answers(LeaseName, accepted: [Int32], others: [PositionedOutcome])
-    case settled(LeaseName, SettleReply)
-    /// Answers to pushes of several parcels.
-    case answeredTogether([AnsweredLease])
-    /// Replies to settles of one transaction, none of which has verdicts; and those that none came to.
-    case settledTogether([SettledLease], failed: [UnsettledLease] = [])
-    /// No reply: `verdictsDone` where their own transaction is known to have committed.
-    case settleFailed(LeaseName, verdictsDone: Bool)
+    /// Answers to pushes of leased parcels.
+    case answered([AnsweredLease])
+    /// Replies to settles, and the settles that got none.
+    case settled([SettledLease], failed: [UnsettledLease] = [])
     /// Replies to renewals of one call, and those that none came to.
     case renewed([RenewedLease], failed: [LeaseName] = [])
     case timer
@@ -157,18 +151,23 @@ package struct ReadParcel: Equatable, Sendable {
     }
 }
 
+/// Answers to pushes of one leased parcel, by position: the plain 200s, and the others.
 package struct AnsweredLease: Equatable, Sendable {
     package let name: LeaseName
     package let accepted: [Int32]
     package let others: [PositionedOutcome]
+    /// False if the gateway ended the pushes itself: that says nothing about the provider.
+    package let isFromProvider: Bool
     /// All its pushes have streams by now, or are answered. Told of messages that have a rate.
     package let isSent: Bool
     package init(
-        _ name: LeaseName, accepted: [Int32], others: [PositionedOutcome], isSent: Bool = false
+        _ name: LeaseName, accepted: [Int32], others: [PositionedOutcome], isFromProvider: Bool = true,
+        isSent: Bool = false
     ) {
         self.name = name
         self.accepted = accepted
         self.others = others
+        self.isFromProvider = isFromProvider
         self.isSent = isSent
     }
 }
@@ -195,10 +194,13 @@ package struct SettledLease: Equatable, Sendable {
 /// A settle without a reply.
 package struct UnsettledLease: Equatable, Sendable {
     package let name: LeaseName
+    /// The transaction of its verdicts is known to have committed.
+    package let verdictsDone: Bool
     /// For what it says, and not for how the database is: it is handed in again by itself.
     package let isRefused: Bool
-    package init(_ name: LeaseName, isRefused: Bool) {
+    package init(_ name: LeaseName, verdictsDone: Bool = false, isRefused: Bool = false) {
         self.name = name
+        self.verdictsDone = verdictsDone
         self.isRefused = isRefused
     }
 }

@@ -17,6 +17,13 @@ package enum SettleTurn: Equatable, Sendable {
     /// In one transaction: none has verdicts, and each ends its parcel.
     case together([SettleEntry])
     case alone(SettleEntry)
+
+    package var entries: [SettleEntry] {
+        switch self {
+        case .together(let entries): entries
+        case .alone(let entry): [entry]
+        }
+    }
 }
 
 /// Settles of one app's small parcels on their way to the database.

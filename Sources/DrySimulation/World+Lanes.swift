@@ -77,7 +77,7 @@ extension SimulatedWorld {
             noteSlowness(batch, index)
             let answers = AnsweredLease(
                 batch.lease, accepted: batch.accepted, others: batch.others, isSent: batch.isSent)
-            tell(.answeredTogether([answers]), to: index)
+            tell(.answered([answers]), to: index)
         }
     }
 

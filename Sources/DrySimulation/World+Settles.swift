@@ -30,8 +30,8 @@ extension SimulatedWorld {
 
     private mutating func send(_ turn: SettleTurn, _ index: Int) {
         switch turn {
-        case .together(let entries): call(.settleTogether(entries), index)
-        case .alone(let entry): call(entry.withVerdicts ? .verdicts(entry) : .settle(entry), index)
+        case .together: call(.settle(turn), index)
+        case .alone(let entry): call(entry.withVerdicts ? .verdicts(entry) : .settle(turn), index)
         }
     }
 
@@ -42,22 +42,18 @@ extension SimulatedWorld {
     /// A turn came back, and what it means to the Dispatcher.
     mutating func end(_ turn: SettleTurn, _ event: DispatchEvent, _ index: Int) {
         let life = processes[index].life
-        let pending =
-            switch turn {
-            case .together(let entries): entries[0].pending
-            case .alone(let entry): entry.pending
-            }
+        let pending = turn.entries[0].pending
         if pending.isSmall { processes[index].settles[pending.app]?.end(turn) }
         tell(event, to: index)
         guard processes[index].isAlive, processes[index].life == life else { return }
         if pending.isSmall { sendSettles(of: pending.app, index) }
     }
 
-    mutating func hearSettles(_ reply: StoreReply, _ entries: [SettleEntry], _ index: Int) {
+    mutating func hearSettles(_ reply: StoreReply, _ turn: SettleTurn, _ index: Int) {
         var settled: [SettledLease] = []
         var failed: [UnsettledLease] = []
-        if case .settledTogether(let replies) = reply {
-            for (entry, reply) in zip(entries, replies) {
+        if case .settled(let replies) = reply {
+            for (entry, reply) in zip(turn.entries, replies) {
                 if let reply {
                     settled.append(SettledLease(entry.name, reply))
                 } else {
@@ -65,9 +61,10 @@ extension SimulatedWorld {
                 }
             }
         } else {
-            failed = entries.map { UnsettledLease($0.name, isRefused: false) }
+            // Their verdicts were written before, each in a transaction of its own.
+            failed = turn.entries.map { UnsettledLease($0.name, verdictsDone: $0.withVerdicts) }
         }
-        end(.together(entries), .settledTogether(settled, failed: failed), index)
+        end(turn, .settled(settled, failed: failed), index)
     }
 
     mutating func hearRenewals(_ reply: StoreReply, _ names: [LeaseName], _ index: Int) {

@@ -138,12 +138,10 @@ extension SimulatedWorld {
             tell(.pollFailed, to: index)
         case (.lease(let request), let reply): hearLease(reply, request, index)
         case (.renew(let names), let reply): hearRenewals(reply, names, index)
-        case (.verdicts(let entry), .verdictsWritten): self.call(.settle(entry), index)
+        case (.verdicts(let entry), .verdictsWritten): self.call(.settle(.alone(entry)), index)
         case (.verdicts(let entry), _):
-            end(.alone(entry), .settleFailed(entry.name, verdictsDone: false), index)
-        case (.settle(let entry), .settled(let reply)): end(.alone(entry), .settled(entry.name, reply), index)
-        case (.settle(let entry), _): end(.alone(entry), .settleFailed(entry.name, verdictsDone: true), index)
-        case (.settleTogether(let entries), let reply): hearSettles(reply, entries, index)
+            end(.alone(entry), .settled([], failed: [UnsettledLease(entry.name)]), index)
+        case (.settle(let turn), let reply): hearSettles(reply, turn, index)
         case (.plan, .planned(let slice)):
             guard let slice else { return }
             self.call(.plan, index)
@@ -160,16 +158,11 @@ extension SimulatedWorld {
     private mutating func hearLease(_ reply: StoreReply, _ request: LeaseRequest, _ index: Int) {
         processes[index].leaseCalls -= 1
         switch reply {
-        case .leased(let parcel?, let number, let again):
-            hold(parcel, number, request, index)
-            checkCompany(index)
-            tell(.leased(parcel, asked: request, reading(of: parcel.message), again: again), to: index)
-        case .leased(nil, _, let again): tell(.leasedNothing(request, again: again), to: index)
-        case .leasedTogether(let parcels, let number, let again):
+        case .leased(let parcels, let number, let again):
             for (place, parcel) in parcels.enumerated() { hold(parcel, number + place, request, index) }
-            checkCompany(index)
+            if !parcels.isEmpty { checkCompany(index) }
             let read = parcels.map { ReadParcel($0, reading(of: $0.message)) }
-            tell(.leasedTogether(read, asked: request, again: again), to: index)
+            tell(.leased(read, asked: request, again: again), to: index)
         default: tell(.leaseFailed(request), to: index)
         }
     }

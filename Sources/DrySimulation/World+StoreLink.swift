@@ -95,8 +95,7 @@ extension SimulatedWorld {
         case .verdicts(let entry):
             applyVerdicts(entry.pending)
             return .verdictsWritten
-        case .settle(let entry): return .settled(applySettle(entry.pending))
-        case .settleTogether(let entries): return .settledTogether(applySettles(entries))
+        case .settle(let turn): return .settled(applySettles(turn))
         case .plan: return .planned(applyPlan())
         case .keepUp(let round): return .keptUp(apply(round, call.from))
         case .quota(let project, let ask): return applyQuota(ask, project, call.owner)
@@ -106,37 +105,41 @@ extension SimulatedWorld {
     private mutating func applyLease(_ request: LeaseRequest, _ owner: ProcessID) -> StoreReply {
         store.senders = senders
         store.hasFoundRated = false
-        let parcel: LeasedParcel?
+        var parcels: [LeasedParcel]
         var again: Duration?
         if request.scope.mayBringSeveral {
             var size = plan.settings.leaseGroup
             size.parcelsMax = min(size.parcelsMax, request.parcelsMax)
-            let parcels = store.leaseGroup(
+            parcels = store.leaseGroup(
                 route: request.line.route, service: request.line.service, owner: owner,
                 leaseFor: plan.settings.leaseLength, knownFormats: Self.formats, scope: request.scope,
                 size: size, now: wall)
-            guard parcels.count <= 1 else {
-                let numbers = parcels.map { take($0, request.scope) }
-                return .leasedTogether(parcels, number: numbers[0], again: store.hasFoundRated ? .zero : nil)
-            }
-            parcel = parcels.first
         } else if request.scope == .paced {
-            (parcel, again) = store.leasePaced(
+            let share: LeasedParcel?
+            (share, again) = store.leasePaced(
                 route: request.line.route, service: request.line.service, owner: owner,
                 leaseFor: plan.settings.leaseLength, knownFormats: Self.formats, passing: request.passing, now: wall)
+            parcels = share.map { [$0] } ?? []
         } else {
-            parcel = store.lease(
+            let parcel = store.lease(
                 route: request.line.route, service: request.line.service, owner: owner,
                 leaseFor: plan.settings.leaseLength, knownFormats: Self.formats, scope: request.scope, now: wall)
+            parcels = parcel.map { [$0] } ?? []
         }
         if store.hasFoundRated { again = .zero }
-        return .leased(parcel, number: take(parcel, request.scope), again: again)
+        return .leased(parcels, number: take(parcels, request.scope), again: again)
     }
 
-    /// - Returns: the lease's number.
-    private mutating func take(_ parcel: LeasedParcel?, _ scope: LeaseScope) -> Int {
+    /// - Returns: the number of the first lease.
+    private mutating func take(_ parcels: [LeasedParcel], _ scope: LeaseScope) -> Int {
+        guard let first = parcels.first else { return ledger.noteLease() }
+        let number = take(first, scope)
+        for parcel in parcels.dropFirst() { _ = take(parcel, scope) }
+        return number
+    }
+
+    private mutating func take(_ parcel: LeasedParcel, _ scope: LeaseScope) -> Int {
         let number = ledger.noteLease()
-        guard let parcel else { return number }
         noteLeased(parcel)
         book.begin(parcel)
         checkRate(of: parcel, scope)
@@ -156,7 +159,8 @@ extension SimulatedWorld {
     }
 
     /// Each as it would be alone. nil: refused, and the others are not.
-    private mutating func applySettles(_ entries: [SettleEntry]) -> [SettleReply?] {
+    private mutating func applySettles(_ turn: SettleTurn) -> [SettleReply?] {
+        guard case .together(let entries) = turn else { return turn.entries.map { applySettle($0.pending) } }
         if entries.count > 1 { incidents.note(.settledTogether) }
         return entries.map { entry in
             if isFaulty, random.happens(perMille: plan.storeCallLost) {

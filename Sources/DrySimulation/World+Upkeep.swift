@@ -152,11 +152,10 @@ extension StoreReply {
     var hasWritten: Bool {
         switch self {
         case .failed, .routes: false
-        case .leased(let parcel, _, _): parcel != nil
-        case .leasedTogether, .verdictsWritten: true
+        case .leased(let parcels, _, _): !parcels.isEmpty
+        case .verdictsWritten: true
         case .renewed(let held): held.contains(true)
-        case .settled(let reply): reply.isWritten
-        case .settledTogether(let replies): replies.contains { $0?.isWritten == true }
+        case .settled(let replies): replies.contains { $0?.isWritten == true }
         case .planned(let slice): slice != nil
         case .quota(let grant): grant != nil
         case .keptUp(let kept): kept.count > 0

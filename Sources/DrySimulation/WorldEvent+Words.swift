@@ -87,8 +87,7 @@ extension StoreCall {
         case .lease(let request): "\(from)'s lease on route \(request.line.route.value)"
         case .renew(let leases): "\(from)'s renewal of \(leases.map(\.words).joined(separator: "; "))"
         case .verdicts(let entry): "\(from)'s \(entry.pending.verdicts.count) verdicts of \(entry.name.words)"
-        case .settle(let entry): "\(from)'s settle \(entry.words)"
-        case .settleTogether(let entries): "\(from)'s settles \(entries.map(\.words).joined(separator: "; "))"
+        case .settle(let turn): "\(from)'s settle \(turn.entries.map(\.words).joined(separator: "; "))"
         case .plan: "\(from)'s plan"
         case .keepUp(let round): "\(from)'s \(round.step?.words ?? "nothing")"
         case .quota(let project, let ask):
@@ -119,15 +118,11 @@ extension StoreReply {
         switch self {
         case .failed: "no reply"
         case .routes(let routes, _, _): "\(routes.count) routes have work"
-        case .leased(nil, _, _): "nothing there"
-        case .leased(let parcel?, _, _):
-            "parcel \(parcel.id.value), lease \(parcel.epoch), \(parcel.members.count) members, try \(parcel.attempt + 1)"
-        case .leasedTogether(let parcels, _, _):
-            parcels.map { "parcel \($0.id.value), lease \($0.epoch)" }.joined(separator: "; ")
+        case .leased(let parcels, _, _):
+            parcels.isEmpty ? "nothing there" : parcels.map(\.words).joined(separator: "; ")
         case .renewed(let held): held.map { $0 ? "held" : "lost" }.joined(separator: "; ")
         case .verdictsWritten: "written"
-        case .settled(let reply): reply.words
-        case .settledTogether(let replies): replies.map { $0?.words ?? "refused" }.joined(separator: "; ")
+        case .settled(let replies): replies.map { $0?.words ?? "refused" }.joined(separator: "; ")
         case .planned(let slice): slice.map { "\($0.members) members" } ?? "nothing to plan"
         case .quota(let grant): grant.map { "\($0.part.millionths) millionths" } ?? "overtaken"
         case .keptUp(let kept): "\(kept.count) rows\(kept.isFull ? ", there may be more" : "")"
@@ -156,5 +151,11 @@ extension StreamEnd {
         case .answered(let answer): "\(answer.word.rawValue)\(answer.retryAfter.map { ", again in \($0) s" } ?? "")"
         case .fault(let isSent, let fault): "\(fault), \(isSent ? "sent" : "not sent")"
         }
+    }
+}
+
+extension LeasedParcel {
+    fileprivate var words: String {
+        "parcel \(id.value), lease \(epoch), \(members.count) members, try \(attempt + 1)"
     }
 }

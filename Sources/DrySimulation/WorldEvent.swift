@@ -83,9 +83,8 @@ enum StoreRequest: Sendable {
     case lease(LeaseRequest)
     case renew([LeaseName])
     case verdicts(SettleEntry)
-    case settle(SettleEntry)
     /// In one transaction.
-    case settleTogether([SettleEntry])
+    case settle(SettleTurn)
     case plan
     /// The step that comes next.
     case keepUp(UpkeepRound)
@@ -96,16 +95,14 @@ enum StoreReply: Sendable {
     /// The caller knows nothing: not whether it took effect either.
     case failed
     case routes([ReadyRoute], [StoppedMessage], [RatedMessage])
-    /// With its number among all leases of the run, and when there is more of what waits for a rate.
-    case leased(LeasedParcel?, number: Int, again: Duration?)
-    /// The number of the first: the others follow.
-    case leasedTogether([LeasedParcel], number: Int, again: Duration?)
+    /// With the number of the first among all leases of the run (the others follow), and how long it is until more of what is
+    /// rate-limited may be leased.
+    case leased([LeasedParcel], number: Int, again: Duration?)
     /// In the order of the leases.
     case renewed([Bool])
     case verdictsWritten
-    case settled(SettleReply)
     /// In the order of the entries; nil: the database refuses that one.
-    case settledTogether([SettleReply?])
+    case settled([SettleReply?])
     case planned(SimulatedSlice?)
     case quota(QuotaGrant?)
     case keptUp(UpkeepReply)

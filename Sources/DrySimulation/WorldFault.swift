@@ -68,7 +68,7 @@ enum StoreStep: String, CaseIterable, Sendable {
         case .lease: self = .lease
         case .renew: self = .renewal
         case .verdicts: self = .verdicts
-        case .settle, .settleTogether: self = .settle
+        case .settle: self = .settle
         case .quota: self = .quota
         case .poll: return nil
         case .keepUp(let round):

@@ -24,24 +24,23 @@ extension MessageStore {
         return try Self.account(in: rows, row: 0, isWhole: true)
     }
 
-    /// nil: no such message, or its content went with retention.
-    package func content(_ id: MessageID) async throws(StoreFault) -> StoredMessage? {
-        let query = Query(MessageSQL.content) { $0.uuid(id.value) }
-        let rows = try await translating { () throws(PostgresError) in try await pool.read(query) }
-        guard rows.rowCount == 1 else { return nil }
-        do throws(PostgresError) { return try Self.stored(id, in: rows, row: 0) } catch { throw StoreFault(error) }
-    }
-
-    /// The same of several at once, in no order. Those without are missing, and so are those that make no sense: `content`
-    /// says of each by itself which of the two it is.
-    package func contents(_ ids: [MessageID]) async throws(StoreFault) -> [StoredMessage] {
+    /// The contents of messages, one for each id, in their order; nil if there is no such message, or its content went with
+    /// retention. A row that makes no sense is that message's fault alone.
+    package func contents(_ ids: [MessageID]) async throws(StoreFault) -> [Result<StoredMessage?, StoreFault>] {
         let query = Query(MessageSQL.contents) { $0.uuidArray(ids.map(\.value)) }
         let rows = try await translating { () throws(PostgresError) in
             try await pool.read([Query(PlannerSQL.throughKeys), query])[1]
         }
-        return (0..<rows.rowCount).compactMap { row in
-            try? Self.stored(MessageID(try rows.uuid(row, 6)), in: rows, row: row)
-        }
+        var found: [MessageID: Result<StoredMessage?, StoreFault>] = [:]  // lookup only
+        do throws(PostgresError) {
+            for row in 0..<rows.rowCount {
+                let id = MessageID(try rows.uuid(row, 6))
+                do throws(PostgresError) { found[id] = .success(try Self.stored(id, in: rows, row: row)) } catch {
+                    found[id] = .failure(StoreFault(error))
+                }
+            }
+        } catch { throw StoreFault(error) }
+        return ids.map { found[$0] ?? .success(nil) }
     }
 
     private static func stored(

@@ -56,13 +56,13 @@ struct DispatcherBench {
     ) -> [DispatchAction] {
         let route = DispatcherBench.route(parcel.route.value, app: parcel.app.value)
         guard let request = find([route]).leaseRequests.last else { return [] }
-        return tell(.leased(parcel, asked: request, isRepeatable ? .repeatable : .unrepeatable))
+        return tell(.leased([ReadParcel(parcel, isRepeatable ? .repeatable : .unrepeatable)], asked: request))
     }
 
     /// Everything that was sent is accepted.
     @discardableResult
     mutating func accept(_ positions: [Int32], of name: LeaseName = name) -> [DispatchAction] {
-        tell(.answers(name, accepted: positions, others: []))
+        tell(.answered([AnsweredLease(name, accepted: positions, others: [])]))
     }
 
     func request(_ route: Int64, lane: LaneKey? = lane, _ scope: LeaseScope = .ordinary) -> LeaseRequest {

@@ -14,7 +14,7 @@ struct DispatcherCompanyTests {
     /// Holds one parcel, and hears of a lapsed one.
     private func company(_ bench: inout DispatcherBench) -> [DispatchAction] {
         let again = bench.lease().leaseRequests
-        for request in again { bench.tell(.leasedNothing(request)) }
+        for request in again { bench.tell(.leased([], asked: request)) }
         bench.now = bench.now + .seconds(5)
         return bench.find([Self.lapsed])
     }
@@ -24,7 +24,7 @@ struct DispatcherCompanyTests {
         var bench = DispatcherBench()
         let requests = bench.find([Self.lapsed, DispatcherBench.route(8)]).leaseRequests
         #expect(requests == [bench.request(7, .lapsed)])
-        let actions = bench.tell(.leased(suspect(), asked: requests[0], .repeatable))
+        let actions = bench.tell(.leased([ReadParcel(suspect(), .repeatable)], asked: requests[0]))
         #expect(actions.submitted == [0, 1, 2])
         #expect(actions.leaseRequests.isEmpty, "nothing else while it travels")
     }
@@ -36,7 +36,10 @@ struct DispatcherCompanyTests {
         #expect(parting.withdrawn == [DispatcherBench.name])
         #expect(parting.leaseRequests.isEmpty)
         bench.accept([0, 1, 2])
-        #expect(bench.tell(.settled(DispatcherBench.name, .settled)).leaseRequests == [bench.request(7, .lapsed)])
+        #expect(
+            bench.tell(.settled([SettledLease(DispatcherBench.name, .settled)])).leaseRequests == [
+                bench.request(7, .lapsed)
+            ])
     }
 
     @Test("is not joined by a parcel that was being leased: that one goes back unsent")
@@ -45,10 +48,10 @@ struct DispatcherCompanyTests {
         let ordinary = bench.find([DispatcherBench.route(8)]).leaseRequests[0]
         bench.now = bench.now + .seconds(5)
         #expect(bench.find([Self.lapsed]).leaseRequests.isEmpty)
-        let actions = bench.tell(.leased(ParcelRunSamples.parcel(), asked: ordinary, .repeatable))
+        let actions = bench.tell(.leased([ReadParcel(ParcelRunSamples.parcel(), .repeatable)], asked: ordinary))
         #expect(actions.submitted.isEmpty)
         #expect(actions.settles.first?.pending.settlement.remainders.first?.members.count == 3)
-        let next = bench.tell(.settled(DispatcherBench.name, .settled)).leaseRequests
+        let next = bench.tell(.settled([SettledLease(DispatcherBench.name, .settled)])).leaseRequests
         #expect(next == [bench.request(7, .lapsed)])
     }
 
@@ -56,14 +59,14 @@ struct DispatcherCompanyTests {
     func turns() {
         var bench = DispatcherBench()
         let asked = bench.find([Self.lapsed, DispatcherBench.route(8)]).leaseRequests[0]
-        bench.tell(.leased(suspect(), asked: asked, .repeatable))
+        bench.tell(.leased([ReadParcel(suspect(), .repeatable)], asked: asked))
         #expect(bench.pass(.seconds(4)).withdrawn.isEmpty)
         #expect(bench.pass(.seconds(1)).withdrawn == [name])
         let withdrawn = (Int32(0)...2).map { PositionedOutcome(position: $0, outcome: .unsent(.withdrawn)) }
-        let settle = bench.tell(.answers(name, accepted: [], others: withdrawn)).settles.first
+        let settle = bench.tell(.answered([AnsweredLease(name, accepted: [], others: withdrawn)])).settles.first
         #expect(settle?.pending.settlement.remainders.map(\.lapses) == [2])
-        #expect(bench.tell(.settled(name, .settled)).leaseRequests == [bench.request(8)])
-        bench.tell(.leasedNothing(bench.request(8)))
+        #expect(bench.tell(.settled([SettledLease(name, .settled)])).leaseRequests == [bench.request(8)])
+        bench.tell(.leased([], asked: bench.request(8)))
         bench.now = bench.now + .seconds(29)
         bench.tell(.timer)
         #expect(bench.tell(.polled([Self.lapsed])).leaseRequests.isEmpty)
@@ -75,11 +78,11 @@ struct DispatcherCompanyTests {
     func early() {
         var bench = DispatcherBench()
         let asked = bench.find([Self.lapsed, DispatcherBench.route(8)]).leaseRequests[0]
-        bench.tell(.leased(suspect(), asked: asked, .repeatable))
+        bench.tell(.leased([ReadParcel(suspect(), .repeatable)], asked: asked))
         bench.accept([0, 1, 2], of: name)
-        let next = bench.tell(.settled(name, .settled)).leaseRequests
+        let next = bench.tell(.settled([SettledLease(name, .settled)])).leaseRequests
         #expect(next == [bench.request(7, .lapsed)], "there may be more of them")
-        #expect(bench.tell(.leasedNothing(next[0])).leaseRequests == [bench.request(8)])
+        #expect(bench.tell(.leased([], asked: next[0])).leaseRequests == [bench.request(8)])
     }
 
     @Test("leaves the others alone while its own lane can't send")
@@ -99,7 +102,7 @@ struct DispatcherCompanyTests {
         _ = company(&bench)
         bench.tell(.drain)
         bench.accept([0, 1, 2])
-        #expect(bench.tell(.settled(DispatcherBench.name, .settled)).contains(.drained))
+        #expect(bench.tell(.settled([SettledLease(DispatcherBench.name, .settled)])).contains(.drained))
     }
 }
 
@@ -109,7 +112,7 @@ struct DispatcherUnreadTests {
     func unread() {
         var bench = DispatcherBench()
         let asked = bench.find([DispatcherBench.route(7)]).leaseRequests[0]
-        let actions = bench.tell(.leased(ParcelRunSamples.parcel(lapses: 1), asked: asked, .unread))
+        let actions = bench.tell(.leased([ReadParcel(ParcelRunSamples.parcel(lapses: 1), .unread)], asked: asked))
         #expect(actions.submitted.isEmpty)
         let remainders = actions.settles.first?.pending.settlement.remainders
         #expect(remainders?.map(\.lapses) == [1])
@@ -126,7 +129,7 @@ struct DispatcherListTests {
             bench.now = bench.now + .seconds(5)
             let lane = LaneKey(CredentialID(number))
             for request in bench.find([DispatcherBench.route(number)], lane: lane).leaseRequests {
-                bench.tell(.leasedNothing(request))
+                bench.tell(.leased([], asked: request))
             }
         }
         bench.now = bench.now + .seconds(5)
@@ -142,6 +145,6 @@ struct DispatcherListTests {
         let routes = (Int64(1)...20).map { DispatcherBench.route($0) }
         let asked = bench.find(routes).leaseRequests
         #expect(asked.count == 4)
-        #expect(bench.tell(.leasedNothing(asked[0])).leaseRequests.count == 1)
+        #expect(bench.tell(.leased([], asked: asked[0])).leaseRequests.count == 1)
     }
 }

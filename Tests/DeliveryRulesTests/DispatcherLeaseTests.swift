@@ -9,7 +9,7 @@ struct DispatcherLeaseTests {
         var bench = DispatcherBench()
         let asked = bench.find([DispatcherBench.route(7)]).leaseRequests[0]
         bench.now = bench.now + .seconds(2)
-        let actions = bench.tell(.leased(ParcelRunSamples.parcel(), asked: asked, .repeatable))
+        let actions = bench.tell(.leased([ReadParcel(ParcelRunSamples.parcel(), .repeatable)], asked: asked))
         let until = asked.startedAt + .seconds(40)
         #expect(
             actions.first
@@ -21,7 +21,7 @@ struct DispatcherLeaseTests {
         var bench = DispatcherBench()
         let asked = bench.find([DispatcherBench.route(7)]).leaseRequests[0]
         let parcel = ParcelRunSamples.parcel(expiresAfter: .seconds(5))
-        let actions = bench.tell(.leased(parcel, asked: asked, .repeatable))
+        let actions = bench.tell(.leased([ReadParcel(parcel, .repeatable)], asked: asked))
         let until = asked.startedAt + .seconds(5)
         #expect(
             actions.first
@@ -35,7 +35,7 @@ struct DispatcherLeaseTests {
         let settles = bench.accept([0, 1, 2]).settles
         #expect(settles.map(\.pending.settlement.pendingAfter) == [0])
         #expect(settles.map(\.withVerdicts) == [true])
-        let actions = bench.tell(.settled(DispatcherBench.name, .settled))
+        let actions = bench.tell(.settled([SettledLease(DispatcherBench.name, .settled)]))
         #expect(actions.forgotten == [DispatcherBench.name])
         #expect(bench.dispatcher.runningLeases.isEmpty)
         #expect(bench.dispatcher.membersInFlight == 0)
@@ -49,7 +49,7 @@ struct DispatcherLeaseTests {
         #expect(bench.dispatcher.nextWake() == bench.now + .seconds(1))
         #expect(bench.pass(.seconds(1)).settles.map(\.pending.settlement.pendingAfter) == [2])
         #expect(bench.accept([1]).settles.isEmpty, "one settle at a time")
-        bench.tell(.settled(DispatcherBench.name, .settled))
+        bench.tell(.settled([SettledLease(DispatcherBench.name, .settled)]))
         #expect(bench.pass(.seconds(1)).settles.map(\.pending.settlement.settles) == [1])
     }
 
@@ -65,11 +65,13 @@ struct DispatcherLeaseTests {
         var bench = DispatcherBench()
         bench.lease()
         let first = bench.accept([0, 1, 2]).settles
-        #expect(bench.tell(.settleFailed(DispatcherBench.name, verdictsDone: false)).settles.isEmpty)
+        #expect(
+            bench.tell(.settled([], failed: [UnsettledLease(DispatcherBench.name, verdictsDone: false)])).settles
+                .isEmpty)
         let second = bench.pass(.milliseconds(500)).settles
         #expect(second.map(\.pending) == first.map(\.pending))
         #expect(second.map(\.withVerdicts) == [true])
-        bench.tell(.settleFailed(DispatcherBench.name, verdictsDone: true))
+        bench.tell(.settled([], failed: [UnsettledLease(DispatcherBench.name, verdictsDone: true)]))
         let third = bench.pass(.milliseconds(500)).settles
         #expect(third.map(\.withVerdicts) == [false], "verdicts are written once where we know that they are")
     }
@@ -80,9 +82,9 @@ struct DispatcherLeaseTests {
         bench.lease()
         bench.accept([0])
         bench.pass(.seconds(1))
-        bench.tell(.settleFailed(DispatcherBench.name, verdictsDone: true))
+        bench.tell(.settled([], failed: [UnsettledLease(DispatcherBench.name, verdictsDone: true)]))
         bench.pass(.milliseconds(500))
-        bench.tell(.settled(DispatcherBench.name, .settled))
+        bench.tell(.settled([SettledLease(DispatcherBench.name, .settled)]))
         #expect(bench.accept([1, 2]).settles.map(\.withVerdicts) == [true])
     }
 
@@ -93,7 +95,7 @@ struct DispatcherLeaseTests {
         bench.accept([0])
         bench.pass(.seconds(1))
         let standing = ParcelStanding(epoch: 2, settles: 0, isLeased: true)
-        let actions = bench.tell(.settled(DispatcherBench.name, .fenced(standing: standing)))
+        let actions = bench.tell(.settled([SettledLease(DispatcherBench.name, .fenced(standing: standing))]))
         #expect(actions.withdrawn == [DispatcherBench.name])
         #expect(actions.forgotten == [DispatcherBench.name])
         #expect(bench.dispatcher.membersInFlight == 0)
@@ -114,7 +116,7 @@ struct DispatcherLeaseTests {
         var bench = DispatcherBench()
         bench.lease(ParcelRunSamples.parcel([.present]))
         let ours = PositionedOutcome(position: 0, outcome: ParcelRunSamples.rejection(.ours, "BadPath"))
-        let actions = bench.tell(.answers(DispatcherBench.name, accepted: [], others: [ours]))
+        let actions = bench.tell(.answered([AnsweredLease(DispatcherBench.name, accepted: [], others: [ours])]))
         #expect(actions.contains(.alarm(ParcelRunSamples.parcel().message, .ourFault(reason: "BadPath"))))
     }
 }
@@ -165,7 +167,8 @@ struct DispatcherRenewalTests {
         bench.accept([0, 1, 2])
         let actions = bench.tell(.renewed([RenewedLease(DispatcherBench.name, isHeld: false)]))
         #expect(actions.forgotten.isEmpty && actions.isEmptyOfRenewals)
-        #expect(bench.tell(.settled(DispatcherBench.name, .settled)).forgotten == [DispatcherBench.name])
+        #expect(
+            bench.tell(.settled([SettledLease(DispatcherBench.name, .settled)])).forgotten == [DispatcherBench.name])
     }
 }
 
@@ -186,10 +189,13 @@ struct DispatcherDrainTests {
         let asked = bench.lease().leaseRequests[0]
         #expect(bench.tell(.drain).withdrawn == [DispatcherBench.name])
         let others = [1, 2].map { PositionedOutcome(position: $0, outcome: .unsent(.withdrawn)) }
-        let settles = bench.tell(.answers(DispatcherBench.name, accepted: [0], others: others)).settles
+        let settles = bench.tell(.answered([AnsweredLease(DispatcherBench.name, accepted: [0], others: others)]))
+            .settles
         #expect(settles.first?.pending.settlement.remainders.first?.dueAfter == .zero)
-        #expect(!bench.tell(.settled(DispatcherBench.name, .settled)).contains(.drained), "a lease is on its way")
-        #expect(bench.tell(.leasedNothing(asked)) == [.drained])
+        #expect(
+            !bench.tell(.settled([SettledLease(DispatcherBench.name, .settled)])).contains(.drained),
+            "a lease is on its way")
+        #expect(bench.tell(.leased([], asked: asked)) == [.drained])
     }
 
     @Test("hands back a parcel that was on its way to it")
@@ -197,10 +203,10 @@ struct DispatcherDrainTests {
         var bench = DispatcherBench()
         let asked = bench.find([DispatcherBench.route(7)]).leaseRequests[0]
         #expect(bench.tell(.drain).isEmpty)
-        let actions = bench.tell(.leased(ParcelRunSamples.parcel(), asked: asked, .repeatable))
+        let actions = bench.tell(.leased([ReadParcel(ParcelRunSamples.parcel(), .repeatable)], asked: asked))
         #expect(actions.submitted.isEmpty)
         #expect(actions.settles.first?.pending.settlement.remainders.first?.members.count == 3)
-        #expect(bench.tell(.settled(DispatcherBench.name, .settled)).last == .drained)
+        #expect(bench.tell(.settled([SettledLease(DispatcherBench.name, .settled)])).last == .drained)
     }
 }
 
@@ -213,7 +219,7 @@ struct DispatcherSecondLeaseTests {
     @Test("hears nothing of what is answered to its earlier lease")
     func stranger() {
         var bench = DispatcherBench()
-        for request in bench.lease().leaseRequests { bench.tell(.leasedNothing(request)) }
+        for request in bench.lease().leaseRequests { bench.tell(.leased([], asked: request)) }
         bench.pass(.seconds(60))
         bench.lease(ParcelRunSamples.parcel(epoch: 2))
         #expect(bench.dispatcher.runningLeases == [LeaseName(parcel: ParcelID(1), epoch: 2)])

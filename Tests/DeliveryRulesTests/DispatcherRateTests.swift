@@ -30,14 +30,15 @@ struct DispatcherRateTests {
     func again() {
         var bench = DispatcherBench()
         let first = bench.find([paced(after: .zero)]).leaseRequests[0]
-        bench.tell(.leased(ParcelRunSamples.parcel(), asked: first, .repeatable, again: .milliseconds(100)))
+        bench.tell(
+            .leased([ReadParcel(ParcelRunSamples.parcel(), .repeatable)], asked: first, again: .milliseconds(100)))
         #expect(bench.dispatcher.nextWake() == bench.now + .milliseconds(100))
         let second = bench.pass(.milliseconds(100)).leaseRequests
         #expect(second.map(\.scope) == [.paced])
-        #expect(bench.tell(.leasedNothing(second[0], again: .zero)).leaseRequests.isEmpty, "not in a circle")
+        #expect(bench.tell(.leased([], asked: second[0], again: .zero)).leaseRequests.isEmpty, "not in a circle")
         let third = bench.pass(MessagePace.askAgainFloor).leaseRequests
         #expect(third.map(\.scope) == [.paced])
-        bench.tell(.leasedNothing(third[0]))
+        bench.tell(.leased([], asked: third[0]))
         #expect(bench.pass(.milliseconds(500)).leaseRequests.isEmpty)
     }
 
@@ -55,10 +56,11 @@ struct DispatcherRateTests {
         var bench = DispatcherBench()
         let first = bench.find([paced(after: .zero, hasOrdinary: true)]).leaseRequests
         #expect(first.map(\.scope) == [.paced])
-        let second = bench.tell(.leasedNothing(first[0], again: .zero)).leaseRequests
+        let second = bench.tell(.leased([], asked: first[0], again: .zero)).leaseRequests
         #expect(second.map(\.scope) == [.ordinary])
         bench.now = bench.now + .milliseconds(10)
-        let third = bench.tell(.leased(ParcelRunSamples.parcel(), asked: second[0], .repeatable)).leaseRequests
+        let third = bench.tell(.leased([ReadParcel(ParcelRunSamples.parcel(), .repeatable)], asked: second[0]))
+            .leaseRequests
         #expect(third.map(\.scope) == [.paced])
     }
 
@@ -79,8 +81,8 @@ struct DispatcherRateTests {
             let first = bench.find([DispatcherBench.route(7)]).leaseRequests[0]
             let found: DispatchEvent =
                 isTogether
-                ? .leasedTogether([ReadParcel(ParcelRunSamples.parcel(), .repeatable)], asked: first, again: .zero)
-                : .leasedNothing(first, again: .zero)
+                ? .leased([ReadParcel(ParcelRunSamples.parcel(), .repeatable)], asked: first, again: .zero)
+                : .leased([], asked: first, again: .zero)
             #expect(bench.tell(found).leaseRequests.map(\.scope) == [.paced])
         }
     }
@@ -90,15 +92,15 @@ struct DispatcherRateTests {
         var bench = DispatcherBench()
         let second = try second(&bench, perSecond: 30)
         #expect(second.passing == [Self.message], "3 of 3")
-        bench.tell(.leasedNothing(second))
+        bench.tell(.leased([], asked: second))
         let name = DispatcherBench.name
         let other = LeaseName(parcel: ParcelID(2), epoch: 1)
         bench.now = bench.now + .milliseconds(100)
-        #expect(bench.tell(.answeredTogether([sent(other)])).leaseRequests.isEmpty, "nobody's")
-        let third = try #require(bench.tell(.answeredTogether([sent(name)])).leaseRequests.first)
+        #expect(bench.tell(.answered([sent(other)])).leaseRequests.isEmpty, "nobody's")
+        let third = try #require(bench.tell(.answered([sent(name)])).leaseRequests.first)
         #expect(third.scope == .paced && third.passing == [])
-        bench.tell(.leasedNothing(third))
-        #expect(bench.tell(.answeredTogether([sent(name)])).leaseRequests.isEmpty, "it was not passed by")
+        bench.tell(.leased([], asked: third))
+        #expect(bench.tell(.answered([sent(name)])).leaseRequests.isEmpty, "it was not passed by")
     }
 
     @Test("is asked for again when answers leave less than is enough without a stream")
@@ -106,7 +108,7 @@ struct DispatcherRateTests {
         var bench = DispatcherBench()
         let second = try second(&bench, perSecond: 20)
         #expect(second.passing == [Self.message], "3 of 2")
-        bench.tell(.leasedNothing(second))
+        bench.tell(.leased([], asked: second))
         #expect(bench.accept([0]).leaseRequests.isEmpty, "2 of 2")
         #expect(bench.accept([1]).leaseRequests.map(\.passing) == [[]], "1 of 2")
     }
@@ -116,8 +118,8 @@ struct DispatcherRateTests {
         for again in [nil, Duration.seconds(1)] {
             var bench = DispatcherBench()
             let second = try second(&bench, perSecond: 30)
-            #expect(bench.tell(.answeredTogether([sent(DispatcherBench.name)])).leaseRequests.isEmpty, "one at a time")
-            #expect(bench.tell(.leasedNothing(second, again: again)).leaseRequests.isEmpty, "not in a circle")
+            #expect(bench.tell(.answered([sent(DispatcherBench.name)])).leaseRequests.isEmpty, "one at a time")
+            #expect(bench.tell(.leased([], asked: second, again: again)).leaseRequests.isEmpty, "not in a circle")
             #expect(bench.pass(MessagePace.askAgainFloor).leaseRequests.map(\.passing) == [[]])
         }
     }
@@ -127,7 +129,7 @@ struct DispatcherRateTests {
         for isRaised in [false, true] {
             var bench = DispatcherBench()
             let second = try second(&bench, perSecond: 30)
-            bench.tell(.leasedNothing(second))
+            bench.tell(.leased([], asked: second))
             let other = LaneKey(CredentialID(2))
             let event = isRaised ? rated(40) : .resolved(DispatcherBench.route(7).line, other, canSend: true)
             #expect(bench.tell(event).leaseRequests.map(\.passing) == [[]])
@@ -138,7 +140,8 @@ struct DispatcherRateTests {
     private func second(_ bench: inout DispatcherBench, perSecond: Int32) throws -> LeaseRequest {
         let first = try #require(bench.find([paced(after: .zero)]).leaseRequests.first)
         let parcel = ParcelRunSamples.parcel(ratePerSecond: perSecond)
-        return try #require(bench.tell(.leased(parcel, asked: first, .repeatable, again: .zero)).leaseRequests.first)
+        return try #require(
+            bench.tell(.leased([ReadParcel(parcel, .repeatable)], asked: first, again: .zero)).leaseRequests.first)
     }
 
     private func sent(_ name: LeaseName) -> AnsweredLease {
@@ -149,7 +152,7 @@ struct DispatcherRateTests {
     func full() {
         for (rate, passing): (Int32, [MessageID]) in [(2, []), (1, [Self.message])] {
             var bench = DispatcherBench()
-            for more in bench.lease().leaseRequests { bench.tell(.leasedNothing(more)) }
+            for more in bench.lease().leaseRequests { bench.tell(.leased([], asked: more)) }
             bench.tell(rated(rate))
             #expect(bench.find([paced(after: .zero)]).leaseRequests.map(\.passing) == [passing])
         }

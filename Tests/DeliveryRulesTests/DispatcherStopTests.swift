@@ -16,7 +16,7 @@ struct DispatcherStopTests {
 
     private func come(back outcomes: [Outcome]) -> DispatchEvent {
         let others = outcomes.enumerated().map { PositionedOutcome(position: Int32($0.offset), outcome: $0.element) }
-        return .answers(DispatcherBench.name, accepted: [], others: others)
+        return .answered([AnsweredLease(DispatcherBench.name, accepted: [], others: others)])
     }
 
     @Test("has taken back what has no stream yet, once", arguments: [MessageStop.paused, .cancelled])

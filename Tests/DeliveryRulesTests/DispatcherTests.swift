@@ -60,7 +60,7 @@ struct DispatcherPollingTests {
         #expect(bench.tell(.planned([DispatcherBench.route(3)])) == [.resolve(DispatcherBench.route(3))])
         let request = bench.request(3)
         #expect(bench.tell(.resolved(RouteLine(RouteID(3)), DispatcherBench.lane)) == [.lease(request)])
-        #expect(bench.tell(.leasedNothing(request)) == [])
+        #expect(bench.tell(.leased([], asked: request)) == [])
         #expect(bench.tell(.planned([DispatcherBench.route(3)])) == [.lease(bench.request(3))])
     }
 
@@ -70,27 +70,27 @@ struct DispatcherPollingTests {
         let early = bench.find([DispatcherBench.route(7)]).leaseRequests[0]
         bench.now = bench.now + .milliseconds(1)
         #expect(bench.tell(.planned([DispatcherBench.route(7)])).leaseRequests.isEmpty)
-        #expect(bench.tell(.leasedNothing(early)).leaseRequests.count == 1)
+        #expect(bench.tell(.leased([], asked: early)).leaseRequests.count == 1)
     }
 
     @Test("believes what was planned since a poll began, whatever that one saw of its route", arguments: [true, false])
     func plannedWhilePolling(sawLapsed: Bool) {
         var bench = DispatcherBench()
         bench.find([DispatcherBench.route(3)])
-        bench.tell(.leasedNothing(bench.request(3)))
+        bench.tell(.leased([], asked: bench.request(3)))
         // Its look for what has expired meanwhile is over before the poll.
         for sweep in bench.tell(.lane(DispatcherBench.lane, canSend: false)).leaseRequests {
-            bench.tell(.leasedNothing(sweep))
+            bench.tell(.leased([], asked: sweep))
         }
         bench.tell(.hint)
         bench.tell(.planned([DispatcherBench.route(3, hasUrgent: true)]))
         let saw = sawLapsed ? [DispatcherBench.route(3, hasOrdinary: false, hasLapsed: true)] : []
-        for sweep in bench.tell(.polled(saw)).leaseRequests { bench.tell(.leasedNothing(sweep)) }
+        for sweep in bench.tell(.polled(saw)).leaseRequests { bench.tell(.leased([], asked: sweep)) }
         var asked = bench.tell(.lane(DispatcherBench.lane, canSend: true)).leaseRequests
         if sawLapsed {
             // It travels alone, and is gone here.
             #expect(asked.map(\.scope) == [.lapsed])
-            asked = bench.tell(.leasedNothing(asked[0])).leaseRequests
+            asked = bench.tell(.leased([], asked: asked[0])).leaseRequests
         }
         #expect(asked.map(\.scope) == [.ordinary])
     }
@@ -133,7 +133,7 @@ struct DispatcherPollingTests {
     func untilEmpty() {
         var bench = DispatcherBench()
         bench.lease()
-        #expect(bench.tell(.leasedNothing(bench.request(7))).leaseRequests.isEmpty)
+        #expect(bench.tell(.leased([], asked: bench.request(7))).leaseRequests.isEmpty)
         #expect(bench.pass(.seconds(1)).leaseRequests.isEmpty)
         bench.now = bench.now + .seconds(5)
         #expect(bench.find([DispatcherBench.route(7)]).leaseRequests.count == 1)
@@ -146,7 +146,7 @@ struct DispatcherPollingTests {
         bench.now = bench.now + .milliseconds(1)
         bench.tell(.hint)
         bench.tell(.polled([DispatcherBench.route(7)]))
-        #expect(bench.tell(.leasedNothing(early)).leaseRequests.count == 1)
+        #expect(bench.tell(.leased([], asked: early)).leaseRequests.count == 1)
     }
 
     @Test("looks again after a moment where the call failed")
@@ -165,7 +165,7 @@ struct DispatcherPollingTests {
         bench.now = bench.now + .seconds(5)
         #expect(bench.find([DispatcherBench.route(7), DispatcherBench.route(2, app: 9)]).leaseRequests.isEmpty)
         bench.accept([0, 1, 2, 3, 4])
-        let next = bench.tell(.settled(DispatcherBench.name, .settled)).leaseRequests.map(\.line.route)
+        let next = bench.tell(.settled([SettledLease(DispatcherBench.name, .settled)])).leaseRequests.map(\.line.route)
         #expect(next == [RouteID(2), RouteID(7)])
     }
 }
@@ -177,7 +177,7 @@ struct DispatcherBlockedTests {
         var bench = DispatcherBench()
         let requests = bench.find([DispatcherBench.route(3)], lane: nil).leaseRequests
         #expect(requests == [bench.request(3, lane: nil, .expired)])
-        #expect(bench.tell(.leasedNothing(requests[0])).leaseRequests.isEmpty)
+        #expect(bench.tell(.leased([], asked: requests[0])).leaseRequests.isEmpty)
         #expect(bench.pass(.seconds(1)).leaseRequests.isEmpty)
         bench.now = bench.now + .seconds(5)
         bench.tell(.timer)
@@ -189,7 +189,7 @@ struct DispatcherBlockedTests {
         var bench = DispatcherBench()
         let sweep = bench.find([DispatcherBench.route(7)], lane: nil).leaseRequests[0]
         let expired = ParcelRunSamples.parcel(expiresAfter: .zero)
-        #expect(bench.tell(.leased(expired, asked: sweep, .repeatable)).leaseRequests == [sweep])
+        #expect(bench.tell(.leased([ReadParcel(expired, .repeatable)], asked: sweep)).leaseRequests == [sweep])
     }
 
     @Test("is leased from again as soon as its lane can send")
@@ -197,7 +197,7 @@ struct DispatcherBlockedTests {
         var bench = DispatcherBench()
         bench.blocked = [DispatcherBench.lane]
         let sweep = bench.find([DispatcherBench.route(3)]).leaseRequests[0]
-        bench.tell(.leasedNothing(sweep))
+        bench.tell(.leased([], asked: sweep))
         let requests = bench.tell(.lane(DispatcherBench.lane, canSend: true)).leaseRequests
         #expect(requests == [bench.request(3)])
     }
@@ -206,18 +206,18 @@ struct DispatcherBlockedTests {
     func lostWord() {
         var bench = DispatcherBench()
         bench.blocked = [DispatcherBench.lane]
-        bench.tell(.leasedNothing(bench.find([DispatcherBench.route(3)]).leaseRequests[0]))
+        bench.tell(.leased([], asked: bench.find([DispatcherBench.route(3)]).leaseRequests[0]))
         bench.blocked = []
         bench.now = bench.now + .seconds(5)
         let sweep = bench.find([DispatcherBench.route(3)]).leaseRequests[0]
-        #expect(bench.tell(.leasedNothing(sweep)).leaseRequests == [bench.request(3)])
+        #expect(bench.tell(.leased([], asked: sweep)).leaseRequests == [bench.request(3)])
     }
 
     @Test("hands back what a sweep leased alive, and sends nothing of it")
     func sweptAlive() {
         var bench = DispatcherBench()
         let sweep = bench.find([DispatcherBench.route(7)], lane: nil).leaseRequests[0]
-        let actions = bench.tell(.leased(ParcelRunSamples.parcel(), asked: sweep, .repeatable))
+        let actions = bench.tell(.leased([ReadParcel(ParcelRunSamples.parcel(), .repeatable)], asked: sweep))
         #expect(actions.submitted.isEmpty)
         #expect(actions.settles.first?.pending.settlement.remainders.first?.members.count == 3)
     }
@@ -238,11 +238,11 @@ struct DispatcherBoundsTests {
         let first = bench.lease()
         #expect(first.leaseRequests.count == 1, "3 of 5")
         let second = bench.tell(
-            .leased(ParcelRunSamples.parcel(id: 2), asked: first.leaseRequests[0], .repeatable))
+            .leased([ReadParcel(ParcelRunSamples.parcel(id: 2), .repeatable)], asked: first.leaseRequests[0]))
         #expect(second.leaseRequests.isEmpty, "6 of 5")
         #expect(bench.dispatcher.membersInFlight == 6)
         bench.accept([0, 1, 2])
-        let actions = bench.tell(.settled(DispatcherBench.name, .settled))
+        let actions = bench.tell(.settled([SettledLease(DispatcherBench.name, .settled)]))
         #expect(bench.dispatcher.membersInFlight == 3)
         #expect(actions.leaseRequests.count == 1)
     }
@@ -256,7 +256,7 @@ struct DispatcherBoundsTests {
         let elsewhere = LaneKey(CredentialID(2))
         let asked = bench.find([DispatcherBench.route(8)], lane: elsewhere).leaseRequests
         #expect(asked.count == 1)
-        bench.tell(.leased(ParcelRunSamples.parcel(four, id: 2), asked: asked[0], .repeatable))
+        bench.tell(.leased([ReadParcel(ParcelRunSamples.parcel(four, id: 2), .repeatable)], asked: asked[0]))
         #expect(bench.dispatcher.membersInFlight == 8)
         bench.now = bench.now + .seconds(5)
         let third = LaneKey(CredentialID(3))
@@ -278,7 +278,7 @@ struct DispatcherBoundsTests {
                 let five = [MemberStanding](repeating: .present, count: 5)
                 asked =
                     bench.tell(
-                        .leased(ParcelRunSamples.parcel(five, id: parcel), asked: request, .repeatable)
+                        .leased([ReadParcel(ParcelRunSamples.parcel(five, id: parcel), .repeatable)], asked: request)
                     ).leaseRequests
                 parcel += 1
             }

@@ -19,19 +19,19 @@ struct DispatcherThrottleTests {
 
     private static func words(_ count: Int, of name: LeaseName = DispatcherBench.name) -> DispatchEvent {
         let others = (0..<count).map { PositionedOutcome(position: Int32($0), outcome: word) }
-        return .answeredTogether([AnsweredLease(name, accepted: [], others: others)])
+        return .answered([AnsweredLease(name, accepted: [], others: others)])
     }
 
     private static func taken(_ positions: [Int32], of name: LeaseName) -> DispatchEvent {
-        .answeredTogether([AnsweredLease(name, accepted: positions, others: [])])
+        .answered([AnsweredLease(name, accepted: positions, others: [])])
     }
 
     /// Two parcels are out; sixteen pushes of the first are told to come later.
     private static func resting() -> (bench: DispatcherBench, actions: [DispatchAction]) {
         var bench = bench()
         bench.lease(parcel(1, members: 40))
-        bench.tell(.leased(parcel(2, members: 40), asked: bench.request(7), .repeatable))
-        bench.tell(.leasedNothing(bench.request(7)))
+        bench.tell(.leased([ReadParcel(parcel(2, members: 40), .repeatable)], asked: bench.request(7)))
+        bench.tell(.leased([], asked: bench.request(7)))
         bench.now = bench.now + .milliseconds(100)
         let actions = bench.tell(words(16))
         sweep(&bench, actions)
@@ -40,15 +40,15 @@ struct DispatcherThrottleTests {
 
     /// What has expired meanwhile is looked for, in vain.
     private static func sweep(_ bench: inout DispatcherBench, _ actions: [DispatchAction]) {
-        for request in actions.leaseRequests where request.scope == .expired { bench.tell(.leasedNothing(request)) }
+        for request in actions.leaseRequests where request.scope == .expired { bench.tell(.leased([], asked: request)) }
     }
 
     /// Everything comes back, and is settled.
     private static func handBack(_ bench: inout DispatcherBench) {
         for (name, first) in [(DispatcherBench.name, 16), (two, 0)] {
             let others = (first..<40).map { PositionedOutcome(position: Int32($0), outcome: .unsent(.withdrawn)) }
-            bench.tell(.answers(name, accepted: [], others: others))
-            bench.tell(.settled(name, .settled))
+            bench.tell(.answered([AnsweredLease(name, accepted: [], others: others)]))
+            bench.tell(.settled([SettledLease(name, .settled)]))
         }
     }
 
@@ -75,7 +75,7 @@ struct DispatcherThrottleTests {
         #expect(bench.dispatcher.nextWake() <= bench.now + .seconds(1))
         let asked = try #require(bench.pass(.seconds(1)).leaseRequests.first)
         #expect(asked.scope == .ordinary)
-        let actions = bench.tell(.leased(Self.parcel(3, members: 40), asked: asked, .repeatable))
+        let actions = bench.tell(.leased([ReadParcel(Self.parcel(3, members: 40), .repeatable)], asked: asked))
         #expect(actions.submitted == [0])
         #expect(actions.leaseRequests.isEmpty, "not before that one is answered")
         let three = LeaseName(parcel: ParcelID(3), epoch: 1)
@@ -83,9 +83,9 @@ struct DispatcherThrottleTests {
         let settle = try #require(accepted.settles.first)
         #expect(settle.pending.settlement.remainders.map { ($0.members.count) } == [39])
         #expect(settle.pending.settlement.remainders.map(\.attempt) == [0])
-        bench.tell(.settled(three, .settled))
+        bench.tell(.settled([SettledLease(three, .settled)]))
         let next = try #require(accepted.leaseRequests.first)
-        let eight = bench.tell(.leased(Self.parcel(4, members: 40), asked: next, .repeatable))
+        let eight = bench.tell(.leased([ReadParcel(Self.parcel(4, members: 40), .repeatable)], asked: next))
         #expect(eight.submitted == Array(0..<8))
     }
 
@@ -96,7 +96,8 @@ struct DispatcherThrottleTests {
         let asked = bench.request(7)
         bench.now = bench.now + .milliseconds(100)
         bench.tell(Self.words(16))
-        let actions = bench.tell(.leased(Self.parcel(2, members: 40, .transactional), asked: asked, .repeatable))
+        let actions = bench.tell(
+            .leased([ReadParcel(Self.parcel(2, members: 40, .transactional), .repeatable)], asked: asked))
         #expect(actions.submitted.isEmpty)
         #expect(actions.settles.map(\.name) == [Self.two])
     }
@@ -109,19 +110,21 @@ struct DispatcherThrottleTests {
         let asked = try #require(bench.find([DispatcherBench.route(7, hasUrgent: true)]).leaseRequests.first)
         #expect(asked.scope == .urgent)
         let three = LeaseName(parcel: ParcelID(3), epoch: 1)
-        let tried = bench.tell(.leased(Self.parcel(3, members: 3, .transactional), asked: asked, .repeatable))
+        let tried = bench.tell(
+            .leased([ReadParcel(Self.parcel(3, members: 3, .transactional), .repeatable)], asked: asked))
         #expect(tried.submitted == [0])
         #expect(tried.leaseRequests.filter { $0.scope == .urgent }.isEmpty)
         Self.sweep(&bench, tried)
         bench.tell(Self.words(1, of: three))
-        #expect(bench.tell(.settled(three, .settled)).leaseRequests.filter { $0.scope == .urgent }.isEmpty)
+        #expect(
+            bench.tell(.settled([SettledLease(three, .settled)])).leaseRequests.filter { $0.scope == .urgent }.isEmpty)
         let again = try #require(bench.pass(.seconds(1)).leaseRequests.first { $0.scope == .urgent })
         let four = LeaseName(parcel: ParcelID(4), epoch: 1)
-        bench.tell(.leased(Self.parcel(4, members: 1, .transactional), asked: again, .repeatable))
+        bench.tell(.leased([ReadParcel(Self.parcel(4, members: 1, .transactional), .repeatable)], asked: again))
         let ordinary = try #require(bench.tell(Self.taken([0], of: four)).leaseRequests.first)
-        bench.tell(.settled(four, .settled))
+        bench.tell(.settled([SettledLease(four, .settled)]))
         #expect(ordinary.scope == .ordinary)
-        let actions = bench.tell(.leased(Self.parcel(5, members: 40), asked: ordinary, .repeatable))
+        let actions = bench.tell(.leased([ReadParcel(Self.parcel(5, members: 40), .repeatable)], asked: ordinary))
         #expect(actions.submitted == Array(0..<8))
     }
 
@@ -132,10 +135,10 @@ struct DispatcherThrottleTests {
         bench.now = bench.now + .seconds(5)
         let asked = try #require(bench.find([DispatcherBench.route(7, hasUrgent: true)]).leaseRequests.first)
         #expect(asked.scope == .urgent && asked.parcelsMax == 1)
-        bench.tell(.leased(Self.parcel(3, members: 1, .transactional), asked: asked, .repeatable))
+        bench.tell(.leased([ReadParcel(Self.parcel(3, members: 1, .transactional), .repeatable)], asked: asked))
         let refusal = PositionedOutcome(position: 0, outcome: ParcelRunSamples.rejection(.message, "payload_too_large"))
         let name = LeaseName(parcel: ParcelID(3), epoch: 1)
-        let actions = bench.tell(.answers(name, accepted: [], others: [refusal]))
+        let actions = bench.tell(.answered([AnsweredLease(name, accepted: [], others: [refusal])]))
         #expect(actions.leaseRequests.allSatisfy { $0.scope == .expired }, "the rest goes on")
     }
 
@@ -152,7 +155,7 @@ struct DispatcherThrottleTests {
         #expect(found.leaseRequests.map(\.scope) == [.expired])
         Self.sweep(&bench, found)
         bench.now = bench.now + .seconds(60)
-        for request in bench.tell(.timer).leaseRequests { bench.tell(.leasedNothing(request)) }
+        for request in bench.tell(.timer).leaseRequests { bench.tell(.leased([], asked: request)) }
         for _ in 0..<3 {
             bench.now = bench.now + .seconds(5)
             bench.find([])

@@ -18,7 +18,8 @@ struct DispatcherUrgencyTests {
         (settings.membersMax, settings.laneUrgentMax, settings.urgentMax) = (membersMax, 3, urgentMax)
         var bench = DispatcherBench(settings: settings)
         bench.lease(ParcelRunSamples.parcel(id: 1))
-        let actions = bench.tell(.leased(ParcelRunSamples.parcel(id: 2), asked: bench.request(7), .repeatable))
+        let actions = bench.tell(
+            .leased([ReadParcel(ParcelRunSamples.parcel(id: 2), .repeatable)], asked: bench.request(7)))
         #expect(actions.leaseRequests.isEmpty)
         bench.now = bench.now + .seconds(5)
         return bench
@@ -34,7 +35,8 @@ struct DispatcherUrgencyTests {
     func asked() {
         var bench = full()
         #expect(bench.find([Self.urgent]).leaseRequests == [bench.request(7, .urgent)])
-        let actions = bench.tell(.leased(Self.transactional(3), asked: bench.request(7, .urgent), .repeatable))
+        let actions = bench.tell(
+            .leased([ReadParcel(Self.transactional(3), .repeatable)], asked: bench.request(7, .urgent)))
         #expect(actions.submitted == [0])
     }
 
@@ -43,8 +45,10 @@ struct DispatcherUrgencyTests {
         var bench = full()
         bench.find([Self.urgent])
         let asked = bench.request(7, .urgent)
-        #expect(bench.tell(.leased(Self.transactional(3), asked: asked, .repeatable)).leaseRequests == [asked])
-        #expect(bench.tell(.leasedNothing(asked)).leaseRequests.isEmpty)
+        #expect(
+            bench.tell(.leased([ReadParcel(Self.transactional(3), .repeatable)], asked: asked)).leaseRequests == [asked]
+        )
+        #expect(bench.tell(.leased([], asked: asked)).leaseRequests.isEmpty)
         #expect(bench.pass(.seconds(1)).leaseRequests.isEmpty)
         bench.now = bench.now + .seconds(5)
         #expect(bench.find([Self.urgent]).leaseRequests == [bench.request(7, .urgent)])
@@ -56,7 +60,7 @@ struct DispatcherUrgencyTests {
         let asked = bench.find([Self.urgent]).leaseRequests[0]
         #expect(asked.scope == .ordinary)
         let five = [MemberStanding](repeating: .present, count: 5)
-        let actions = bench.tell(.leased(ParcelRunSamples.parcel(five), asked: asked, .repeatable))
+        let actions = bench.tell(.leased([ReadParcel(ParcelRunSamples.parcel(five), .repeatable)], asked: asked))
         #expect(actions.leaseRequests.isEmpty)
     }
 
@@ -69,7 +73,7 @@ struct DispatcherUrgencyTests {
             if isSeenMeanwhile { bench.find([Self.urgent]) }
             let five = [MemberStanding](repeating: .present, count: 5)
             let parcel = ParcelRunSamples.parcel(five, urgency: urgency)
-            let actions = bench.tell(.leased(parcel, asked: asked, .repeatable))
+            let actions = bench.tell(.leased([ReadParcel(parcel, .repeatable)], asked: asked))
             #expect(actions.leaseRequests == [bench.request(7, .urgent)])
         }
     }
@@ -80,13 +84,13 @@ struct DispatcherUrgencyTests {
         bench.find([Self.urgent])
         let asked = bench.request(7, .urgent)
         let two = Self.transactional(3, members: 2)
-        #expect(bench.tell(.leased(two, asked: asked, .repeatable)).leaseRequests == [asked], "2 of 3")
-        let full = bench.tell(.leased(Self.transactional(4, members: 2), asked: asked, .repeatable))
+        #expect(bench.tell(.leased([ReadParcel(two, .repeatable)], asked: asked)).leaseRequests == [asked], "2 of 3")
+        let full = bench.tell(.leased([ReadParcel(Self.transactional(4, members: 2), .repeatable)], asked: asked))
         #expect(full.leaseRequests.isEmpty, "4 of 3")
         #expect(bench.dispatcher.membersInFlight == 10)
         let name = LeaseName(parcel: two.id, epoch: two.epoch)
         bench.accept([0, 1], of: name)
-        #expect(bench.tell(.settled(name, .settled)).leaseRequests == [asked])
+        #expect(bench.tell(.settled([SettledLease(name, .settled)])).leaseRequests == [asked])
         #expect(bench.dispatcher.membersInFlight == 8)
     }
 
@@ -98,12 +102,12 @@ struct DispatcherUrgencyTests {
         func two(_ ids: ClosedRange<Int64>) -> [ReadParcel] {
             ids.map { ReadParcel(Self.transactional($0), .repeatable) }
         }
-        #expect(bench.tell(.leasedTogether(two(3...4), asked: asked)).leaseRequests == [asked], "2 of 3")
-        #expect(bench.tell(.leasedTogether(two(5...6), asked: asked)).leaseRequests.isEmpty, "4 of 3")
+        #expect(bench.tell(.leased(two(3...4), asked: asked)).leaseRequests == [asked], "2 of 3")
+        #expect(bench.tell(.leased(two(5...6), asked: asked)).leaseRequests.isEmpty, "4 of 3")
         #expect(bench.dispatcher.membersInFlight == 10)
         let done = [3, 4].map { SettledLease(LeaseName(parcel: ParcelID($0), epoch: 1), .settled) }
         for lease in done { bench.accept([0], of: lease.name) }
-        #expect(bench.tell(.settledTogether(done)).leaseRequests == [asked])
+        #expect(bench.tell(.settled(done)).leaseRequests == [asked])
         #expect(bench.dispatcher.membersInFlight == 8)
     }
 
@@ -111,7 +115,8 @@ struct DispatcherUrgencyTests {
     func otherLanes() {
         var bench = full(membersMax: 7)
         bench.find([Self.urgent])
-        bench.tell(.leased(Self.transactional(3, members: 3), asked: bench.request(7, .urgent), .repeatable))
+        bench.tell(
+            .leased([ReadParcel(Self.transactional(3, members: 3), .repeatable)], asked: bench.request(7, .urgent)))
         bench.now = bench.now + .seconds(5)
         let elsewhere = LaneKey(CredentialID(2))
         let asked = bench.find([DispatcherBench.route(8)], lane: elsewhere).leaseRequests
@@ -122,16 +127,18 @@ struct DispatcherUrgencyTests {
     func sharedReserve() {
         var bench = full(membersMax: 100, urgentMax: 4)
         bench.find([Self.urgent])
-        bench.tell(.leased(Self.transactional(3, members: 3), asked: bench.request(7, .urgent), .repeatable))
+        bench.tell(
+            .leased([ReadParcel(Self.transactional(3, members: 3), .repeatable)], asked: bench.request(7, .urgent)))
         bench.now = bench.now + .seconds(5)
         let elsewhere = LaneKey(CredentialID(2))
         let bulk = bench.find([DispatcherBench.route(8)], lane: elsewhere).leaseRequests[0]
         let six = [MemberStanding](repeating: .present, count: 6)
-        bench.tell(.leased(ParcelRunSamples.parcel(six, id: 5, route: RouteID(8)), asked: bulk, .repeatable))
+        bench.tell(
+            .leased([ReadParcel(ParcelRunSamples.parcel(six, id: 5, route: RouteID(8)), .repeatable)], asked: bulk))
         bench.now = bench.now + .seconds(5)
         let next = bench.find([DispatcherBench.route(8, hasUrgent: true)], lane: elsewhere).leaseRequests
         #expect(next == [bench.request(8, lane: elsewhere, .urgent)], "one of four is left")
-        let actions = bench.tell(.leased(Self.transactional(6), asked: next[0], .repeatable))
+        let actions = bench.tell(.leased([ReadParcel(Self.transactional(6), .repeatable)], asked: next[0]))
         #expect(actions.leaseRequests.isEmpty)
     }
 
@@ -141,7 +148,7 @@ struct DispatcherUrgencyTests {
         bench.blocked = [DispatcherBench.lane]
         let sweep = bench.tell(.lane(DispatcherBench.lane, canSend: false)).leaseRequests
         #expect(sweep.map(\.scope) == [.expired])
-        bench.tell(.leasedNothing(sweep[0]))
+        bench.tell(.leased([], asked: sweep[0]))
         bench.now = bench.now + .seconds(5)
         #expect(bench.find([Self.urgent]).leaseRequests.map(\.scope) == [.expired])
     }

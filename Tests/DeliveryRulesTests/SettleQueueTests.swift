@@ -13,9 +13,10 @@ struct SettleQueueTests {
         bench.lease(parcel)
         let name = LeaseName(parcel: parcel.id, epoch: 1)
         let others = (0..<Int32(members)).map { PositionedOutcome(position: $0, outcome: outcome) }
-        var settle = try #require(bench.tell(.answers(name, accepted: [], others: others)).settles.first)
+        var settle = try #require(
+            bench.tell(.answered([AnsweredLease(name, accepted: [], others: others)])).settles.first)
         if refused {
-            bench.tell(.settledTogether([], failed: [UnsettledLease(name, isRefused: true)]))
+            bench.tell(.settled([], failed: [UnsettledLease(name, isRefused: true)]))
             settle = try #require(bench.pass(.seconds(1)).settles.first)
         }
         return SettleEntry(name, settle.pending, withVerdicts: settle.withVerdicts)

@@ -37,7 +37,7 @@ struct DispatcherCostTests {
         let actions = dispatcher.handle(.resolved(route.line, lane, canSend: true), now: start)
         let request = actions.compactMap { if case .lease(let request) = $0 { request } else { nil } }
         let parcels = (1...count).map { ReadParcel(parcel($0), .repeatable) }
-        _ = dispatcher.handle(.leasedTogether(parcels, asked: try #require(request.first)), now: start)
+        _ = dispatcher.handle(.leased(parcels, asked: try #require(request.first)), now: start)
         return dispatcher
     }
 
@@ -45,9 +45,9 @@ struct DispatcherCostTests {
     private static func instructions(for id: Int, _ dispatcher: inout Dispatcher) -> Int {
         let before = instructions_of_this_thread()
         begin_counting_instructions()
-        let settles = dispatcher.handle(.answers(name(id), accepted: [0], others: []), now: start)
+        let settles = dispatcher.handle(.answered([AnsweredLease(name(id), accepted: [0], others: [])]), now: start)
         var wake = dispatcher.nextWake()
-        let ends = dispatcher.handle(.settledTogether([SettledLease(name(id), .settled)]), now: start)
+        let ends = dispatcher.handle(.settled([SettledLease(name(id), .settled)]), now: start)
         wake = min(wake, dispatcher.nextWake())
         end_counting_instructions()
         let after = instructions_of_this_thread()

@@ -17,7 +17,7 @@ struct AcceptTests {
             #expect(account.expiresAt == dawn + .seconds(60))
             #expect(account.audience == nil)
             #expect(account.pending == 0)
-            let content = try await world.stores.messages.content(message.id)
+            let content = try await world.stores.messages.contents([message.id])[0].get()
             #expect(content?.content == message.content)
             #expect(content?.urgency == .transactional)
             #expect(content?.kind == .alert)

@@ -184,7 +184,7 @@ struct ContentRetentionTests {
             #expect(try await world.number(kept) == 1)
             #expect(try await world.number("SELECT count(*) FROM inline_targets") == 2)
             #expect(try await world.account(StoreWorld.message(1)).count(.accepted) == 2)
-            #expect(try await world.stores.messages.content(StoreWorld.message(1)) == nil)
+            #expect(try await world.stores.messages.contents([StoreWorld.message(1)])[0].get() == nil)
             #expect(try await world.leaseInline()?.tokensInOrder.count == 2)
         }
     }

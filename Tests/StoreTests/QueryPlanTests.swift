@@ -213,7 +213,7 @@ struct QueryPlanTests {
         for state in [nil, MessageState.finished, .sending] {
             _ = try await world.stores.messages.list(app: world.app, limit: 10, state: state)
         }
-        _ = try await world.stores.messages.content(StoreWorld.message(1))
+        _ = try await world.stores.messages.contents([StoreWorld.message(1)])
         _ = try await world.stores.messages.standing(of: world.app, .bulk, countingTo: 10)
         let ask = QuotaAsk(number: 1, wants: .whole, holds: .none)
         _ = try await world.stores.credentials.answer(ask, of: StoreWorld.ann, project: "bells", now: dawn)

@@ -157,13 +157,6 @@ enum MessageSQL {
         ) AS by
         """
 
-    static let content = Statement(
-        "message_content",
-        """
-        SELECT m.app_id, m.format, m.priority, m.kind, m.expires_at, c.content
-        FROM messages m JOIN message_contents c ON c.message_id = m.id WHERE m.id = $1
-        """)
-
     /// The same of several: $1 ids.
     static let contents = Statement(
         "message_contents_of",
