@@ -20,22 +20,12 @@ extension Dispatcher {
         for (place, state) in routes.enumerated() { places[state.ready.line] = place }
         let known = routes.count
         for route in ready {
-            if let place = places[route.line] {
-                routes[place].ready = route
-            } else {
-                places[route.line] = routes.count
-                routes.append(RouteState(ready: route, hasWork: false, hasLapsed: false))
+            let place = places[route.line] ?? routes.count
+            if place == routes.count {
+                places[route.line] = place
+                routes.append(RouteState(route))
             }
-            guard let place = places[route.line] else { continue }
-            // What was planned since it began it may have missed.
-            let isOld = routes[place].workSeenAt.map { $0 >= pollStartedAt } ?? false
-            routes[place].hasWork = route.hasOrdinary || isOld && routes[place].hasWork
-            routes[place].hasUrgent = route.hasUrgent || isOld && routes[place].hasUrgent
-            if route.hasOrdinary { routes[place].workSeenAt = now }
-            routes[place].hasLapsed = route.hasLapsed
-            routes[place].pacedAt = route.pacedAfter.map { now + $0 }
-            if route.pacedAfter != nil { routes[place].pacedSeenAt = now }
-            routes[place].maySweep = true
+            routes[place].notePolled(route, since: pollStartedAt, now)
             actions.append(.resolve(route))
         }
         if routes.count > known { routes.sort { Self.isBefore($0.ready, $1.ready) } }
@@ -46,12 +36,10 @@ extension Dispatcher {
     mutating func notePlanned(_ ready: [ReadyRoute], _ now: MonotonicInstant, _ actions: inout [DispatchAction]) {
         for route in ready {
             if let place = placeOfRoute(route.line) {
-                routes[place].hasWork = true
-                if route.hasUrgent { routes[place].hasUrgent = true }
-                routes[place].workSeenAt = now
+                routes[place].notePlanned(route, now)
             } else {
-                var state = RouteState(ready: route, hasWork: true, hasUrgent: route.hasUrgent, hasLapsed: false)
-                state.workSeenAt = now
+                var state = RouteState(route)
+                state.notePlanned(route, now)
                 routes.insert(state, at: routes.firstIndex { Self.isBefore(route, $0.ready) } ?? routes.count)
                 actions.append(.resolve(route))
             }
@@ -60,9 +48,7 @@ extension Dispatcher {
 
     /// Routes without work, and lanes that no route and no parcel uses, so that both lists are bounded by what is due.
     private mutating func forgetTheIdle(_ ready: Set<RouteLine>) {  // lookup only
-        routes.removeAll { state in
-            !state.hasWork && !state.hasLapsed && !state.isLeasing && !ready.contains(state.ready.line)
-        }
+        routes.removeAll { $0.isIdle && !ready.contains($0.ready.line) }
         var used = Set(routes.compactMap(\.lane))  // lookup only
         for run in runs.states { if let lane = run.lane { used.insert(lane) } }
         // What its provider said is remembered while it counts.
@@ -76,32 +62,32 @@ extension Dispatcher {
 
     mutating func noteResolved(_ line: RouteLine, _ lane: LaneKey?, _ canSend: Bool?) {
         guard let place = placeOfRoute(line) else { return }
-        if lane != routes[place].lane, !routes[place].passed.isEmpty { wake(place) }
-        routes[place].lane = lane
-        routes[place].isResolved = true
+        routes[place].noteResolved(lane)
         guard let lane else { return }
         let laneAt = placeOfLane(lane)
         if let canSend { lanes[laneAt].canSend = canSend }
     }
 
-    /// - Parameter parcel: what came, or the first of it; nil: nothing.
-    mutating func noteLeaseEnded(_ request: LeaseRequest, _ parcel: LeasedParcel?) {
-        let hasWork = parcel != nil
+    /// - Parameters:
+    ///   - parcel: the first parcel that came; nil: nothing came.
+    ///   - again: how long it is until more rate-limited parcels may be leased.
+    mutating func noteLeaseEnded(
+        _ request: LeaseRequest, _ parcel: LeasedParcel?, again: Duration?, _ now: MonotonicInstant
+    ) {
         leasesOutstanding -= 1
         guard let place = placeOfRoute(request.line) else { return }
-        routes[place].isLeasing = false
-        let isNews = routes[place].workSeenAt.map { $0 <= request.startedAt } ?? true
-        switch request.scope {
-        case .ordinary:
-            if hasWork || isNews { routes[place].hasWork = hasWork }
-            // Transactional goes first: where bulk came, nothing else was there.
-            if isNews { routes[place].hasUrgent = parcel?.urgency == .transactional }
-        case .urgent:
-            if hasWork || isNews { routes[place].hasUrgent = hasWork }
-        case .lapsed: routes[place].hasLapsed = hasWork
-        case .expired: routes[place].maySweep = hasWork
-        case .paced: break  // `notePaced`
-        }
+        // Where nothing came, another process has the quantum in its hand.
+        let floor = parcel == nil ? MessagePace.askAgainFloor : .zero
+        routes[place].noteRated(request, again: again, atLeast: floor, now)
+        routes[place].end(request, parcel)
+    }
+
+    /// The next poll looks for the route's parcels again; rate-limited ones are asked for after a pause.
+    mutating func noteLeaseFailed(_ request: LeaseRequest, _ now: MonotonicInstant) {
+        leasesOutstanding -= 1
+        guard let place = placeOfRoute(request.line) else { return }
+        routes[place].end(request, nil)
+        if request.scope == .paced { routes[place].noteRatedFailed(until: now + settings.storePause) }
     }
 
     mutating func begin(
@@ -180,15 +166,14 @@ extension Dispatcher {
             let place = (start + offset) % routes.count
             let route = routes[place]
             guard !route.isLeasing else { continue }
-            if mayLeasePaced(route), let at = route.pacedAt, at <= now, !(route.hasWork && route.wasPaced) {
+            if mayLeasePaced(route), let at = route.rated.dueAt, at <= now, route.work == .none || !route.wasRated {
                 lease(place, .paced, now, &actions)
-            } else if route.hasWork && laneHasRoom(route.lane) {
+            } else if route.work != .none && laneHasRoom(route.lane) {
                 lease(place, .ordinary, now, &actions)
-            } else if route.hasUrgent && laneHasUrgentRoom(route.lane) {
+            } else if route.work == .transactional && laneHasUrgentRoom(route.lane) {
                 lease(place, .urgent, now, &actions)
-            } else if route.maySweep && route.isResolved && !laneCanSend(route.lane) {
+            } else if route.maySweep && route.resolution != .unknown && !laneCanSend(route.lane) {
                 // A route that was just found waits for its lane: a sweep would only stand before its first parcel.
-                routes[place].maySweep = false
                 lease(place, .expired, now, &actions)
             }
         }
@@ -197,12 +182,7 @@ extension Dispatcher {
     private mutating func lease(
         _ place: Int, _ scope: LeaseScope, _ now: MonotonicInstant, _ actions: inout [DispatchAction]
     ) {
-        routes[place].isLeasing = true
-        routes[place].wasPaced = scope == .paced
-        if scope == .paced {
-            routes[place].passed = messagesFull(on: routes[place].lane)
-            routes[place].isWoken = false
-        }
+        routes[place].begin(scope, passing: scope == .paced ? messagesFull(on: routes[place].lane) : [])
         leasesOutstanding += 1
         lastServed = routes[place].ready.app
         let lane = scope == .expired ? nil : routes[place].lane
@@ -210,7 +190,7 @@ extension Dispatcher {
             .lease(
                 LeaseRequest(
                     line: routes[place].ready.line, lane: lane, startedAt: now, scope: scope,
-                    passing: scope == .paced ? routes[place].passed : [],
+                    passing: scope == .paced ? routes[place].rated.passed : [],
                     parcelsMax: parcelsMax(on: lane, isUrgent: scope == .urgent))))
     }
 

@@ -2,42 +2,12 @@ import PushModel
 
 // Messages that have a rate: when a share of one is asked for, and what is taken back where a rate was lowered.
 extension Dispatcher {
-    func mayLeasePaced(_ route: RouteState) -> Bool { route.pacedAt != nil && laneHasRoom(route.lane) }
+    func mayLeasePaced(_ route: RouteState) -> Bool { route.rated.dueAt != nil && laneHasRoom(route.lane) }
 
     /// When time alone allows the next share; nil: only other events do.
     var nextShare: MonotonicInstant? {
         guard case .together = company, !isDraining, leasesOutstanding < settings.leasesMax else { return nil }
-        return routes.lazy.filter { !$0.isLeasing && mayLeasePaced($0) }.compactMap(\.pacedAt).min()
-    }
-
-    /// - Parameters:
-    ///   - again: what the database says.
-    ///   - floor: the shortest pause before the database is asked again.
-    mutating func notePaced(
-        _ request: LeaseRequest, _ again: Duration?, atLeast floor: Duration, _ now: MonotonicInstant
-    ) {
-        guard let place = placeOfRoute(request.line) else { return }
-        guard request.scope == .paced else {
-            guard again != nil else { return }
-            routes[place].pacedAt = now
-            routes[place].pacedSeenAt = now
-            return
-        }
-        if routes[place].isWoken {
-            // The database was not asked for all that may be leased by now.
-            routes[place].isWoken = false
-            routes[place].pacedAt = now + floor
-        } else if let again {
-            routes[place].pacedAt = now + max(again, floor)
-        } else if routes[place].pacedSeenAt.map({ $0 <= request.startedAt }) ?? true {
-            routes[place].pacedAt = nil
-        }
-    }
-
-    /// The database is asked again after a pause, however long its share is due.
-    mutating func notePacedFailed(_ request: LeaseRequest, _ now: MonotonicInstant) {
-        guard request.scope == .paced, let place = placeOfRoute(request.line) else { return }
-        routes[place].pacedAt = now + settings.storePause
+        return routes.lazy.filter { !$0.isLeasing && mayLeasePaced($0) }.compactMap(\.rated.dueAt).min()
     }
 
     /// Messages of which so much is leased here for a lane that the lane is what keeps them: what has no stream yet would
@@ -83,18 +53,11 @@ extension Dispatcher {
     }
 
     private mutating func askForPassed(on lane: LaneKey?) {
-        guard routes.contains(where: { $0.lane == lane && !$0.passed.isEmpty }) else { return }
+        guard routes.contains(where: { $0.lane == lane && !$0.rated.passed.isEmpty }) else { return }
         let full = messagesFull(on: lane)
         for place in routes.indices where routes[place].lane == lane {
-            if !routes[place].passed.allSatisfy(full.contains) { wake(place) }
+            if !routes[place].rated.passed.allSatisfy(full.contains) { routes[place].askForPassed() }
         }
-    }
-
-    /// At once.
-    mutating func wake(_ place: Int) {
-        routes[place].passed = []
-        routes[place].isWoken = routes[place].isLeasing
-        routes[place].pacedAt = MonotonicInstant(nanoseconds: .min)
     }
 
     /// Takes back what has no stream yet where it was leased at a higher rate, or at none: it goes on at the one that it

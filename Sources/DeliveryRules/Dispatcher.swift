@@ -55,15 +55,11 @@ package struct Dispatcher: Sendable {
         case .rated(let messages):
             noteRated(messages, &actions)
         case .leased(let parcels, let request, let again):
-            // Where nothing came, another process has the quantum in its hand.
-            let floor = parcels.isEmpty ? MessagePace.askAgainFloor : .zero
-            notePaced(request, again, atLeast: floor, now)
-            noteLeaseEnded(request, parcels.first?.parcel)
+            noteLeaseEnded(request, parcels.first?.parcel, again: again, now)
             for read in parcels { begin(read.parcel, request, read.reading, now, &actions) }
         case .leaseFailed(let request):
             // The poll looks again, after its pause.
-            noteLeaseEnded(request, nil)
-            notePacedFailed(request, now)
+            noteLeaseFailed(request, now)
             pollAt = min(pollAt, now + settings.storePause)
         case .answered(let leases):
             for lease in leases {
@@ -107,36 +103,6 @@ package struct Dispatcher: Sendable {
     }
 
     package var knownLanes: Int { lanes.count }
-}
-
-struct RouteState: Sendable {
-    var ready: ReadyRoute
-    var lane: LaneKey?
-    /// `lane` is what the shell said, not what is unknown yet.
-    var isResolved = false
-    /// The poll, a plan or a lease saw due parcels, and none has come back empty since.
-    var hasWork: Bool
-    /// The same of transactional ones.
-    var hasUrgent = false
-    /// The same of parcels that travel alone.
-    var hasLapsed: Bool
-    /// One call at a time: of two that run side by side the later one may bring its parcel first, and what has been due for
-    /// longer leaves first (decision 0013).
-    var isLeasing = false
-    /// When a poll or a plan saw due parcels last: what was asked before knows nothing of these.
-    var workSeenAt: MonotonicInstant?
-    /// Where the lane can't send: one look a poll for parcels that expired meanwhile.
-    var maySweep = false
-    /// When something that waits for its message's rate may be leased; nil: nothing does.
-    var pacedAt: MonotonicInstant?
-    /// When a poll saw such last.
-    var pacedSeenAt: MonotonicInstant?
-    /// Messages that the last call for a share did not ask for: enough of them was under way here.
-    var passed: [MessageID] = []
-    /// Less of one of these is under way since that call was made, which is still on its way.
-    var isWoken = false
-    /// The last call was for such: where both wait, the other is next.
-    var wasPaced = false
 }
 
 struct LaneState: Sendable {
