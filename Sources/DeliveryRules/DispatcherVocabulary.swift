@@ -123,15 +123,6 @@ package enum DispatchEvent: Equatable, Sendable {
     case drain
 }
 
-package struct PositionedOutcome: Equatable, Sendable {
-    package let position: Int32
-    package let outcome: Outcome
-    package init(position: Int32, outcome: Outcome) {
-        self.position = position
-        self.outcome = outcome
-    }
-}
-
 /// What the process knows of a leased parcel's message.
 package enum MessageReading: Equatable, Sendable {
     /// A push of it may be sent again where its answer was lost.

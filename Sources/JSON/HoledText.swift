@@ -131,21 +131,3 @@ package struct HoledText: Equatable, Sendable {
         return bytes
     }
 }
-
-extension JSONWriter {
-    /// As the inside of a JSON string. Most text needs no escape, and is done with in one go. Allocates nothing beside
-    /// the buffer.
-    package static func append(escaping text: Span<UInt8>, to buffer: inout [UInt8]) {
-        var index = 0
-        buffer.append(addingCapacity: text.count) { (copy: inout OutputSpan<UInt8>) in
-            while index < text.count, !needsEscape(text[index]) {
-                copy.append(text[index])
-                index += 1
-            }
-        }
-        while index < text.count {
-            append(escaped: text[index], to: &buffer)
-            index += 1
-        }
-    }
-}

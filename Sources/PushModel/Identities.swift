@@ -32,23 +32,6 @@ package struct CredentialID: Hashable, Comparable, Sendable {
     package static func < (left: CredentialID, right: CredentialID) -> Bool { left.value < right.value }
 }
 
-/// 128 bits in network order; messages carry version 7 (rising with time), pushes version 8.
-///
-/// Source: RFC 9562.
-package struct UniversalID: Hashable, Comparable, Sendable {
-    package let high: UInt64
-    package let low: UInt64
-
-    @inlinable package init(high: UInt64, low: UInt64) {
-        self.high = high
-        self.low = low
-    }
-
-    package static func < (left: UniversalID, right: UniversalID) -> Bool {
-        left.high == right.high ? left.low < right.low : left.high < right.high
-    }
-}
-
 /// One accepted message.
 package struct MessageID: Hashable, Comparable, Sendable {
     package let value: UniversalID
