@@ -1,4 +1,4 @@
-import CPostgres
+import CShims
 import Glibc
 
 /// Starts programs with nothing of ours: no descriptor, no signal mask, no environment, no terminal, no folder.
