@@ -30,7 +30,7 @@ struct FilterToken: Equatable {
 }
 
 /// From the text to its tokens, the last of them the end.
-struct FilterLexer {
+package struct FilterLexer {
     private let bytes: [UInt8]
     private var index = 0
 
@@ -102,7 +102,7 @@ struct FilterLexer {
     }
 
     private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
-    static func isLetter(_ byte: UInt8) -> Bool {
+    package static func isLetter(_ byte: UInt8) -> Bool {
         (0x41...0x5a).contains(byte) || (0x61...0x7a).contains(byte) || byte == UInt8(ascii: "_")
     }
     /// Whether it can stand without quotation marks.

@@ -1,23 +1,23 @@
 /// A text between quotation marks, as filters and templates write it: a backslash stands before a quotation mark or
 /// another backslash alone.
-enum QuotedText {
-    static func isMark(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "'") }
+package enum QuotedText {
+    package static func isMark(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "'") }
 
-    struct Fault: Error, Equatable {
-        enum Reason: Equatable {
+    package struct Fault: Error, Equatable {
+        package enum Reason: Equatable {
             case controlCharacter
             case unknownEscape
             /// Begins there, and never ends.
             case notClosed
         }
 
-        let reason: Reason
+        package let reason: Reason
         /// In bytes.
-        let offset: Int
+        package let offset: Int
     }
 
     /// - Parameter index: at the opening mark; afterwards behind the closing one.
-    static func read(_ bytes: [UInt8], at index: inout Int) throws(Fault) -> String {
+    package static func read(_ bytes: [UInt8], at index: inout Int) throws(Fault) -> String {
         let (start, mark) = (index, bytes[index])
         index += 1
         var content: [UInt8] = []
