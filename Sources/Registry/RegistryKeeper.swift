@@ -7,9 +7,9 @@ import Store
 package struct RegistryKeeper: Sendable {
     private let store: RegistryStore
     private let feedbackStore: FeedbackStore
-    private let committer: GroupCommitter
+    private let committer: RegistrationCommitter
 
-    package init(stores: Stores, committer: GroupCommitter) {
+    package init(stores: Stores, committer: RegistrationCommitter) {
         store = stores.registry
         feedbackStore = stores.feedback
         self.committer = committer
@@ -48,7 +48,7 @@ package struct RegistryKeeper: Sendable {
     package func register(
         _ registration: DeviceRegistration, app: AppID
     ) async throws(StoreFault) -> RegisteredDevice {
-        try await committer.register(registration, app: app).get()
+        try await committer.commit(registration, app: app).get()
     }
 
     /// The same for callers that no task waits for.
@@ -58,14 +58,14 @@ package struct RegistryKeeper: Sendable {
         _ registration: DeviceRegistration, app: AppID,
         answered: @escaping @Sendable (Result<RegisteredDevice, StoreFault>) -> Void
     ) {
-        committer.register([registration], app: app) { answered($0[0]) }
+        committer.commit([registration], app: app) { answered($0[0]) }
     }
 
     /// In the order given; one that fails hurts no neighbour.
     package func register(
         _ registrations: [DeviceRegistration], app: AppID
     ) async -> [Result<RegisteredDevice, StoreFault>] {
-        await committer.register(registrations, app: app)
+        await committer.commit(registrations, app: app)
     }
 
     /// Every kind of the installation, ordered by kind; empty: unknown.

@@ -117,35 +117,35 @@ struct RegistrationBatch: Sendable {
 }
 
 /// Names compare by their bytes, as in the database: Swift's strings take different spellings of a letter for equal.
-struct InstallationKey: Hashable, Sendable {
+package struct InstallationKey: Hashable, Sendable {
     private let installation: String
     private let kind: TokenKind
-    init(_ installation: String, _ kind: TokenKind) {
+    package init(_ installation: String, _ kind: TokenKind) {
         self.installation = installation
         self.kind = kind
     }
 
-    static func == (one: InstallationKey, other: InstallationKey) -> Bool {
+    package static func == (one: InstallationKey, other: InstallationKey) -> Bool {
         one.kind == other.kind && one.installation.hasSameBytes(as: other.installation)
     }
 
     /// Of one number for all spellings, which are seldom two.
-    func hash(into hasher: inout Hasher) {
+    package func hash(into hasher: inout Hasher) {
         hasher.combine(installation)
         hasher.combine(kind)
     }
 }
 
-struct TokenKey: Hashable, Sendable {
+package struct TokenKey: Hashable, Sendable {
     private let provider: Provider
     private let token: DeviceToken
-    init(_ provider: Provider, _ token: DeviceToken) {
+    package init(_ provider: Provider, _ token: DeviceToken) {
         self.provider = provider
         self.token = token
     }
 
     /// Eight bytes at a time: one by one, tokens would be most of what a batch hashes.
-    func hash(into hasher: inout Hasher) {
+    package func hash(into hasher: inout Hasher) {
         var word: UInt64 = 0
         for (place, byte) in token.bytes.enumerated() {
             word = word << 8 | UInt64(byte)

@@ -163,7 +163,7 @@ private func serve(
         tokenEndpoint: NoTokenEndpoint(), allowsPrivateTargets: false)
     let bounds = BacklogBounds(messages: backlog.messages, broadcasts: backlog.broadcasts)
     let services = GatewayServices(
-        registry: RegistryKeeper(stores: stores, committer: GroupCommitter(registry: stores.registry)),
+        registry: RegistryKeeper(stores: stores, committer: RegistrationCommitter(registry: stores.registry)),
         messages: MessageDesk(store: stores.messages, backlog: bounds, steps: nil) { _ in },
         credentials: keeper, keys: stores.keys, adminKeySHA256: TestHash.sha256(GatewayWorld.key),
         readiness: { readiness.value }, clock: { Clocks.wallNow() }, entropy: { Entropy.bytes($0) }, limits: limits,

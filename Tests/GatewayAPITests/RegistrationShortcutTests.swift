@@ -270,7 +270,9 @@ struct RegistrationShortcutTests {
             let app = try await world.makeApp()
             let loop = try ReactorLoop(name: "shortcut-test")
             let away = PostgresPool(missing, pool: .impatient, loop: loop)
-            try await ShortcutDoor.within(world, committer: GroupCommitter(registry: Stores(pool: away).registry)) {
+            try await ShortcutDoor.within(
+                world, committer: RegistrationCommitter(registry: Stores(pool: away).registry)
+            ) {
                 door in
                 try await door.come(ShortcutDoor.put(app + "/devices/phone", GatewayWorld.registration(1)))
                 let events = try await door.events(withAnswers: 1)

@@ -165,12 +165,12 @@ private final class LibrarySide: ChannelInboundHandler {
 extension ShortcutDoor {
     /// A connection to this gateway's API, to which its app is at hand, and stays so.
     static func within(
-        _ world: GatewayWorld, committer: GroupCommitter? = nil, ring: KeyRing? = nil,
+        _ world: GatewayWorld, committer: RegistrationCommitter? = nil, ring: KeyRing? = nil,
         _ body: (ShortcutDoor) async throws -> Void
     ) async throws {
         let stores = Stores(pool: world.pool, appsFreshFor: .seconds(86_400))
         let registry = RegistryKeeper(
-            stores: stores, committer: committer ?? GroupCommitter(registry: stores.registry))
+            stores: stores, committer: committer ?? RegistrationCommitter(registry: stores.registry))
         _ = try await registry.app(slug: "tower")
         let door = try await ShortcutDoor(world.services.with(registry), ring)
         let outcome: Result<Void, any Error>

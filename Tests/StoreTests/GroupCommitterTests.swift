@@ -9,12 +9,12 @@ struct GroupCommitterTests {
     @Test("registers what many callers bring at once, in few transactions")
     func gathers() async throws {
         try await withStores { world in
-            let committer = GroupCommitter(registry: world.stores.registry)
+            let committer = RegistrationCommitter(registry: world.stores.registry)
             await withTaskGroup(of: Void.self) { group in
                 for number in 1...500 {
                     group.addTask {
                         let said = StoreWorld.registration("i\(number)", token: number)
-                        let answer = await committer.register(said, app: world.app)
+                        let answer = await committer.commit(said, app: world.app)
                         #expect((try? answer.get())?.record.installation == "i\(number)")
                     }
                 }
@@ -29,13 +29,13 @@ struct GroupCommitterTests {
     @Test("keeps the order of twins, and gives each its own answer")
     func twins() async throws {
         try await withStores { world in
-            let committer = GroupCommitter(registry: world.stores.registry)
+            let committer = RegistrationCommitter(registry: world.stores.registry)
             let said = [
                 StoreWorld.registration("i1", token: 1), StoreWorld.registration("i1", token: 2),
                 StoreWorld.registration("i2", token: 2), StoreWorld.registration("i1", token: 3),
                 StoreWorld.registration("i3", token: 4),
             ]
-            let changes = try await committer.register(said, app: world.app).map { try $0.get().change }
+            let changes = try await committer.commit(said, app: world.app).map { try $0.get().change }
             #expect(changes == [.created, .replaced, .moved, .replaced, .created])
             #expect(try await world.device("i1").token == StoreWorld.token(3))
             #expect(try await world.device("i2").token == StoreWorld.token(2))
@@ -46,13 +46,13 @@ struct GroupCommitterTests {
     func timed() async throws {
         try await withStores { world in
             try await world.register(StoreWorld.registration("i2", token: 9))
-            let committer = GroupCommitter(registry: world.stores.registry)
+            let committer = RegistrationCommitter(registry: world.stores.registry)
             var said = [
                 StoreWorld.registration("i1", token: 1), StoreWorld.registration("i1", token: 9),
                 StoreWorld.registration("i2", token: 5),
             ]
             for place in 0...1 { said[place].asOf = StoreWorld.dawn + .seconds(-1) }
-            let changes = try await committer.register(said, app: world.app).map { try $0.get().change }
+            let changes = try await committer.commit(said, app: world.app).map { try $0.get().change }
             #expect(changes == [.created, .stale, .replaced], "the second one waits for its twin, and i2 for it")
         }
     }
@@ -63,19 +63,19 @@ struct GroupCommitterTests {
             try await world.register(1...1)
             // Whoever waits for a row gives up after a while, which a busy machine may take for the rest: then again.
             for attempt in 1...10 {
-                let committer = GroupCommitter(registry: world.stores.registry)
+                let committer = RegistrationCommitter(registry: world.stores.registry)
                 let waiting = try await world.pool.transaction { transaction throws(PostgresError) in
                     _ = try await transaction.run(
                         query("SELECT id FROM registrations WHERE installation = 'i1' FOR UPDATE"))
                     let first = Task {
-                        await committer.register(StoreWorld.registration("i1", token: 100 + attempt), app: world.app)
+                        await committer.commit(StoreWorld.registration("i1", token: 100 + attempt), app: world.app)
                     }
                     try await Self.untilSomebodyWaits(world)
                     let twin = Task {
-                        await committer.register(StoreWorld.registration("i1", token: 200 + attempt), app: world.app)
+                        await committer.commit(StoreWorld.registration("i1", token: 200 + attempt), app: world.app)
                     }
                     let other = StoreWorld.registration("other", token: 300 + attempt)
-                    #expect((try? await committer.register(other, app: world.app).get()) != nil)
+                    #expect((try? await committer.commit(other, app: world.app).get()) != nil)
                     return (first, twin)
                 }
                 let (first, twin) = (await waiting.0.value, await waiting.1.value)
@@ -92,16 +92,16 @@ struct GroupCommitterTests {
     @Test("of twins without end holds up nobody else of their app")
     func crowdOfTwins() async throws {
         try await withStores { world in
-            let committer = GroupCommitter(registry: world.stores.registry)
+            let committer = RegistrationCommitter(registry: world.stores.registry)
             let twins = Array(repeating: StoreWorld.registration("i1", token: 1), count: 400)
             let first = Task {
-                let answers = await committer.register(twins, app: world.app)
+                let answers = await committer.commit(twins, app: world.app)
                 return answers.allSatisfy { (try? $0.get()) != nil }
             }
             let isFirstOver = Mutex(false)
             let crowd = Task {
                 await withTaskGroup(of: Void.self) { group in
-                    for _ in 1...3 { group.addTask { _ = await committer.register(twins, app: world.app) } }
+                    for _ in 1...3 { group.addTask { _ = await committer.commit(twins, app: world.app) } }
                 }
             }
             let watch = Task {
@@ -111,7 +111,7 @@ struct GroupCommitterTests {
             }
             // More are in the queue by then than one look used to pass.
             while committer.waitingOf(world.app) < 1_100 { await Task.yield() }
-            let other = await committer.register(StoreWorld.registration("i2", token: 2), app: world.app)
+            let other = await committer.commit(StoreWorld.registration("i2", token: 2), app: world.app)
             #expect(!isFirstOver.withLock { $0 })
             #expect((try? other.get())?.change == .created)
             #expect(await watch.value)
@@ -131,11 +131,11 @@ struct GroupCommitterTests {
     func bounded() async throws {
         try await withStores { world in
             let settings = GroupCommitSettings(batchMax: 10, waitingMax: 20, appWaitingMax: 20)
-            let committer = GroupCommitter(registry: world.stores.registry, settings: settings)
+            let committer = RegistrationCommitter(registry: world.stores.registry, settings: settings)
             let said = (1...21).map { StoreWorld.registration("i\($0)", token: $0) }
-            let refused = await committer.register(said, app: world.app)
+            let refused = await committer.commit(said, app: world.app)
             #expect(refused.allSatisfy { $0 == .failure(.unavailable) })
-            let taken = await committer.register(Array(said.dropLast()), app: world.app)
+            let taken = await committer.commit(Array(said.dropLast()), app: world.app)
             #expect(taken.allSatisfy { (try? $0.get()) != nil })
         }
     }
@@ -144,22 +144,22 @@ struct GroupCommitterTests {
     func shared() async throws {
         try await withStores { world in
             let settings = GroupCommitSettings(batchMax: 10, waitingMax: 30, appWaitingMax: 20)
-            let committer = GroupCommitter(registry: world.stores.registry, settings: settings)
+            let committer = RegistrationCommitter(registry: world.stores.registry, settings: settings)
             let other = try await world.stores.registry.createApp(slug: "belfry", name: "Belfry").id
             let said = (1...30).map { StoreWorld.registration("i\($0)", token: $0) }
             try await world.register(1...20)
             let stuck = try await world.pool.transaction { transaction throws(PostgresError) in
                 _ = try await transaction.run(query("SELECT id FROM registrations FOR UPDATE"))
-                let stuck = Task { await committer.register(Array(said[..<20]), app: world.app) }
+                let stuck = Task { await committer.commit(Array(said[..<20]), app: world.app) }
                 try await Self.untilSomebodyWaits(world)
-                let more = await committer.register(Array(said[20...]), app: world.app)
+                let more = await committer.commit(Array(said[20...]), app: world.app)
                 #expect(more.allSatisfy { $0 == .failure(.unavailable) })
-                let neighbours = await committer.register(Array(said[20...]), app: other)
+                let neighbours = await committer.commit(Array(said[20...]), app: other)
                 #expect(neighbours.allSatisfy { (try? $0.get()) != nil })
                 return stuck
             }
             _ = await stuck.value
-            let later = await committer.register(Array(said[..<20]), app: world.app)
+            let later = await committer.commit(Array(said[..<20]), app: world.app)
             #expect(later.allSatisfy { (try? $0.get()) != nil }, "its share is its own again")
         }
     }

@@ -194,14 +194,14 @@ private struct Member {
     var wrong: [String] = []
 
     /// Its registrations in lots, each after the answer to the one before; in between, some that others fight for.
-    func afterRound(of crowd: Crowd, _ committer: GroupCommitter, _ app: AppID) async -> Member {
+    func afterRound(of crowd: Crowd, _ committer: RegistrationCommitter, _ app: AppID) async -> Member {
         var member = self
         var left = crowd.each
         while left > 0 {
             let lot = (0..<min(left, 1 + member.dice.below(crowd.lotMax))).map { _ in member.backend.next() }
             left -= lot.count
             let contested = (0..<member.dice.below(crowd.contestedMax + 1)).map { _ in member.contested() }
-            let answers = await committer.register(lot.map(\.said) + contested.map(\.said), app: app)
+            let answers = await committer.commit(lot.map(\.said) + contested.map(\.said), app: app)
             for (asked, answer) in zip(lot, answers) where !Self.fits(answer, asked.expected) {
                 member.wrong.append("\(asked.said.installation): \(answer), not \(asked.expected)")
             }
@@ -257,7 +257,7 @@ struct RegistrationCrowdTests {
         try await withStores { world in
             let settings = GroupCommitSettings(batchMax: 1_000, waitingMax: 40_000, appWaitingMax: 20_000)
             let processes = (0..<crowd.processes).map { _ in
-                GroupCommitter(registry: Stores(pool: world.pool).registry, settings: settings)
+                RegistrationCommitter(registry: Stores(pool: world.pool).registry, settings: settings)
             }
             var members = (0..<crowd.backends).map { number in
                 Member(
