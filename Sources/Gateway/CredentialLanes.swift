@@ -38,7 +38,7 @@ package struct LaneTemplate: Sendable {
     }
 }
 
-/// Hands delivery the credentials that the keeper holds: the one place where the two meet.
+/// Hands the lanes the credentials that the keeper holds: the one place where the two meet.
 ///
 /// Answers from memory; what it knows is read anew when credentials change, and every few seconds in case a
 /// notification was lost.
@@ -86,7 +86,7 @@ package actor CredentialLanes: LaneCredentials {
     }
 
     /// Whom to tell that an access token came, which routes waited for.
-    func tell(routesChanged: @escaping @Sendable () async -> Void) { self.routesChanged = routesChanged }
+    package func tell(routesChanged: @escaping @Sendable () async -> Void) { self.routesChanged = routesChanged }
 
     private var tokenArrived: @Sendable () async -> Void {
         { [weak self] in await self?.routesChanged?() }
