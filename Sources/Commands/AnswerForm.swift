@@ -62,9 +62,9 @@ extension AnswerForm {
     static let newKey = AnswerForm("key", ("id", .text), ("key", .text))
     package static let device = AnswerForm(
         "device", ("installation", .text), ("kind", .text), ("provider", .text), ("state", .text))
-    static let registeredDevice = AnswerForm("device", ("installation", .text), ("change", .text))
+    package static let registeredDevice = AnswerForm("device", ("installation", .text), ("change", .text))
     /// With all its tokens.
-    static let wholeDevice = AnswerForm("device", ("installation", .text), ("registrations", .items(device)))
+    package static let wholeDevice = AnswerForm("device", ("installation", .text), ("registrations", .items(device)))
     static let erasure = AnswerForm("account of an erasure", ("registrations", .count))
     package static let message = AnswerForm(
         "message", ("id", .text), ("state", .text), ("audience", .countOrNull), ("outcomes", .counts),
@@ -72,7 +72,7 @@ extension AnswerForm {
     static let failure = AnswerForm("push", ("state", .text), ("reason", .text))
     static let push = AnswerForm(
         "push", ("installation", .text), ("state", .text), ("steps", .items(AnswerForm("step", ("step", .text)))))
-    static let credential = AnswerForm(
+    package static let credential = AnswerForm(
         "credential", ("id", .text), ("provider", .text), ("kind", .text), ("state", .text))
     static let feedback = AnswerForm("feedback", ("installation", .text), ("verdict", .text))
 

@@ -35,14 +35,14 @@ package struct CommandFault: Error, CustomStringConvertible {
     /// What the gateway said, where it was the gateway.
     private let problem: JSONObject?
 
-    init(_ kind: Kind, _ description: String) {
+    package init(_ kind: Kind, _ description: String) {
         self.kind = kind
         self.description = description
         problem = nil
     }
 
     /// From a problem of the gateway's.
-    init(status: Int, body: [UInt8]) {
+    package init(status: Int, body: [UInt8]) {
         kind =
             switch status {
             case 401, 403: .noPermission
@@ -69,16 +69,16 @@ package struct CommandFault: Error, CustomStringConvertible {
     }
 
     /// The gateway's word, where it was the gateway.
-    var code: String? { problem?["code"]?.string }
+    package var code: String? { problem?["code"]?.string }
 
     /// For scripts: the gateway's problem as it came, or one of the same form.
-    var json: JSONValue {
+    package var json: JSONValue {
         problem.map(JSONValue.object) ?? ["code": .string(kind.code), "detail": .string(description)]
     }
 }
 
 /// Runs a command's body; says what went wrong, and ends with its exit code.
-func orComplain(asJSON: Bool, _ body: () async throws -> Void) async throws {
+package func orComplain(asJSON: Bool, _ body: () async throws -> Void) async throws {
     do {
         try await body()
     } catch let fault as CommandFault {

@@ -52,16 +52,16 @@ package enum Console {
 }
 
 /// Where long work stands: a bar where remarks are read on a terminal, a line now and then elsewhere.
-struct Progress {
+package struct Progress {
     private let subject: String
     private let isTerminal = Console.isTerminal
     private var lastTenth = -1
     private static let width = 30
 
-    init(_ subject: String) { self.subject = subject }
+    package init(_ subject: String) { self.subject = subject }
 
     /// - Parameter whole: nil where it is not known yet.
-    mutating func show(_ done: Int64, of whole: Int64?, _ words: String) {
+    package mutating func show(_ done: Int64, of whole: Int64?, _ words: String) {
         guard let whole, whole > 0 else {
             if isTerminal { Console.draw("\(subject)  " + (done > 0 ? "\(done) " : "") + words) }
             return
@@ -80,27 +80,27 @@ struct Progress {
     }
 
     /// A line beside the bar, which is drawn again below it.
-    func say(_ line: String) {
+    package func say(_ line: String) {
         end()
         Console.remark(line)
     }
 
-    func end() {
+    package func end() {
         if isTerminal { Console.draw("") }
     }
 }
 
 /// Columns as wide as what stands in them.
-struct TextTable {
+package struct TextTable {
     private var rows: [[String]]
 
-    init(_ titles: String...) { rows = [titles] }
+    package init(_ titles: String...) { rows = [titles] }
 
-    mutating func add(_ cells: String...) { rows.append(cells.map { TerminalText.clean($0) }) }
+    package mutating func add(_ cells: String...) { rows.append(cells.map { TerminalText.clean($0) }) }
 
-    var isEmpty: Bool { rows.count == 1 }
+    package var isEmpty: Bool { rows.count == 1 }
 
-    var lines: [String] {
+    package var lines: [String] {
         let widths = (0..<rows[0].count).map { column in rows.map { TerminalText.columns($0[column]) }.max() ?? 0 }
         return rows.map { row in
             var line = ""
@@ -113,7 +113,7 @@ struct TextTable {
         }
     }
 
-    func say() {
+    package func say() {
         for line in lines { Console.say(line) }
     }
 }

@@ -7,7 +7,7 @@ import PushModel
 
 /// The gateway's API, for commands: one request after the other.
 package struct GatewayClient: Sendable {
-    let base: String
+    package let base: String
     private let key: String
     private static let deadline: Int64 = 60
     static let answerBytesMax = 64 << 20
@@ -36,11 +36,11 @@ package struct GatewayClient: Sendable {
         self.tls = tls
     }
 
-    struct Answer: Sendable {
-        let status: Int
-        let body: [UInt8]
+    package struct Answer: Sendable {
+        package let status: Int
+        package let body: [UInt8]
 
-        func json() throws(CommandFault) -> JSONValue {
+        package func json() throws(CommandFault) -> JSONValue {
             do throws(JSONError) { return try JSONReader.read(body, limits: .trusted) } catch {
                 throw CommandFault(.refused, "the gateway answered \(status) with something that is no JSON")
             }
@@ -48,7 +48,7 @@ package struct GatewayClient: Sendable {
     }
 
     /// A segment of a path, or a value of a query.
-    static func escaped(_ text: String) -> String {
+    package static func escaped(_ text: String) -> String {
         text.addingPercentEncoding(withAllowedCharacters: unreserved) ?? ""
     }
 
@@ -68,7 +68,7 @@ package struct GatewayClient: Sendable {
     }
 
     @discardableResult
-    func send(
+    package func send(
         _ method: String, _ path: String, _ body: JSONValue? = nil, idempotencyKey: String? = nil, as form: AnswerForm
     ) async throws(CommandFault) -> JSONValue {
         try form.check(try await call(method, path, body?.bytes, idempotencyKey: idempotencyKey).json())
@@ -81,7 +81,7 @@ package struct GatewayClient: Sendable {
         }
     }
 
-    func call(
+    package func call(
         _ method: String, _ path: String, _ body: [UInt8]? = nil, idempotencyKey: String? = nil
     ) async throws(CommandFault) -> Answer {
         var request = request(method, path)
@@ -197,7 +197,7 @@ private struct FileChunks: AsyncSequence, Sendable {
 
 extension JSONValue {
     /// A member's string as a terminal may be given it, or what is shown where there is none.
-    func shown(_ name: String) -> String {
+    package func shown(_ name: String) -> String {
         switch object?[name] {
         case .string(let text)?: TerminalText.clean(text)
         // As it is written: what is beyond all numbers here is no "inf".
@@ -221,5 +221,5 @@ extension JSONValue {
 
     func words(_ name: String) -> [String] { object?[name]?.array?.compactMap(\.string) ?? [] }
 
-    func count(_ name: String) -> Int64 { object?[name]?.integer ?? 0 }
+    package func count(_ name: String) -> Int64 { object?[name]?.integer ?? 0 }
 }

@@ -85,7 +85,7 @@ func handle(ofFile path: String) throws(CommandFault) -> FileHandle {
 }
 
 /// A file's bytes; "-" is standard input.
-func contents(ofFile path: String) throws(CommandFault) -> [UInt8] {
+package func contents(ofFile path: String) throws(CommandFault) -> [UInt8] {
     let handle = try handle(ofFile: path)
     do { return Array(try handle.readToEnd() ?? Data()) } catch {
         throw CommandFault(.usage, "\(path) can't be read")
@@ -99,7 +99,7 @@ func filledContents(ofFile path: String) throws(CommandFault) -> [UInt8] {
     return bytes
 }
 
-func text(ofFile path: String) throws(CommandFault) -> String {
+package func text(ofFile path: String) throws(CommandFault) -> String {
     let bytes = try filledContents(ofFile: path)
     guard let text = String(validating: bytes, as: UTF8.self) else {
         throw CommandFault(.usage, "\(path) is not UTF-8 text")

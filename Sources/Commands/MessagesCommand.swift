@@ -154,7 +154,7 @@ extension GatewayClient {
 extension JSONValue {
     /// Of a message's account: nothing of it will change any more. Of a cancelled one what was in flight is answered, and
     /// the rest counted.
-    var isOver: Bool {
+    package var isOver: Bool {
         switch shown("state") {
         case "finished": true
         case "cancelled": count("pending") == 0 && object?["audience"]?.integer != nil

@@ -2,9 +2,9 @@ import Foundation
 import Synchronization
 import UnixSignals
 
-/// Programs that a command starts, this one's own executable in its other roles. Ended with it.
-final class ChildPrograms: Sendable {
-    let executable = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().path
+/// Programs that a command starts: the gateway's executable in its roles. Ended with the command.
+package final class ChildPrograms: Sendable {
+    package let executable: String
     private struct State {
         var children: [Child] = []
         /// The signal by which somebody asked for the end: nobody is started any more.
@@ -12,40 +12,47 @@ final class ChildPrograms: Sendable {
     }
 
     private let state = Mutex(State())
+
+    /// - Parameter name: of a program that lies beside this one; nil: this one itself.
+    private init(_ name: String?) {
+        let own = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath()
+        executable = (name.map { own.deletingLastPathComponent().appending(path: $0) } ?? own).path
+    }
+
     private static let patience: Duration = .seconds(120)
     private static let pause: Duration = .milliseconds(50)
 
-    struct Child: Sendable {
-        let name: String
-        let process: ProcessHandle
-        let output: String
-        let log: String
+    package struct Child: Sendable {
+        package let name: String
+        package let process: ProcessHandle
+        package let output: String
+        package let log: String
 
         /// What it said last, for whoever has to find out why it ended.
-        var lastWords: String {
+        package var lastWords: String {
             let text = (try? String(contentsOfFile: log, encoding: .utf8)) ?? ""
             return text.split(separator: "\n").suffix(3).joined(separator: "; ")
         }
     }
 
     /// A child of Foundation's, which may be asked from any thread.
-    final class ProcessHandle: Sendable {
+    package final class ProcessHandle: Sendable {
         private let process: Mutex<Process>
 
-        let id: Int32
+        package let id: Int32
 
-        init(_ process: sending Process) {
+        package init(_ process: sending Process) {
             id = process.processIdentifier
             self.process = Mutex(process)
         }
 
-        var isRunning: Bool { process.withLock { $0.isRunning } }
+        package var isRunning: Bool { process.withLock { $0.isRunning } }
         /// nil: it runs.
-        var exitCode: Int32? { process.withLock { $0.isRunning ? nil : $0.terminationStatus } }
-        func terminate() { process.withLock { if $0.isRunning { $0.terminate() } } }
+        package var exitCode: Int32? { process.withLock { $0.isRunning ? nil : $0.terminationStatus } }
+        package func terminate() { process.withLock { if $0.isRunning { $0.terminate() } } }
     }
 
-    func start(
+    package func start(
         _ name: String, _ arguments: [String], _ environment: [String: String], in folder: OwnFolder
     ) throws(CommandFault) -> Child {
         let (output, log) = (folder.file(name + ".out"), folder.file(name + ".log"))
@@ -74,7 +81,7 @@ final class ChildPrograms: Sendable {
     private static let idsFile = "children"
 
     /// One that was killed leaves its programs behind, which would deliver to the stand-ins of then.
-    static func endLeftovers(in folder: OwnFolder) async {
+    package static func endLeftovers(in folder: OwnFolder) async {
         let text = (try? String(contentsOfFile: folder.file(idsFile), encoding: .utf8)) ?? ""
         for id in text.split(separator: "\n").compactMap({ Int32($0) }) where isLeftover(id, of: folder) {
             kill(id, SIGTERM)
@@ -92,7 +99,7 @@ final class ChildPrograms: Sendable {
     private static let inherited = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("CARILLON_") }
 
     /// What `look` finds, once it finds something; nil where the child ended first.
-    func wait<Found>(for child: Child, _ look: () -> Found?) async throws -> Found? {
+    package func wait<Found>(for child: Child, _ look: () -> Found?) async throws -> Found? {
         let clock = ContinuousClock()
         let limit = clock.now + Self.patience
         while clock.now < limit {
@@ -104,8 +111,12 @@ final class ChildPrograms: Sendable {
     }
 
     /// The programs that the body starts are ended with it, however that ends.
-    static func running(_ body: (ChildPrograms) async throws -> Void) async throws {
-        let children = ChildPrograms()
+    ///
+    /// - Parameter name: of the executable, which lies beside this program's; nil: this program's own.
+    package static func running(
+        executable name: String? = nil, _ body: (ChildPrograms) async throws -> Void
+    ) async throws {
+        let children = ChildPrograms(name)
         let outcome: Result<Void, any Error>
         do { outcome = .success(try await body(children)) } catch { outcome = .failure(error) }
         await children.stop()
@@ -124,7 +135,7 @@ final class ChildPrograms: Sendable {
     }
 
     /// Ends them, and this program with them, when somebody asks for it: for commands that tidy up nothing else.
-    func endWhenAsked() async {
+    package func endWhenAsked() async {
         let signals = await UnixSignalsSequence(trapping: .sigint, .sigterm)
         // To the end of this program.
         Task {
@@ -138,7 +149,7 @@ final class ChildPrograms: Sendable {
     }
 
     /// Until somebody asks for the end, or a child ends by itself.
-    func stayUp() async throws {
+    package func stayUp() async throws {
         let (asked, end) = AsyncStream.makeStream(of: Void.self)
         let signals = await UnixSignalsSequence(trapping: .sigint, .sigterm)
         let hearing = Task {

@@ -1,12 +1,14 @@
 import Foundation
 
 /// Where a command keeps what it makes; one at a time lives there.
-struct OwnFolder: Sendable {
-    let path: String
+package struct OwnFolder: Sendable {
+    package let path: String
 
-    func file(_ name: String) -> String { path + "/" + name }
+    package init(path: String) { self.path = path }
 
-    func locked(_ body: (OwnFolder) async throws -> Void) async throws {
+    package func file(_ name: String) -> String { path + "/" + name }
+
+    package func locked(_ body: (OwnFolder) async throws -> Void) async throws {
         do { try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true) } catch {
             throw CommandFault(.usage, "\(path) can't be made")
         }

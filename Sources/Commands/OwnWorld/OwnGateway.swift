@@ -1,16 +1,16 @@
 import Foundation
 
 /// A gateway that the command started, with a PostgreSQL of its own; it sends to stand-ins.
-struct OwnGateway: Sendable {
-    let client: GatewayClient
-    let keyFile: String
-    let process: Int32
+package struct OwnGateway: Sendable {
+    package let client: GatewayClient
+    package let keyFile: String
+    package let process: Int32
     private let dataFolder: String
 
     /// - Parameters:
     ///   - data: its folder's name; what an earlier run left there is used again.
     ///   - settings: more of them, by their variables.
-    init(
+    package init(
         _ folder: OwnFolder, _ standIns: OwnStandIns, port: UInt16, _ children: ChildPrograms, data: String = "gateway",
         settings: [String: String] = [:]
     ) async throws {
@@ -18,7 +18,8 @@ struct OwnGateway: Sendable {
     }
 
     /// A second process on the same database; it ends with the first.
-    init(beside first: OwnGateway, _ folder: OwnFolder, _ standIns: OwnStandIns, _ children: ChildPrograms) async throws
+    package init(beside first: OwnGateway, _ folder: OwnFolder, _ standIns: OwnStandIns, _ children: ChildPrograms)
+        async throws
     {
         try await self.init(
             folder, standIns, port: 0, children, data: "second-gateway", key: first.keyFile,
@@ -26,7 +27,7 @@ struct OwnGateway: Sendable {
     }
 
     /// What another program of ours is told that works on a database of this one's PostgreSQL.
-    func settings(ofDatabase name: String) throws(CommandFault) -> [String: String] {
+    package func settings(ofDatabase name: String) throws(CommandFault) -> [String: String] {
         guard let socket = databaseSocketFolder else {
             throw CommandFault(.failed, "the gateway's PostgreSQL has ended")
         }
@@ -74,10 +75,10 @@ struct OwnGateway: Sendable {
     }
 
     /// Of its private PostgreSQL, whose first line names it.
-    var databaseProcess: Int32? { databaseLine(1).flatMap { Int32($0) } }
+    package var databaseProcess: Int32? { databaseLine(1).flatMap { Int32($0) } }
 
     /// Of the same, where its socket is: the fifth line.
-    var databaseSocketFolder: String? { databaseLine(5) }
+    package var databaseSocketFolder: String? { databaseLine(5) }
 
     private func databaseLine(_ number: Int) -> String? {
         let lines = try? text(ofFile: dataFolder + "/postgres/postmaster.pid")

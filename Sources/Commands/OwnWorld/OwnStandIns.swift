@@ -5,20 +5,20 @@ import NIOCore
 import NIOSSL
 
 /// Stand-ins that the command started, and what they keep.
-struct OwnStandIns: Sendable {
+package struct OwnStandIns: Sendable {
     /// What the provider token of `credentials()` is for.
-    static let topic = "com.example.garden"
+    package static let topic = "com.example.garden"
     private static let answerBytesMax = 16 << 20
 
-    let production: String
-    let sandbox: String
-    let fcm: String
-    let authorityFile: String
-    let process: Int32
+    package let production: String
+    package let sandbox: String
+    package let fcm: String
+    package let authorityFile: String
+    package let process: Int32
     private let ready: JSONObject
 
     /// - Parameter options: more for `carillon simulate`.
-    init(_ folder: OwnFolder, _ children: ChildPrograms, _ options: [String] = []) async throws {
+    package init(_ folder: OwnFolder, _ children: ChildPrograms, _ options: [String] = []) async throws {
         let identities = folder.file("stand-in")
         // One that was killed has left its own.
         try? FileManager.default.removeItem(atPath: identities + "/ready.json")
@@ -42,7 +42,7 @@ struct OwnStandIns: Sendable {
     }
 
     /// What the gateway is given to be believed.
-    func credentials() throws(CommandFault) -> [JSONValue] {
+    package func credentials() throws(CommandFault) -> [JSONValue] {
         func contents(_ member: String) throws(CommandFault) -> String {
             try text(ofFile: ready[member]?.string ?? "")
         }
@@ -60,17 +60,17 @@ struct OwnStandIns: Sendable {
     }
 
     /// The last push that a token received, as it came.
-    func received(_ token: String, at url: String) async throws -> JSONValue? {
+    package func received(_ token: String, at url: String) async throws -> JSONValue? {
         try await pushes(to: token, at: url).last?.object?["payload"]
     }
 
     /// What a token received, in the order of arrival.
-    func pushes(to token: String, at url: String) async throws -> [JSONValue] {
+    package func pushes(to token: String, at url: String) async throws -> [JSONValue] {
         try await ask(url + "/simulator/received/" + GatewayClient.escaped(token)).object?["pushes"]?.array ?? []
     }
 
     /// Pushes that came to any of them.
-    func requests() async throws -> Int64 {
+    package func requests() async throws -> Int64 {
         var count: Int64 = 0
         for url in [production, sandbox, fcm] {
             count += try await ask(url + "/simulator/summary").object?["requests"]?.integer ?? 0
@@ -79,7 +79,7 @@ struct OwnStandIns: Sendable {
     }
 
     /// From now on every answer of APNs comes so late.
-    func answerLate(by milliseconds: Int) async throws {
+    package func answerLate(by milliseconds: Int) async throws {
         let script: JSONValue = ["latency_ms": .number(.whole(Int64(milliseconds)))]
         for url in [production, sandbox] { _ = try await ask(url + "/simulator/script", posting: script.bytes) }
     }
