@@ -15,8 +15,7 @@ final class Program: Sendable {
     }
 
     /// The products lie beside the test bundle.
-    private static let executable = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath()
-        .deletingLastPathComponent().appending(path: "carillon")
+    private static let products = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
     /// Little is inherited: a variable of whoever runs the tests decides nothing.
     private static let inherited = ProcessInfo.processInfo.environment.filter { name, _ in
         ["PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH", "CARILLON_RUN_FOLDER"].contains(name)
@@ -37,10 +36,12 @@ final class Program: Sendable {
         ProcessInfo.processInfo.environment["CARILLON_NO_PREVIOUS_PROGRAM"]
         ?? "CARILLON_PREVIOUS_PROGRAM names no program of the previous release; scripts/test builds it"
 
-    /// - Parameter settings: names without the prefix `CARILLON_`.
+    /// - Parameters:
+    ///   - tool: the program's name among the products.
+    ///   - settings: names without the prefix `CARILLON_`.
     init(
-        _ arguments: [String], of release: Release = .this, in network: NetworkNamespace? = nil,
-        settings: [String: String], logs: URL
+        _ arguments: [String], tool: String = "carillon", of release: Release = .this,
+        in network: NetworkNamespace? = nil, settings: [String: String], logs: URL
     ) throws {
         let name = "carillon-\(UUID().uuidString.prefix(8))"
         errorLog = logs.appending(path: name + ".log")
@@ -49,7 +50,7 @@ final class Program: Sendable {
             _ = FileManager.default.createFile(atPath: file.path(percentEncoded: false), contents: nil)
         }
         let process = Process()
-        process.executableURL = release == .this ? Self.executable : Self.previousExecutable
+        process.executableURL = release == .this ? Self.products.appending(path: tool) : Self.previousExecutable
         process.arguments = arguments
         if let network { try network.enter(process) }
         var environment = Self.inherited

@@ -113,13 +113,14 @@ final class World: Sendable {
     ///   - key: nil: the operator's.
     ///   - others: what it is told besides.
     func command(
-        _ arguments: [String], _ gateway: Gateway, key: String? = nil, alsoSettings others: [String: String] = [:]
+        _ arguments: [String], tool: String = "carillon", _ gateway: Gateway, key: String? = nil,
+        alsoSettings others: [String: String] = [:]
     ) async throws -> (code: Int32, printed: String, said: String) {
         let own = ["URL": gateway.api.base.absoluteString, "KEY": key ?? adminKey, "APP": "garden"]
         let settings = others.merging(own) { _, own in own }
-        let program = try Program(arguments, settings: settings, logs: folder)
+        let program = try Program(arguments, tool: tool, settings: settings, logs: folder)
         guard case .exited(let code) = try await program.end() else {
-            throw TookTooLong(description: "carillon \(arguments) crashed: \(program.loggedLast)")
+            throw TookTooLong(description: "\(tool) \(arguments) crashed: \(program.loggedLast)")
         }
         return (code, program.printed, program.logged)
     }
