@@ -37,7 +37,10 @@ def pytest_runtest_makereport(item, call):
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
     elif report.failed:
         reason = report.longreprtext[-2000:]
-    line = {"name": item.nodeid, "outcome": report.outcome, "reason": reason, "seconds": round(call.duration, 2)}
+    file, line_number, _ = item.location
+    line = {
+        "name": item.nodeid, "file": file, "line": (line_number or 0) + 1, "outcome": report.outcome, "reason": reason,
+        "seconds": round(call.duration, 2)}
     line.update(item.user_properties)
     with open(REPORT, "a", encoding="utf-8") as out:
         out.write(json.dumps(line) + "\n")
