@@ -160,20 +160,23 @@ let package = Package(
             name: "carillon-under-faults", dependencies: ["Commands", "Gateway", "PushModel"],
             path: "Tests/FaultyGateway",
             swiftSettings: house),
+        // What several suites share. It is optimized: generators of random input run in tight loops.
+        room(
+            "TestSupport", ["FilterExpressions", "Postgres", "PushModel", "Reactor", "TLS"], path: "Tests/Support"),
         suite("TidyTests", []),
         suite("PushModelTests", ["PushModel"]),
-        suite("JSONTests", ["JSON", "PushModel"]),
-        suite("EncodingsTests", ["Encodings", "PushModel"]),
+        suite("JSONTests", ["JSON", "PushModel", "TestSupport"]),
+        suite("EncodingsTests", ["Encodings", "PushModel", "TestSupport"]),
         suite("CalendarTests", ["Calendar", "PushModel"]),
         suite("DeliveryRulesTests", ["DeliveryRules", "PushModel"]),
-        suite("FilterExpressionsTests", ["Calendar", "FilterExpressions", "PushModel"]),
-        suite("APNsTests", ["APNs", "Encodings", "JSON", "PushModel"]),
-        suite("FCMTests", ["Encodings", "FCM", "JSON", "PushModel"]),
+        suite("FilterExpressionsTests", ["Calendar", "FilterExpressions", "PushModel", "TestSupport"]),
+        suite("APNsTests", ["APNs", "Encodings", "JSON", "PushModel", "TestSupport"]),
+        suite("FCMTests", ["Encodings", "FCM", "JSON", "PushModel", "TestSupport"]),
         suite("ReactorTests", ["PushModel", "Reactor"]),
         suite("TLSTests", ["PushModel", "Signing", "TLS"]),
         suite("SigningTests", ["Signing"]),
         suite("HTTP2Tests", ["HTTP2"]),
-        suite("PostgresTests", ["Postgres", "PushModel", "Reactor"]),
+        suite("PostgresTests", ["Postgres", "PushModel", "Reactor", "TestSupport"]),
         // Counts what tests allocate. Of no product: it stands in for malloc where it is linked.
         .target(name: "CAllocationCounter", path: "Tests/AllocationCounter"),
         // And what instructions a thread of theirs takes.
@@ -188,19 +191,20 @@ let package = Package(
             "StoreTests",
             [
                 "Calendar", "DeliveryRules", "Encodings", "FilterExpressions", "Postgres", "PushModel", "Reactor",
-                "Store",
+                "Store", "TestSupport",
             ]),
         suite(
             "SimulationTests",
             [
                 "APNs", "DeliveryRules", "DrySimulation", "Encodings", "FCM", "Postgres", "PushModel", "Reactor",
-                "Store",
+                "Store", "TestSupport",
             ]),
         suite(
             "DeliveryTests",
             [
                 "APNs", "CAllocationCounter", "CInstructionCounter", "Delivery", "DeliveryRules", "Encodings", "FCM",
-                "FilterExpressions", "HTTP2", "JSON", "PushModel", "Reactor", "Store", "TLS", "Transport",
+                "FilterExpressions", "HTTP2", "JSON", "PushModel", "Reactor", "Store", "TLS", "TestSupport",
+                "Transport",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         suite(
@@ -210,12 +214,13 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
             ]),
         suite(
-            "SimulatorTests", ["Encodings", "HTTP2", "JSON", "PushModel", "Reactor", "Signing", "Simulator", "TLS"]),
+            "SimulatorTests",
+            ["Encodings", "HTTP2", "JSON", "PushModel", "Reactor", "Signing", "Simulator", "TestSupport", "TLS"]),
         suite(
             "GatewayAPITests",
             [
                 "APNs", "Calendar", "CredentialKeeping", "Delivery", "DeliveryRules", "Encodings", "GatewayAPI", "JSON",
-                "Postgres", "PushModel", "Reactor", "Registry", "Signing", "Store", "TLS",
+                "Postgres", "PushModel", "Reactor", "Registry", "Signing", "Store", "TLS", "TestSupport",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),
@@ -236,11 +241,12 @@ let package = Package(
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ]),
-        suite("ThreadTests", ["PushModel", "Encodings", "Postgres", "Reactor", "Signing", "TLS"]),
+        suite("ThreadTests", ["PushModel", "Encodings", "Postgres", "Reactor", "Signing", "TestSupport", "TLS"]),
         suite(
             "JourneyTests",
             [
                 "APNs", "Encodings", "FCM", "JSON", "Postgres", "PushModel", "Reactor", "Signing", "Simulator", "TLS",
+                "TestSupport",
             ]),
     ]
 )

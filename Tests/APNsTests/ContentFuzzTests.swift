@@ -1,6 +1,7 @@
 import APNs
 import JSON
 import PushModel
+import TestSupport
 import Testing
 
 /// Contents that nobody would write, of every push type.

@@ -1,5 +1,6 @@
 import APNs
 import PushModel
+import TestSupport
 import Testing
 
 private func verdict(_ status: Int, _ body: String = "", retryAfter: Duration? = nil) -> ProviderVerdict {

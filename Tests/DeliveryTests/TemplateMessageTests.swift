@@ -6,6 +6,7 @@ import FilterExpressions
 import JSON
 import PushModel
 import Store
+import TestSupport
 import Testing
 import Transport
 

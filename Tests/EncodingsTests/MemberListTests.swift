@@ -1,4 +1,5 @@
 import Encodings
+import TestSupport
 import Testing
 
 @Suite("A list of members")

@@ -1,5 +1,6 @@
 import FCM
 import PushModel
+import TestSupport
 import Testing
 
 private let start = MonotonicInstant(nanoseconds: 1_000_000_000_000)

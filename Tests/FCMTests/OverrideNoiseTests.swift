@@ -1,6 +1,7 @@
 import FCM
 import JSON
 import PushModel
+import TestSupport
 import Testing
 
 @Suite("An fcm object that nobody thought of")

@@ -1,5 +1,6 @@
 import FCM
 import PushModel
+import TestSupport
 import Testing
 
 private let now = WallInstant(secondsSince1970: 1_796_126_400)

@@ -2,6 +2,7 @@ import Encodings
 import FCM
 import JSON
 import PushModel
+import TestSupport
 import Testing
 
 private let pem = "-----BEGIN PRIVATE KEY-----\nMIIEvQ==\n-----END PRIVATE KEY-----\n"

@@ -1,5 +1,6 @@
 import FilterExpressions
 import PushModel
+import TestSupport
 import Testing
 
 private let now = RandomFilter.now

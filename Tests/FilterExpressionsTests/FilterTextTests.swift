@@ -1,6 +1,7 @@
 import Calendar
 import FilterExpressions
 import PushModel
+import TestSupport
 import Testing
 
 @Suite("The text of a filter")

@@ -1,4 +1,5 @@
 import FilterExpressions
+import TestSupport
 import Testing
 
 @Suite("A text with holes")

@@ -2,7 +2,6 @@ import CredentialKeeping
 import Delivery
 import Encodings
 import GatewayAPI
-import Glibc
 import JSON
 import Logging
 import Postgres
@@ -13,6 +12,7 @@ import Signing
 import Store
 import Synchronization
 import TLS
+import TestSupport
 import Testing
 
 /// A gateway's API on a port of its own, over a database of its own, and a client.
@@ -120,6 +120,8 @@ final class StepRecorder: StepListener {
     private let steps = Mutex<[Step]>([])
     func reached(_ step: Step) { steps.withLock { $0.append(step) } }
     var all: [Step] { steps.withLock { $0 } }
+    /// Waits until these were reached, and no others.
+    func reach(_ wanted: [Step]) async throws { try await eventually("the steps \(wanted)") { all == wanted } }
 }
 
 extension GatewayLimits {
@@ -199,118 +201,24 @@ private func serve(
     try outcome.get()
 }
 
-/// Asks until it holds, and gives up after a generous while.
-func eventually(_ sentence: Comment, _ holds: () async throws -> Bool) async throws {
-    let limit = Clocks.monotonicNow() + .seconds(60)
-    while Clocks.monotonicNow() < limit {
-        if try await holds() { return }
-        await Task.yield()
-    }
-    try #require(Bool(false), sentence)
-}
-
 /// The one private server of this test process, with a migrated database that every test's own is copied from.
 enum GatewayDatabase {
     private static let starting = Task {
-        let folder = try makeFolder()
-        removeAtExit(folder)
-        var settings = try await PrivateServer(dataFolder: folder).start()
-        settings.connectTimeout = .seconds(60)
-        log.withLock { $0 = ServersLog(path: folder + "/postgres.log") }
         RunEvidence.secrets([GatewayWorld.key, String(GatewayWorld.token(0).prefix(40))])
-        try await withPool(settings) { pool in
-            for setting in operatorsSettings { try await pool.script("ALTER SYSTEM SET \(setting)") }
-            try await pool.script("SELECT pg_reload_conf()")
-            try await pool.script("CREATE DATABASE carillon_template")
-        }
-        try await withPool(settings.withDatabase("carillon_template")) { _ = try await Migrator(pool: $0).migrate() }
-        return settings
+        let server = try await TemplateServer.start { _ = try await Migrator(pool: $0).migrate() }
+        log.withLock { $0 = ServersLog(path: server.folder + "/postgres.log") }
+        return server
     }
-
-    /// As much as docs/operations.md allows an operator to log. And no waiting for the disk: the machine doesn't die here.
-    private static let operatorsSettings = [
-        "fsync = off",
-        "log_min_messages = 'warning'", "log_error_verbosity = 'terse'", "log_min_error_statement = 'error'",
-        "log_statement = 'all'", "log_parameter_max_length = 0", "log_parameter_max_length_on_error = 0",
-    ]
 
     private static let log = Mutex<ServersLog?>(nil)
 
     /// Lines of the server's log, since the last time, in which a secret of these tests stands.
     static func toldSecrets() -> [String] { log.withLock { $0 }?.secrets() ?? [] }
 
-    /// Copies stand in line: a template may have no other visitor.
-    private static let copying = Turnstile()
-
-    static func make() async throws -> PostgresSettings {
-        let settings = try await starting.value
-        let name = "gateway_" + String(Entropy.uint64(), radix: 36)
-        try await copying.run {
-            try await withPool(settings) { try await $0.script("CREATE DATABASE \(name) TEMPLATE carillon_template") }
-        }
-        return settings.withDatabase(name)
-    }
+    static func make() async throws -> PostgresSettings { try await starting.value.makeDatabase() }
 
     /// A database that is not there.
     static func missing() async throws -> PostgresSettings {
-        try await starting.value.withDatabase("gateway_missing")
-    }
-
-    static func withPool(
-        _ settings: PostgresSettings, _ body: (PostgresPool) async throws -> Void
-    ) async throws {
-        let loop = try ReactorLoop(name: "gateway-test")
-        let pool = PostgresPool(settings, pool: .patient, loop: loop)
-        let outcome: Result<Void, any Error>
-        do { outcome = .success(try await body(pool)) } catch { outcome = .failure(error) }
-        await pool.close()
-        loop.stop()
-        try outcome.get()
-    }
-
-    private static func makeFolder() throws -> String {
-        var template = Array("/tmp/carillon-gateway-\(getpid())-XXXXXX".utf8CString)
-        let made = unsafe mkdtemp(&template)
-        try #require(unsafe made != nil)
-        let path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        unsafe chmod(path, 0o755)
-        return path
-    }
-
-    private static let leftAtExit = Mutex<String?>(nil)
-
-    private static func removeAtExit(_ folder: String) {
-        leftAtExit.withLock { $0 = folder }
-        atexit {
-            guard let folder = GatewayDatabase.leftAtExit.withLock({ $0 }) else { return }
-            let lines = GatewayDatabase.postmasterLines(folder)
-            if let process = lines.first.flatMap({ Int32($0) }) { kill(process, SIGKILL) }
-            let socketFolder = lines.count > 4 ? lines[4] : ""
-            RunEvidence.keep(logsBelow: folder)
-            _ = unsafe system("rm -rf '\(folder)' '\(socketFolder)'")
-        }
-    }
-
-    private static func postmasterLines(_ folder: String) -> [String] {
-        guard let file = unsafe fopen(folder + "/postgres/postmaster.pid", "r") else { return [] }
-        defer { unsafe fclose(file) }
-        var bytes = [UInt8](repeating: 0, count: 4_096)
-        let count = unsafe fread(&bytes, 1, bytes.count, file)
-        return String(decoding: bytes[..<count], as: UTF8.self).split(separator: "\n").map(String.init)
-    }
-}
-
-/// One at a time.
-actor Turnstile {
-    private var last: Task<Void, any Error>?
-
-    func run(_ work: @escaping @Sendable () async throws -> Void) async throws {
-        let before = last
-        let mine = Task {
-            _ = try? await before?.value
-            try await work()
-        }
-        last = mine
-        try await mine.value
+        try await starting.value.settings.withDatabase("gateway_missing")
     }
 }

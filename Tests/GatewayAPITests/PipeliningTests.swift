@@ -5,6 +5,7 @@ import NIOHTTP1
 import PushModel
 import Reactor
 import TLS
+import TestSupport
 import Testing
 
 @Suite("A client that pipelines", .timeLimit(.minutes(3)))

@@ -1,5 +1,6 @@
 import GatewayAPI
 import PushModel
+import TestSupport
 import Testing
 
 @Suite("Garbage at the door")

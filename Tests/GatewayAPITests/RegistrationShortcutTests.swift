@@ -9,6 +9,7 @@ import PushModel
 import Reactor
 import Registry
 import Store
+import TestSupport
 import Testing
 
 @Suite("The shortcut of registrations")

@@ -2,6 +2,7 @@ import GatewayAPI
 import JSON
 import PushModel
 import Reactor
+import TestSupport
 import Testing
 
 @Suite("Every route under requests made at random from a seed")

@@ -4,6 +4,7 @@ import JSON
 import Postgres
 import PushModel
 import Store
+import TestSupport
 import Testing
 
 @Suite("Apps and devices over HTTP")
@@ -234,7 +235,7 @@ struct ServedDeviceTests {
             }
             var items: [JSONValue] = []
             var cursor: String?
-            try await eventually("the feed never showed the three") {
+            try await eventually("the feed to show the three") {
                 let query = "?limit=2" + (cursor.map { "&after=\($0)" } ?? "")
                 let page = try await world.expect(200, "GET", app + "/feedback" + query).json()
                 items += page["items"]?.array ?? []

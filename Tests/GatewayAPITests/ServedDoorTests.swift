@@ -1,6 +1,7 @@
 import GatewayAPI
 import JSON
 import Postgres
+import TestSupport
 import Testing
 
 @Suite("The door of a running gateway")
@@ -116,7 +117,7 @@ struct ServedDoorTests {
             let body = #"{"slug": "slow", "name": "Slow"}"# + String(repeating: " ", count: 968)
             let request = GatewayWorld.request("POST", "/v1/apps", body)
             // Where the probe was heard first, the slow one is refused, and comes again.
-            try await eventually("the budget was never taken by the slow one") {
+            try await eventually("the slow one to take the budget") {
                 let slow = try Wire(port: world.port)
                 try await slow.send(String(request.dropLast(500)))
                 let probe = #"{"slug": "x", "name": 1}"# + String(repeating: " ", count: 976)
@@ -149,7 +150,7 @@ struct ServedDoorTests {
                 GatewayWorld.request("PUT", app + "/devices/phone", GatewayWorld.registration(1) + padding)
             }
             var held: [Wire] = []
-            try await eventually("the noisy app never had its share") {
+            try await eventually("the noisy app to have its share") {
                 let wire = try Wire(port: world.port)
                 try await wire.send(String(request(noisy).dropLast()))
                 held.append(wire)
@@ -314,7 +315,7 @@ struct ServedDoorTests {
             // The connection is open before time counts.
             try await eventually("a first answer") { try await world.call("GET", "/v1/apps").status == 200 }
             let app = #"{"slug": "tower", "name": "Tower"}"#
-            try await GatewayDatabase.withPool(database) { neighbour in
+            try await withPool(database) { neighbour in
                 let reply = try await neighbour.transaction { held async throws(PostgresError) in
                     _ = try await held.run(Query(Statement(unprepared: "LOCK TABLE apps IN ACCESS EXCLUSIVE MODE")))
                     return try? await world.refuse(.databaseBusy, "POST", "/v1/apps", app)
@@ -333,13 +334,6 @@ struct ServedDoorTests {
 }
 
 extension PoolSettings {
-    /// For tests that are not about waiting: a busy machine is no failure.
-    static var patient: PoolSettings {
-        var settings = PoolSettings()
-        settings.waitMax = .seconds(60)
-        return settings
-    }
-
     /// Where nobody will answer, soon is as good as later.
     static var impatient: PoolSettings {
         var settings = PoolSettings()

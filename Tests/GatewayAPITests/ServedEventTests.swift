@@ -3,6 +3,7 @@ import JSON
 import PushModel
 import Reactor
 import Store
+import TestSupport
 import Testing
 
 /// A message that is followed over the wire.
@@ -209,7 +210,7 @@ struct ServedEventTests {
             // A head takes none, and gives none back.
             #expect(try await world.call("HEAD", path + "/events").status == 200)
             followers = []
-            try await eventually("whoever left gave its seat back") {
+            try await eventually("a client that left to give its seat back") {
                 let wire = try Wire(port: world.port)
                 try await wire.send(GatewayWorld.request("GET", thirdPath + "/events"))
                 return try await wire.head().status == 200
@@ -267,7 +268,7 @@ struct ServedEventTests {
     @Test("is told by a database whose clock went back")
     func clockStep() async throws {
         let database = try await GatewayDatabase.make()
-        try await GatewayDatabase.withPool(database) { pool in
+        try await withPool(database) { pool in
             try await pool.script(
                 """
                 CREATE TABLE clock_steps (step interval);
@@ -314,7 +315,7 @@ struct ServedEventTests {
                     for wish in ["pause", "resume"] { try await world.expect(200, "POST", "\(path)/\(wish)") }
                 }
             }
-            try await eventually("whoever does not read was hung up on") {
+            try await eventually("a client that does not read to be hung up on") {
                 let wire = try Wire(port: world.port)
                 try await wire.send(GatewayWorld.request("GET", path + "/events"))
                 return try await wire.head().status == 200

@@ -257,7 +257,7 @@ struct ServedMessageTests {
             try await world.refuse(.missingMember, "POST", path, "{}", pointer: "/audience")
             #expect(world.steps.all.isEmpty)
             try await world.expect(202, "POST", path, Self.hello)
-            try await eventually("the step was never told") { world.steps.all == [.messageAnswered] }
+            try await world.steps.reach([.messageAnswered])
         }
     }
 

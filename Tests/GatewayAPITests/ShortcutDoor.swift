@@ -6,6 +6,7 @@ import PushModel
 import Registry
 import Store
 import Synchronization
+import TestSupport
 import Testing
 
 /// What happened on a connection, in its order.

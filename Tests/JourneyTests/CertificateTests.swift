@@ -4,6 +4,7 @@ import PushModel
 import Reactor
 import Simulator
 import TLS
+import TestSupport
 import Testing
 
 extension Journeys {

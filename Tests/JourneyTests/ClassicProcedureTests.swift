@@ -3,6 +3,7 @@ import JSON
 import PushModel
 import Simulator
 import TLS
+import TestSupport
 import Testing
 
 extension Journeys {

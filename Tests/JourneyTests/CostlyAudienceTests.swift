@@ -1,5 +1,6 @@
 import Postgres
 import PushModel
+import TestSupport
 import Testing
 
 extension Journeys {

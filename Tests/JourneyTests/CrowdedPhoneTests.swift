@@ -1,5 +1,6 @@
 import PushModel
 import Simulator
+import TestSupport
 import Testing
 
 extension Journeys {

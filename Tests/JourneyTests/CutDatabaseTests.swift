@@ -1,6 +1,7 @@
 import Postgres
 import PushModel
 import Simulator
+import TestSupport
 import Testing
 
 extension Journeys {
@@ -19,7 +20,8 @@ extension Journeys {
             arguments: Cut.all)
         func cut(_ cut: Cut) async throws {
             try await NetworkNamespace.within { network in
-                try await DatabaseServer.within(at: network.cable) { server in
+                let far = DatabaseServer.Network(address: network.cable.outside, client: network.cable.inside)
+                try await DatabaseServer.within(at: far) { server in
                     let provider = cut.takesTheProvider ? network.cable : network.door
                     try await World.within(
                         settings: Self.settings, server: server,

@@ -1,5 +1,6 @@
 import Glibc
 import Simulator
+import TestSupport
 import Testing
 
 extension Journeys {
@@ -43,11 +44,11 @@ extension Journeys {
                 await world.production.simulator.follow(APNsScript(answerDelay: .milliseconds(100)))
                 let message = try await gateway.broadcast(.garden)
                 try await world.production.accepted(atLeast: 2_000)
-                let server = try PostmasterFile.process(in: world.dataFolder)
+                let server = try #require(world.postmasterFile?.process)
                 #expect(kill(server, SIGKILL) == 0)
                 try await eventually("another server in its place") {
                     // Its file is missing for a moment.
-                    guard let process = try? PostmasterFile.process(in: world.dataFolder) else { return false }
+                    guard let process = world.postmasterFile?.process else { return false }
                     return process != server
                 }
                 let account = try await gateway.finished(message, of: .garden)

@@ -1,6 +1,7 @@
 import PushModel
 import Reactor
 import Simulator
+import TestSupport
 import Testing
 
 extension Journeys {

@@ -2,6 +2,7 @@ import Foundation
 import Glibc
 import JSON
 import Simulator
+import TestSupport
 import Testing
 
 extension Journeys {

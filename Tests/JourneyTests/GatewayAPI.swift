@@ -1,5 +1,6 @@
 import Foundation
 import FoundationNetworking
+import TestSupport
 
 /// A gateway's HTTP API as a backend calls it. An answer is a value; whoever needs a certain status asks for it.
 struct GatewayAPI: Sendable {

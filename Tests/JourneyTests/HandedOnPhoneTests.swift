@@ -1,6 +1,7 @@
 import Postgres
 import PushModel
 import Simulator
+import TestSupport
 import Testing
 
 extension Journeys {

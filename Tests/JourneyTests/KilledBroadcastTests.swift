@@ -3,6 +3,7 @@ import Postgres
 import PushModel
 import Reactor
 import Simulator
+import TestSupport
 import Testing
 
 extension Journeys {

@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TestSupport
 
 /// A gateway as a process of its own: what it says, what it takes, and its end by our hand. Never outlives its owner.
 final class Program: Sendable {

@@ -3,6 +3,7 @@ import Foundation
 import JSON
 import PushModel
 import Simulator
+import TestSupport
 import Testing
 
 /// Takes answers of one provider the whole way, through one gateway: those that are about their push only in one

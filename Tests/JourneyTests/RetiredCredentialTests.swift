@@ -1,5 +1,6 @@
 import Postgres
 import Simulator
+import TestSupport
 import Testing
 
 extension Journeys {

@@ -3,6 +3,7 @@ import PushModel
 import Reactor
 import Simulator
 import TLS
+import TestSupport
 
 /// An APNs of the test's own, in this process, over real TLS.
 struct StandIn: Sendable {

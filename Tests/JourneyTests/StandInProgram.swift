@@ -3,6 +3,7 @@ import Foundation
 import Glibc
 import JSON
 import PushModel
+import TestSupport
 import Testing
 
 /// An APNs as a process of its own, `carillon simulate`, which can be killed, and started again where it was.

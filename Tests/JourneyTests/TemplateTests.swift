@@ -1,6 +1,7 @@
 import Foundation
 import JSON
 import PushModel
+import TestSupport
 import Testing
 
 extension Journeys {

@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TestSupport
 import Testing
 
 /// What goes on at the doors of several gateways all the time, each request at the next of them: registrations, with

@@ -2,6 +2,7 @@ import Glibc
 import Postgres
 import PushModel
 import Simulator
+import TestSupport
 import Testing
 
 extension Journeys {

@@ -3,6 +3,7 @@ import Postgres
 import PushModel
 import Simulator
 import Synchronization
+import TestSupport
 import Testing
 
 extension Journeys {

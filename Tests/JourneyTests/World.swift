@@ -6,10 +6,11 @@ import Reactor
 import Signing
 import Simulator
 import TLS
+import TestSupport
 import Testing
 
 /// All journeys: they start whole gateways, so that one after the other is faster than all at once.
-@Suite("Journeys", .serialized, .onDatabaseServer)
+@Suite("Journeys", .serialized, .onDatabaseServer())
 enum Journeys {}
 
 /// Everything around a gateway: a database, an APNs for production and one for the sandbox, and gateways that come and
@@ -165,8 +166,10 @@ final class World: Sendable {
         return Gateway(program: program, api: GatewayAPI(base: address, key: adminKey))
     }
 
-    /// Where the gateway keeps its private server.
-    var dataFolder: URL { folder.appending(path: "d") }
+    /// What the gateway's private server says of itself.
+    var postmasterFile: PostmasterFile? {
+        PostmasterFile(in: folder.appending(path: "d").path(percentEncoded: false))
+    }
 
     /// Asks the rows.
     func database<Answer>(_ body: (PostgresPool) async throws -> Answer) async throws -> Answer {
@@ -175,8 +178,8 @@ final class World: Sendable {
         case .gatewaysOwn:
             let loop = try ReactorLoop(name: "rows")
             defer { loop.stop() }
-            let socket = try PostmasterFile.socketFolder(in: dataFolder)
-            let settings = PostgresSettings(socketFolder: socket, user: "carillon", database: "carillon")
+            let file = try #require(postmasterFile, "the private server runs")
+            let settings = PostgresSettings(socketFolder: file.socketFolder, user: "carillon", database: "carillon")
             return try await settings.pooled(on: loop, body)
         }
     }
@@ -208,7 +211,7 @@ final class World: Sendable {
 
     /// A gateway that was killed leaves its server behind, for the next one to adopt.
     private func stopGatewaysServer() async {
-        guard case .gatewaysOwn = database, let process = try? PostmasterFile.process(in: dataFolder) else { return }
+        guard case .gatewaysOwn = database, let process = postmasterFile?.process else { return }
         _ = kill(process, SIGQUIT)
         try? await eventually("the private server's end") { kill(process, 0) != 0 }
     }

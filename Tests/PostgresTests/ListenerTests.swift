@@ -1,6 +1,7 @@
 import Postgres
 import PushModel
 import Reactor
+import TestSupport
 import Testing
 
 private func say(_ pool: PostgresPool, _ channel: String, _ payload: String) async throws {

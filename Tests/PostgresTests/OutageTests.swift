@@ -2,6 +2,7 @@ import Glibc
 import Postgres
 import PushModel
 import Reactor
+import TestSupport
 import Testing
 
 /// A table without primary key, so that a row written twice shows.

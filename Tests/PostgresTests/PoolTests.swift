@@ -1,6 +1,7 @@
 import Postgres
 import PushModel
 import Reactor
+import TestSupport
 import Testing
 
 private func small(_ connections: Int, waiters: Int = 2, wait: Duration = .seconds(60)) -> PoolSettings {

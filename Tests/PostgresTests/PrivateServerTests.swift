@@ -2,6 +2,7 @@ import Glibc
 import Postgres
 import PushModel
 import Synchronization
+import TestSupport
 import Testing
 
 private func answers(_ settings: PostgresSettings) async throws -> Bool {
@@ -26,7 +27,7 @@ struct PrivateServerTests {
             await successor.stop()
             // Another one never started anything, and stops nothing.
             await PrivateServer(dataFolder: folder).stop()
-            #expect(TestFolder.postmaster(folder) != nil)
+            #expect(PostmasterFile(in: folder)?.process != nil)
         }
     }
 
@@ -38,12 +39,12 @@ struct PrivateServerTests {
             _ = try await second.start()
             #expect(await second.processID == process)
             await second.stop()
-            #expect(try await answers(settings) && TestFolder.postmaster(folder) == process)
+            #expect(try await answers(settings) && PostmasterFile(in: folder)?.process == process)
             _ = try await second.start()
             await server.stop()
-            #expect(try await answers(settings) && TestFolder.postmaster(folder) == process)
+            #expect(try await answers(settings) && PostmasterFile(in: folder)?.process == process)
             await second.stop()
-            #expect(TestFolder.postmaster(folder) == nil)
+            #expect(PostmasterFile(in: folder)?.process == nil)
         }
     }
 
@@ -90,8 +91,8 @@ struct PrivateServerTests {
 
     @Test("lives in a folder with blanks and quotes, as deep as folders go")
     func deepFolder() async throws {
-        let parent = try TestFolder.make()
-        defer { TestFolder.destroy(parent) }
+        let parent = try ServerFolder.make()
+        defer { ServerFolder.destroy(parent) }
         let deep = (0..<6).map { "a 'very' \"long\" name \($0) " + String(repeating: "x", count: 80) }
         let folder = parent + "/" + deep.joined(separator: "/")
         let server = PrivateServer(dataFolder: folder)
@@ -102,8 +103,8 @@ struct PrivateServerTests {
 
     @Test("begins anew where initdb was interrupted")
     func interrupted() async throws {
-        let folder = try TestFolder.make()
-        defer { TestFolder.destroy(folder) }
+        let folder = try ServerFolder.make()
+        defer { ServerFolder.destroy(folder) }
         unsafe mkdir(folder + "/postgres.new", 0o700)
         unsafe mkdir(folder + "/postgres.new/base", 0o700)
         let server = PrivateServer(dataFolder: folder)
@@ -174,8 +175,8 @@ struct PrivateServerTests {
 
     @Test("says in one line what is missing or in the way")
     func complaints() async throws {
-        let folder = try TestFolder.make()
-        defer { TestFolder.destroy(folder) }
+        let folder = try ServerFolder.make()
+        defer { ServerFolder.destroy(folder) }
         unsafe mkdir(folder + "/postgres", 0o700)
         let file = unsafe fopen(folder + "/postgres/PG_VERSION", "w")
         unsafe fputs("9.6\n", file)

@@ -2,6 +2,7 @@ import Glibc
 import Postgres
 import PushModel
 import Reactor
+import TestSupport
 import Testing
 
 /// A port that was free a moment ago.

@@ -2,15 +2,15 @@ import Glibc
 import Postgres
 import PushModel
 import Reactor
-import Synchronization
+import TestSupport
 import Testing
 
 /// The one private server that most tests share: started by the first test, gone with the process.
 enum SharedServer {
     private static let starting = Task {
-        try await TestFolder.sweep()
-        let folder = try TestFolder.make()
-        TestFolder.removeAtExit(folder)
+        try await BlockingPool.shared.run { ServerFolder.sweep() }
+        let folder = try ServerFolder.make()
+        ServerFolder.removeAtExit(folder)
         var settings = try await PrivateServer(dataFolder: folder).start()
         settings.connectTimeout = .seconds(60)
         return settings
@@ -20,8 +20,8 @@ enum SharedServer {
 
     /// A server's folder that was made and stopped: copying it takes a twentieth of initdb's time.
     private static let template = Task {
-        let folder = try TestFolder.make()
-        TestFolder.removeAtExit(folder)
+        let folder = try ServerFolder.make()
+        ServerFolder.removeAtExit(folder)
         let server = PrivateServer(dataFolder: folder)
         _ = try await server.start()
         await server.stop()
@@ -34,58 +34,6 @@ enum SharedServer {
             unsafe system("cp -a '\(template)/postgres' '\(folder)/postgres'")
         }
         try #require(status == 0)
-    }
-}
-
-enum TestFolder {
-    /// Readable by the server's user; named after this process, so that a later run can tell what is left over.
-    static func make() throws -> String {
-        var template = Array("/tmp/carillon-server-\(getpid())-XXXXXX".utf8CString)
-        let made = unsafe mkdtemp(&template)
-        try #require(unsafe made != nil)
-        let path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        unsafe chmod(path, 0o755)
-        return path
-    }
-
-    /// What a run that was killed has left: its folders, and the servers that live in them.
-    static func sweep() async throws {
-        let script = """
-            for folder in /tmp/carillon-server-*; do
-                owner=${folder#/tmp/carillon-server-}; [ -d "/proc/${owner%%-*}" ] && continue
-                server=$(head -n 1 "$folder/postgres/postmaster.pid" 2>/dev/null)
-                [ "$(readlink "/proc/$server/cwd")" = "$folder/postgres" ] && kill -9 "$server"
-                rm -rf "$folder"
-            done
-            """
-        _ = try await BlockingPool.shared.run { unsafe system(script) }
-    }
-
-    private static let leftAtExit = Mutex<[String]>([])
-
-    static func removeAtExit(_ folder: String) {
-        leftAtExit.withLock { folders in
-            if folders.isEmpty { atexit { TestFolder.leftAtExit.withLock { $0.forEach(TestFolder.destroy) } } }
-            folders.append(folder)
-        }
-    }
-
-    /// Kills the server that lives there, and removes everything.
-    static func destroy(_ folder: String) {
-        let lines = postmasterLines(folder)
-        if let process = postmaster(folder) { kill(process, SIGKILL) }
-        let socketFolder = lines.count > 4 ? lines[4] : ""
-        _ = unsafe system("rm -rf '\(folder)' '\(socketFolder)'")
-    }
-
-    static func postmaster(_ folder: String) -> Int32? { postmasterLines(folder).first.flatMap { Int32($0) } }
-
-    private static func postmasterLines(_ folder: String) -> [String] {
-        guard let file = unsafe fopen(folder + "/postgres/postmaster.pid", "r") else { return [] }
-        defer { unsafe fclose(file) }
-        var bytes = [UInt8](repeating: 0, count: 4_096)
-        let count = unsafe fread(&bytes, 1, bytes.count, file)
-        return String(decoding: bytes[..<count], as: UTF8.self).split(separator: "\n").map(String.init)
     }
 }
 
@@ -119,7 +67,7 @@ func withPool(
 
 /// A server of the test's own, to be killed and started again.
 func withOwnServer(_ body: (PrivateServer, PostgresSettings, String) async throws -> Void) async throws {
-    let folder = try TestFolder.make()
+    let folder = try ServerFolder.make()
     let server = PrivateServer(dataFolder: folder)
     let outcome: Result<Void, any Error>
     do {
@@ -130,7 +78,7 @@ func withOwnServer(_ body: (PrivateServer, PostgresSettings, String) async throw
         outcome = .failure(error)
     }
     await server.stop()
-    try await BlockingPool.shared.run { TestFolder.destroy(folder) }
+    try await BlockingPool.shared.run { ServerFolder.destroy(folder) }
     try outcome.get()
 }
 
@@ -147,18 +95,6 @@ func failure<Answer>(_ work: () async throws(PostgresError) -> Answer) async -> 
         _ = try await work()
         return nil
     } catch { return error }
-}
-
-/// Asks until it holds, and gives up after a generous while.
-func eventually(
-    _ sentence: Comment, most: Duration = .seconds(120), _ holds: () async throws -> Bool
-) async throws {
-    let limit = Clocks.monotonicNow() + most
-    while Clocks.monotonicNow() < limit {
-        if try await holds() { return }
-        try await Task.sleep(for: .milliseconds(2))
-    }
-    try #require(Bool(false), sentence)
 }
 
 /// Kills the postmaster as the kernel's out-of-memory killer would; its backends follow by themselves. Until the kernel

@@ -4,6 +4,7 @@ import PushModel
 import Reactor
 import Simulator
 import TLS
+import TestSupport
 import Testing
 
 @Suite("Garbage at the stand-in, the same in each run", .serialized)

@@ -1,5 +1,6 @@
 import PushModel
 import Simulator
+import TestSupport
 import Testing
 
 @Suite("A client of a stand-in who speaks HTTP/1.1", .serialized)

@@ -3,6 +3,7 @@ import FilterExpressions
 import Postgres
 import PushModel
 import Store
+import TestSupport
 import Testing
 
 private let now = RandomFilter.now

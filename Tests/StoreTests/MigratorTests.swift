@@ -1,6 +1,7 @@
 import Foundation
 import Postgres
 import Store
+import TestSupport
 import Testing
 
 @Suite("A database that is to be migrated")

@@ -3,6 +3,7 @@ import Postgres
 import PushModel
 import Reactor
 import Store
+import TestSupport
 import Testing
 
 private let dawn = StoreWorld.dawn

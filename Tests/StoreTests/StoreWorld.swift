@@ -4,6 +4,7 @@ import Postgres
 import PushModel
 import Reactor
 import Store
+import TestSupport
 import Testing
 
 /// One test's database with one app, and the words to tell a story in it.

@@ -2,6 +2,7 @@ import DeliveryRules
 import Postgres
 import PushModel
 import Store
+import TestSupport
 import Testing
 
 /// Every table has been thought of: what is dead in it at ten million rows before a vacuum comes, and what else its use

@@ -1,6 +1,7 @@
 import Postgres
 import PushModel
 import Store
+import TestSupport
 import Testing
 
 @Suite("The table of tags")

@@ -1,4 +1,5 @@
 import Store
+import TestSupport
 import Testing
 
 @Suite("What named users own, by rising ids")

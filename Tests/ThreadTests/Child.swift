@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TestSupport
 
 /// A program that a test started: its lines, its end, and its end by our hand. Never outlives its owner.
 final class Child: Sendable {

@@ -1,8 +1,9 @@
 import Foundation
 import PushModel
+import TestSupport
 import Testing
 
-@Suite("Two gateways on one database, one of them frozen past its lease and then woken,", .onCluster)
+@Suite("Two gateways on one database, one of them frozen past its lease and then woken,", .onDatabaseServer())
 struct FrozenTests {
     private static let devices = Device.some(live: 36, dead: 3, bad: 1)
     private static let body = """

@@ -1,8 +1,11 @@
 import Foundation
 import PushModel
+import TestSupport
 import Testing
 
-@Suite("A gateway that is killed with -9 at a message's hour, or as it carries out what was said of it,", .onCluster)
+@Suite(
+    "A gateway that is killed with -9 at a message's hour, or as it carries out what was said of it,",
+    .onDatabaseServer())
 struct KilledLifeTests {
     private static let devices = Device.some(live: 36, dead: 3, bad: 1)
     /// Of one push each: a cancel ends twenty parcels at a time, and has more than one slice of them left.

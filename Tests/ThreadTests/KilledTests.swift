@@ -1,7 +1,8 @@
 import PushModel
+import TestSupport
 import Testing
 
-@Suite("A gateway that is killed with -9 on the way of a message", .onCluster)
+@Suite("A gateway that is killed with -9 on the way of a message", .onDatabaseServer())
 struct KilledTests {
     private static let devices = Device.some(live: 36, dead: 3, bad: 1)
 

@@ -1,6 +1,7 @@
 import Foundation
 import Postgres
 import PushModel
+import TestSupport
 import Testing
 
 /// A message of which something is said while most of it still waits, and gateways that die as they carry it out.

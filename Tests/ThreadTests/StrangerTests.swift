@@ -1,8 +1,9 @@
 import Foundation
 import PushModel
+import TestSupport
 import Testing
 
-@Suite("A gateway whose provider, written by others, misbehaves", .onCluster)
+@Suite("A gateway whose provider, written by others, misbehaves", .onDatabaseServer())
 struct StrangerTests {
     private static let body = """
         {"audience": {"all": true}, "notification": {"title": "Carillon", "body": "\(World.text)"}, "badge": "increment"}

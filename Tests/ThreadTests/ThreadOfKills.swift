@@ -1,5 +1,6 @@
 import Foundation
 import PushModel
+import TestSupport
 import Testing
 
 /// One message through a gateway that dies on the way, again and again, until one lives to the end.

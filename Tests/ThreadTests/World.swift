@@ -4,6 +4,7 @@ import PushModel
 import Reactor
 import Signing
 import TLS
+import TestSupport
 import Testing
 
 /// Everything around one message: a database, an APNs written by others, gateways that come and go, and a client.
@@ -15,7 +16,7 @@ final class World: Sendable {
     private static let turnstile = Turnstile(places: 3)
 
     let devices: [Device]
-    private let cluster: Cluster
+    private let server: DatabaseServer
     private let database: String
     private let folder: URL
     private let adminKey: String
@@ -30,11 +31,10 @@ final class World: Sendable {
         devices: [Device], peer options: [String] = [], settings: [String: String] = [:],
         _ body: (World) async throws -> Void
     ) async throws {
-        await turnstile.enter()
-        let outcome: Result<Void, any Error>
-        do {
-            let cluster = try #require(Cluster.current, "the suite has the trait .onCluster")
-            let world = try await World(cluster, devices, options, settings)
+        let server = try #require(DatabaseServer.shared, "the suite has the trait .onDatabaseServer()")
+        try await turnstile.pass {
+            let world = try await World(server, devices, options, settings)
+            let outcome: Result<Void, any Error>
             do {
                 defer { RunEvidence.keep(logsBelow: world.folder.path(percentEncoded: false)) }
                 try await body(world)
@@ -46,20 +46,17 @@ final class World: Sendable {
             }
             world.peer.kill(SIGKILL)
             await world.pool.close()
-        } catch {
-            outcome = .failure(error)
+            try outcome.get()
         }
-        await turnstile.leave()
-        try outcome.get()
     }
 
     private init(
-        _ cluster: Cluster, _ devices: [Device], _ options: [String], _ settings: [String: String]
+        _ server: DatabaseServer, _ devices: [Device], _ options: [String], _ settings: [String: String]
     ) async throws {
-        self.cluster = cluster
+        self.server = server
         self.devices = devices
         database = "world_\(UUID().uuidString.replacing("-", with: "").lowercased())"
-        let folder = cluster.folder.deletingLastPathComponent().appending(path: database)
+        let folder = server.folder.deletingLastPathComponent().appending(path: database)
         self.folder = folder
         func path(_ name: String) -> String { folder.appending(path: name).path(percentEncoded: false) }
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -80,12 +77,12 @@ final class World: Sendable {
                 "--cert", path("peer.pem"), "--key", path("peer.pem"), "--log", path("peer.ndjson"), "--verify",
                 path("signer.pem"), "--with-parent",
             ] + options, logs: folder)
-        try await cluster.makeDatabase(database)
-        pool = cluster.pool(database)
+        try await server.makeDatabase(database)
+        pool = server.pool(database)
         let announcement = try await peer.line(beginningWith: "{")
         let port = try JSONDecoder().decode([String: Int].self, from: Data(announcement.utf8))["port"]
         var all = [
-            "DATABASE_URL": cluster.url(database), "MASTER_KEY_FILE": path("master.key"), "ADMIN_KEY": adminKey,
+            "DATABASE_URL": server.url(database), "MASTER_KEY_FILE": path("master.key"), "ADMIN_KEY": adminKey,
             "DATA_DIR": path("data"), "LISTEN": "127.0.0.1:0", "PROVIDER_CA_FILE": path("ca.pem"),
             "APNS_PRODUCTION_URL": "https://localhost:\(try #require(port))", "LEASE_SECONDS": "3",
             "REQUEST_DEADLINE_SECONDS": "1", "LOG_LEVEL": "debug",

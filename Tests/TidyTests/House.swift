@@ -135,6 +135,13 @@ enum House {
             "carillon-under-faults", .executable,
             ["Commands", "Gateway", "PushModel", "Foundation", "Glibc", "Synchronization"],
             folder: "Tests/FaultyGateway"),
+        // What suites share.
+        Room(
+            "TestSupport", .tests,
+            [
+                "FilterExpressions", "Postgres", "PushModel", "Reactor", "TLS", "Foundation", "Glibc",
+                "Synchronization", "Testing",
+            ], folder: "Tests/Support"),
     ]
 
     /// Used on their own floor or from below it: the words are everyone's, and PostgreSQL is spoken on the reactor.

@@ -3,7 +3,7 @@ import Reactor
 import TLS
 
 /// A client that sends one request after the other, as fast as the gateway takes them, and reads no answer.
-final class Flood {
+package final class Flood {
     private let socket: StreamSocket
     /// nil: without TLS.
     private let session: TLSSession?
@@ -18,7 +18,7 @@ final class Flood {
     /// - Parameters:
     ///   - trust: PEM of the authority that made the gateway's certificate; nil: without TLS.
     ///   - bytesMax: of requests, in all.
-    init(_ request: String, to port: Int, trust: [UInt8]? = nil, bytesMax: Int) throws {
+    package init(_ request: String, to port: Int, trust: [UInt8]? = nil, bytesMax: Int) throws {
         socket = try StreamSocket.connect(to: SocketAddress(loopbackPort: UInt16(port)))
         session = try trust.map {
             try TLSSession(TLSContext.client(trust: .only(pem: $0), alpn: ["http/1.1"]), serverName: "127.0.0.1")
@@ -33,7 +33,7 @@ final class Flood {
     }
 
     /// How many bytes the connection took just now. Throws where it has ended.
-    func push() throws -> Int {
+    package func push() throws -> Int {
         guard !isHungUp else { throw HungUp() }
         if session?.state == .handshaking { try listen() }
         var taken = 0
@@ -47,13 +47,13 @@ final class Flood {
         }
     }
 
-    struct HungUp: Error {}
+    package struct HungUp: Error {}
 
     /// `POLLRDHUP` of <poll.h>, which Glibc's module does not have: the peer sends no more.
     private static let peerEnds: Int16 = 0x2000
 
     /// Whether the gateway has ended the connection.
-    var isHungUp: Bool {
+    package var isHungUp: Bool {
         var event = pollfd(fd: socket.descriptor, events: Self.peerEnds, revents: 0)
         return unsafe poll(&event, 1, 0) != 0
     }

@@ -2,30 +2,29 @@ import Foundation
 import Synchronization
 
 /// What scripts/test looks through when all tests have run: the logs of what they started, and the secrets that may stand
-/// in none of them. Without a folder of such a run nothing is kept.
-///
-/// One file, which other suites link to.
-enum RunEvidence {
+/// in none of them. Without a folder of such a run nothing is kept. The files are named after the suite that calls.
+package enum RunEvidence {
     private static let folder = ProcessInfo.processInfo.environment["CARILLON_RUN_FOLDER"].map { URL(filePath: $0) }
-    private static let suite = #fileID.split(separator: "/")[0]
-    private static let known = Mutex<Set<String>>([])
+    /// By suite.
+    private static let known = Mutex<[Substring: Set<String>]>([:])
 
     /// Tokens, keys and payloads that a test uses; of a crowd that begins or ends alike, what they share.
-    static func secrets(_ secrets: [String]) {
+    package static func secrets(_ secrets: [String], fileID: String = #fileID) {
         guard let folder else { return }
+        let suite = suite(of: fileID)
         known.withLock { known in
-            let new = secrets.filter { known.insert($0).inserted && !$0.isEmpty }
+            let new = secrets.filter { known[suite, default: []].insert($0).inserted && !$0.isEmpty }
             guard !new.isEmpty else { return }
             let place = folder.appending(path: "secrets")
             try? FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
             let file = place.appending(path: "\(suite)-\(ProcessInfo.processInfo.processIdentifier)")
             // All of them: a process has few enough.
-            try? Data(known.sorted().map { $0 + "\n" }.joined().utf8).write(to: file)
+            try? Data(known[suite, default: []].sorted().map { $0 + "\n" }.joined().utf8).write(to: file)
         }
     }
 
     /// Takes the logs out of a folder that is about to be removed, PostgreSQL's as well, which may lie one folder deeper.
-    static func keep(logsBelow path: String) {
+    package static func keep(logsBelow path: String, fileID: String = #fileID) {
         guard let folder else { return }
         let place = URL(filePath: path)
         let told = folder.appending(path: "told")
@@ -34,11 +33,13 @@ enum RunEvidence {
             let inside = place.appending(path: name)
             for log in [inside] + (name == "postgres" ? [] : names(in: inside).map { inside.appending(path: $0) })
             where log.pathExtension == "log" {
-                let kept = "\(suite)-\(UUID().uuidString.prefix(8))-\(log.lastPathComponent)"
+                let kept = "\(suite(of: fileID))-\(UUID().uuidString.prefix(8))-\(log.lastPathComponent)"
                 try? FileManager.default.moveItem(at: log, to: told.appending(path: kept))
             }
         }
     }
+
+    private static func suite(of fileID: String) -> Substring { fileID.prefix { $0 != "/" } }
 
     private static func names(in place: URL) -> [String] {
         (try? FileManager.default.contentsOfDirectory(atPath: place.path(percentEncoded: false))) ?? []

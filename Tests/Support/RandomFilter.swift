@@ -2,34 +2,38 @@ import FilterExpressions
 import PushModel
 
 /// Expressions of every form, over few values, so that registrations of the same few values fit about as often as not.
-struct RandomFilter {
-    var random: SeededGenerator
+package struct RandomFilter {
+    package var random: SeededGenerator
 
-    static let texts = [
+    package init(random: SeededGenerator) { self.random = random }
+
+    package static let texts = [
         "ann", "an", "Ann", "ä", "a\u{308}", "4.2", "10", "", "de-AT", "x'; DROP TABLE apps; --", "\\\"", "€",
     ]
-    static let versionTexts = ["4", "4.2", "4.2.0", "4.10", "4.9.1", "0", "0.0.1", "12345678901234567890", "04.2"]
-    static let versions = versionTexts.compactMap { VersionNumber($0) }
+    package static let versionTexts = [
+        "4", "4.2", "4.2.0", "4.10", "4.9.1", "0", "0.0.1", "12345678901234567890", "04.2",
+    ]
+    package static let versions = versionTexts.compactMap { VersionNumber($0) }
     /// What devices say.
-    static let otherVersionTexts = [
+    package static let otherVersionTexts = [
         "4.2-beta", "4.2.1 (77)", "v4", "beta", "4.", "4..2", ".4", "４", "99999999999999999999999999999999.1",
     ]
-    static let numberTexts = [
+    package static let numberTexts = [
         "0", "1", "1.5", "-1.5", "10", "9007199254740993", "0.1", "100", "12345678901234567890.25",
     ]
-    static let numbers = numberTexts.compactMap { DecimalNumber($0) }
-    static let names = ["plan", "a b", "0", "ä", "deep", "\"", "null"]
-    static let tags = ["news", "beta", "ä", "a\u{308}", "x' OR true --"]
+    package static let numbers = numberTexts.compactMap { DecimalNumber($0) }
+    package static let names = ["plan", "a b", "0", "ä", "deep", "\"", "null"]
+    package static let tags = ["news", "beta", "ä", "a\u{308}", "x' OR true --"]
 
-    mutating func pick<Value>(_ values: [Value]) -> Value {
+    package mutating func pick<Value>(_ values: [Value]) -> Value {
         values[Int.random(in: 0..<values.count, using: &random)]
     }
 
-    mutating func list<Value>(_ make: (inout RandomFilter) -> Value) -> [Value] {
+    package mutating func list<Value>(_ make: (inout RandomFilter) -> Value) -> [Value] {
         (0..<Int.random(in: 1...3, using: &random)).map { _ in make(&self) }
     }
 
-    mutating func expression(depth: Int = 3) -> FilterExpression {
+    package mutating func expression(depth: Int = 3) -> FilterExpression {
         guard depth > 0 else { return .condition(condition()) }
         switch Int.random(in: 0..<5, using: &random) {
         case 0: return .not(expression(depth: depth - 1))
@@ -39,7 +43,7 @@ struct RandomFilter {
         }
     }
 
-    mutating func condition() -> FilterCondition {
+    package mutating func condition() -> FilterCondition {
         switch Int.random(in: 0..<10, using: &random) {
         case 0, 1: return .text(pick(TextField.allCases), textTest())
         case 2:
@@ -94,7 +98,7 @@ struct RandomFilter {
         }
     }
 
-    static let now = WallInstant(secondsSince1970: 1_796_000_000)
-    static let instants =
+    package static let now = WallInstant(secondsSince1970: 1_796_000_000)
+    package static let instants =
         [-2_592_000, -86_400, -3_600, -60, 0, 60, 3_600].map { now + .seconds($0) } + [now + .microseconds(-1)]
 }

@@ -1,1 +1,0 @@
-../StoreTests/RunEvidence.swift

@@ -1,1 +1,0 @@
-../EncodingsTests/SeededGenerator.swift

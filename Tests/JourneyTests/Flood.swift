@@ -1,1 +1,0 @@
-../GatewayAPITests/Flood.swift

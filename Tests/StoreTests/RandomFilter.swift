@@ -1,1 +1,0 @@
-../FilterExpressionsTests/RandomFilter.swift

@@ -1,0 +1,195 @@
+import Foundation
+import Postgres
+import Reactor
+import Testing
+
+/// A PostgreSQL of a suite whose tests start programs: these reach it over its socket, each world in a database of its own.
+package final class DatabaseServer: Sendable {
+    /// The one of the suite that runs (`onDatabaseServer`).
+    @TaskLocal package static var shared: DatabaseServer?
+
+    /// Where it listens besides its socket, and for whom.
+    package struct Network: Sendable {
+        let address: String
+        let client: String
+
+        package init(address: String, client: String) {
+            self.address = address
+            self.client = client
+        }
+    }
+
+    package let folder: URL
+    private let server: PrivateServer
+    private let settings: PostgresSettings
+    private let socketFolder: String
+    private let loop: ReactorLoop
+    private let administration: PostgresPool
+    private let network: Network?
+    private let evidence: String
+
+    /// Programs die in these tests, the machine doesn't: waiting for the disk would prove nothing, and take minutes.
+    private static let configuration =
+        TemplateServer.fast + TemplateServer.logsLikeOperators
+        // A gateway has 17 connections at most, and there are several in each of several worlds.
+        + ["max_connections = 400"]
+
+    private init(folder: URL, _ network: Network?, _ evidence: String) async throws {
+        self.folder = folder
+        self.network = network
+        self.evidence = evidence
+        let dataFolder = folder.path(percentEncoded: false)
+        loop = try ReactorLoop(name: "database-server")
+        server = PrivateServer(dataFolder: dataFolder)
+        settings = try await Self.start(server, in: folder, network, loop)
+        guard let file = PostmasterFile(in: dataFolder) else { throw CocoaError(.fileReadNoSuchFile) }
+        socketFolder = file.socketFolder
+        administration = PostgresPool(settings, pool: .patient, loop: loop)
+    }
+
+    private static func start(
+        _ server: PrivateServer, in folder: URL, _ network: Network?, _ loop: ReactorLoop
+    ) async throws -> PostgresSettings {
+        try await server.start().pooled(on: loop) { pool in
+            for setting in configuration { try await pool.script("ALTER SYSTEM SET \(setting)") }
+            if let network { try await pool.script("ALTER SYSTEM SET listen_addresses = '\(network.address)'") }
+        }
+        await server.stop()
+        if let network {
+            let rules = try FileHandle(forWritingTo: folder.appending(path: "postgres/pg_hba.conf"))
+            try rules.seekToEnd()
+            try rules.write(contentsOf: Data("host all all \(network.client)/32 trust\n".utf8))
+            try rules.close()
+        }
+        return try await server.start()
+    }
+
+    /// - Parameter evidence: the file of the suite that keeps the server's log (`RunEvidence`).
+    package static func within(
+        at network: Network? = nil, evidence: String = #fileID, _ body: (DatabaseServer) async throws -> Void
+    ) async throws {
+        try await TestFolder.within { folder in
+            let server = try await DatabaseServer(folder: folder, network, evidence)
+            let outcome: Result<Void, any Error>
+            do { outcome = .success(try await body(server)) } catch { outcome = .failure(error) }
+            server.checkLog()
+            await server.administration.close()
+            await server.server.stop()
+            server.loop.stop()
+            RunEvidence.keep(logsBelow: folder.path(percentEncoded: false), fileID: evidence)
+            try outcome.get()
+        }
+    }
+
+    package func makeDatabase(_ name: String) async throws {
+        try await administration.script("CREATE DATABASE \(name)")
+    }
+
+    /// As a gateway is told of a database of one's own.
+    package func url(_ database: String) -> String {
+        let host = socketFolder.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? socketFolder
+        return "postgresql://carillon@/\(database)?host=\(host)"
+    }
+
+    /// The same for the client in the other network.
+    package func farURL(_ database: String) -> String {
+        network.map { "postgresql://carillon@\($0.address)/\(database)" } ?? url(database)
+    }
+
+    package func pool(_ database: String) -> PostgresPool {
+        PostgresPool(settings.withDatabase(database), loop: loop)
+    }
+
+    package func within<Answer>(
+        _ database: String, _ body: (PostgresPool) async throws -> Answer
+    ) async throws -> Answer {
+        try await settings.withDatabase(database).pooled(on: loop, body)
+    }
+
+    /// As the kernel does it when memory ends: no word to anybody.
+    package func kill() async throws {
+        let process = try #require(await server.processID)
+        _ = Glibc.kill(process, SIGKILL)
+        try await eventually("the server's end") { Glibc.kill(process, 0) != 0 || Self.isZombie(process) }
+    }
+
+    package func startAgain() async throws {
+        // A start begins the log anew.
+        checkLog()
+        RunEvidence.keep(logsBelow: folder.path(percentEncoded: false), fileID: evidence)
+        _ = try await server.start()
+    }
+
+    /// P9: PostgreSQL's log has whole statements, and nobody's secrets: tokens here have long rows of zeros.
+    private func checkLog() {
+        let log = folder.appending(path: "postgres.log")
+        let text = (try? String(contentsOf: log, encoding: .utf8)) ?? ""
+        #expect(text.contains("LOG:"), "the server's log was not found")
+        let told = ["0000000000000000", "Twelve o'clock", "PRIVATE KEY", "admin-key-of-a-test"].filter {
+            text.contains($0)
+        }
+        #expect(told == [], "PostgreSQL's log tells nobody's secrets")
+    }
+
+    private static func isZombie(_ process: Int32) -> Bool {
+        let stat = (try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)) ?? ""
+        return stat.split(separator: ")").last?.split(separator: " ").first == "Z"
+    }
+}
+
+extension PostgresSettings {
+    /// A pool for a while. Statements may take minutes: they fill tables.
+    package func pooled<Answer>(
+        on loop: ReactorLoop, _ body: (PostgresPool) async throws -> Answer
+    ) async throws -> Answer {
+        var patient = self
+        patient.statementTimeout = .seconds(600)
+        let pool = PostgresPool(patient, pool: .patient, loop: loop)
+        let outcome: Result<Answer, any Error>
+        do { outcome = .success(try await body(pool)) } catch { outcome = .failure(error) }
+        await pool.close()
+        return try outcome.get()
+    }
+}
+
+extension PostgresPool {
+    /// The one number that the question asks for.
+    package func number(_ sql: String) async throws -> Int {
+        Int(try await read(Query(Statement(unprepared: sql))).int64(0, 0))
+    }
+}
+
+package enum TestFolder {
+    /// Short, since sockets lie in it, and open to the server's user.
+    package static func within(_ body: (URL) async throws -> Void) async throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "t\(UUID().uuidString.prefix(6))")
+        try FileManager.default.createDirectory(
+            at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o755])
+        let outcome: Result<Void, any Error>
+        do { outcome = .success(try await body(folder)) } catch { outcome = .failure(error) }
+        try? FileManager.default.removeItem(at: folder)
+        try outcome.get()
+    }
+}
+
+/// A suite whose tests share a server; it stands before the first of them and is gone after the last.
+package struct OnDatabaseServer: SuiteTrait, TestScoping {
+    let evidence: String
+
+    package var isRecursive: Bool { false }
+
+    package func provideScope(
+        for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
+    ) async throws {
+        try await DatabaseServer.within(evidence: evidence) { server in
+            try await DatabaseServer.$shared.withValue(server) { try await function() }
+        }
+    }
+}
+
+extension Trait where Self == OnDatabaseServer {
+    /// - Parameter evidence: the file of the suite that keeps the server's log (`RunEvidence`).
+    package static func onDatabaseServer(evidence: String = #fileID) -> OnDatabaseServer {
+        OnDatabaseServer(evidence: evidence)
+    }
+}
