@@ -3,7 +3,7 @@ import PushModel
 import TestSupport
 import Testing
 
-extension Journeys {
+extension LongJourneys {
     @Suite("An app of 100,000 registrations beside another app's 2,000,000")
     struct BigNeighbourTests {
         /// Of the gateway, whatever the audience (P8).

@@ -12,7 +12,7 @@ extension Journeys {
         private static let live = [Device](.live, 29_400)
         private static let dead = [Device](.gone, 600)
         private static let settings = [
-            "LEASE_SECONDS": "12", "REQUEST_DEADLINE_SECONDS": "5", "CONNECTIONS_PER_LANE": "8",
+            "LEASE_SECONDS": "5", "REQUEST_DEADLINE_SECONDS": "3", "CONNECTIONS_PER_LANE": "8",
         ]
 
         @Test(

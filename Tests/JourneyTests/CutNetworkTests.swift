@@ -18,7 +18,7 @@ extension Journeys {
         /// another, until its connection has been silent for as long.
         private static let unansweredMax = 2 * streamLimit * connectionsMax
         private static let settings = [
-            "LEASE_SECONDS": "12", "REQUEST_DEADLINE_SECONDS": "5", "CONNECTIONS_PER_LANE": "\(connectionsMax)",
+            "LEASE_SECONDS": "5", "REQUEST_DEADLINE_SECONDS": "3", "CONNECTIONS_PER_LANE": "\(connectionsMax)",
         ]
 
         @Test(

@@ -12,6 +12,7 @@ extension Journeys {
         private static let dead = [Device](.gone, 1_200)
         private static let streamLimit = 50
         private static let connectionsMax = 8
+        /// A lease outlives PostgreSQL's death and return, so that nobody takes over the pushes of a gateway that lives.
         private static let settings = [
             "LEASE_SECONDS": "15", "REQUEST_DEADLINE_SECONDS": "5", "CONNECTIONS_PER_LANE": "\(connectionsMax)",
         ]

@@ -59,7 +59,7 @@ extension Journeys {
         /// With a broadcast that has begun. Each gateway is found where the one before it was.
         private static func within(_ body: (World, Gateway, _ message: String) async throws -> Void) async throws {
             let settings = [
-                "LISTEN": "127.0.0.1:\(try StandIn.freePort())", "LEASE_SECONDS": "10", "REQUEST_DEADLINE_SECONDS": "5",
+                "LISTEN": "127.0.0.1:\(StandIn.freePort())", "LEASE_SECONDS": "3", "REQUEST_DEADLINE_SECONDS": "2",
             ]
             try await World.within(settings: settings, production: .init(streamLimit: 50)) { world in
                 let gateway = try await world.gateway()

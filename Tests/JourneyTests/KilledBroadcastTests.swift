@@ -6,7 +6,7 @@ import Simulator
 import TestSupport
 import Testing
 
-extension Journeys {
+extension JourneysAlone {
     @Suite("A gateway that is killed in the middle of a broadcast to 100,000")
     struct KilledBroadcastTests {
         private static let live = [Device](.live, 98_000)
@@ -21,7 +21,7 @@ extension Journeys {
         @Test("goes on after its restart: nobody is missed, and only what was not settled yet is repeated")
         func killed() async throws {
             let settings = [
-                "LEASE_SECONDS": "10", "REQUEST_DEADLINE_SECONDS": "5",
+                "LEASE_SECONDS": "3", "REQUEST_DEADLINE_SECONDS": "2",
                 "CONNECTIONS_PER_LANE": "\(Self.connectionsMax)",
             ]
             try await World.within(

@@ -7,12 +7,12 @@ import Simulator
 import TestSupport
 import Testing
 
-extension Journeys {
+extension JourneysAlone {
     /// Parcels of two pushes: there are more of them than one transaction holds or releases (1,000), let alone ends (20).
     @Suite("A gateway that is killed beside others while a message is sent at a rate")
     struct KilledLifeTests {
         private static let settings = [
-            "PARCEL_MEMBERS": "2", "LEASE_SECONDS": "10", "REQUEST_DEADLINE_SECONDS": "5",
+            "PARCEL_MEMBERS": "2", "LEASE_SECONDS": "3", "REQUEST_DEADLINE_SECONDS": "2",
         ]
         private static let movedMax = 1_000
         /// Something is on its way at any moment.

@@ -6,7 +6,7 @@ import Simulator
 import TestSupport
 import Testing
 
-extension Journeys {
+extension JourneysAlone {
     @Suite("A message whose life is changed")
     struct MessageLifeTests {
         private static let live = [Device](.live, 20_000)
@@ -50,7 +50,7 @@ extension Journeys {
 
         @Test("by a cancel, after which a gateway is killed: what it had sent is told as such, or as not known")
         func cancelAndKill() async throws {
-            let settings = ["LEASE_SECONDS": "10", "REQUEST_DEADLINE_SECONDS": "5"]
+            let settings = ["LEASE_SECONDS": "3", "REQUEST_DEADLINE_SECONDS": "2"]
             try await World.within(settings: settings, production: Self.slow) { world in
                 let gateways = [try await world.gateway(), try await world.gateway()]
                 try await world.furnish(.garden, Self.live, through: gateways[0])

@@ -1,4 +1,6 @@
 import Foundation
+import Reactor
+import Synchronization
 
 /// A network of its own for a process, and two cables from it to this machine's.
 struct NetworkNamespace: Sendable {
@@ -24,7 +26,7 @@ struct NetworkNamespace: Sendable {
         let mark = UUID().uuidString.prefix(6).lowercased()
         let name = "carillon-\(mark)"
         // Of the addresses that are kept for tests of networks (RFC 2544), so that no neighbour is hidden.
-        let third = UInt8.random(in: 0...255)
+        let third = try Self.freeNumber()
         try NetworkCable.ip("netns", "add", name)
         do {
             self.name = name
@@ -36,6 +38,22 @@ struct NetworkNamespace: Sendable {
             throw error
         }
     }
+
+    /// The third number of addresses that no other namespace of this process has, nor of another one now.
+    private static func freeNumber() throws -> UInt8 {
+        for _ in 0..<1_000 {
+            let number = UInt8.random(in: 0...255)
+            guard given.withLock({ $0.insert(number).inserted }) else { continue }
+            // An address that is this machine's can be listened at.
+            guard let address = SocketAddress(literal: "198.18.\(number).1", port: 0),
+                let taken = try? ListeningSocket(binding: address)
+            else { return number }
+            taken.close()
+        }
+        throw NetworkCable.Refused(description: "all addresses for tests of networks are in use")
+    }
+
+    private static let given = Mutex<Set<UInt8>>([])
 
     /// Has a process begin its life in here. It keeps its id: `ip` becomes it.
     func enter(_ process: Process) throws {

@@ -33,7 +33,7 @@ struct StandIn: Sendable {
             validity: .days(2, from: Clocks.wallNow()))
         var settings = APNsSimulatorSettings(identity: identity)
         if !traits.addresses.isEmpty { settings.reach = .everyone }
-        if traits.keepsItsPort { settings.port = try Self.freePort() }
+        if traits.keepsItsPort { settings.port = Self.freePort() }
         settings.environment = environment
         settings.streamLimit = traits.streamLimit
         settings.revokedCertificates = traits.revokedCertificates
@@ -46,11 +46,16 @@ struct StandIn: Sendable {
     /// The same one, from a network that reaches it there.
     func url(at address: String) -> String { "https://\(address):\(port)" }
 
-    /// One that nobody listens at, a moment ago.
-    static func freePort() throws -> UInt16 {
-        let socket = try ListeningSocket(binding: SocketAddress(loopbackPort: 0))
-        defer { socket.close() }
-        return socket.localPort
+    /// A port that nobody listens at, for what is stopped and started again there.
+    ///
+    /// The kernel hands out higher ones by itself: no neighbour gets this one in between.
+    static func freePort() -> UInt16 {
+        while true {
+            let port = UInt16.random(in: 20_000..<32_000)
+            guard let socket = try? ListeningSocket(binding: SocketAddress(loopbackPort: port)) else { continue }
+            socket.close()
+            return port
+        }
     }
 
     /// As a provider's machine does that loses its power: no goodbye, and nobody at the door.

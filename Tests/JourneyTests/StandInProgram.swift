@@ -23,7 +23,7 @@ final class StandInProgram {
 
     static func within(_ body: (StandInProgram) async throws -> Void) async throws {
         try await TestFolder.within { folder in
-            let standIn = try StandInProgram(folder: folder, port: try StandIn.freePort())
+            let standIn = try StandInProgram(folder: folder, port: StandIn.freePort())
             try await standIn.listens()
             let outcome: Result<Void, any Error>
             do { outcome = .success(try await body(standIn)) } catch { outcome = .failure(error) }

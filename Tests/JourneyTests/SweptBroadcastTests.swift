@@ -5,7 +5,7 @@ import Simulator
 import TestSupport
 import Testing
 
-extension Journeys {
+extension LongJourneys {
     @Suite("A broadcast beside which much that is old is taken away")
     struct SweptBroadcastTests {
         private static let live = [Device](.live, 40_000)

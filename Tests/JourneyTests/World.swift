@@ -9,10 +9,6 @@ import TLS
 import TestSupport
 import Testing
 
-/// All journeys: they start whole gateways, so that one after the other is faster than all at once.
-@Suite("Journeys", .serialized, .onDatabaseServer())
-enum Journeys {}
-
 /// Everything around a gateway: a database, an APNs for production and one for the sandbox, and gateways that come and
 /// go. App "garden" is in production, "forest" in the sandbox, each with a credential of its own.
 final class World: Sendable {
