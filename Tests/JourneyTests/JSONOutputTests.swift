@@ -6,7 +6,7 @@ extension Journeys {
     @Suite("What commands print for scripts")
     struct JSONOutputTests {
         /// A command line without its --json, in the order in which they can be said to one gateway.
-        private struct Line {
+        fileprivate struct Line {
             var words: [String]
             let code: Int32
             /// Whether it is a list, in the form that all lists have.
@@ -69,7 +69,7 @@ extension Journeys {
                 Line("credentials", "retire", "1", "--yes"), Line("credentials", "delete", "1"),
                 Line("apps", "delete", "garden", "--yes"),
                 Line("demo", "--installations", "100", "--once", "--port", "0", "--folder", folder + "/demo"),
-            ] + benches(folder)
+            ]
         }
 
         private static let cost = [
@@ -77,18 +77,31 @@ extension Journeys {
             "reference_per_second", "memory_bytes_max",
         ]
 
-        /// Those of broadcasts that two gateways send are at a rate, so that also one this small has a middle.
+        /// Every bench, in one of its ways.
         private static func benches(_ folder: String) -> [Line] {
             [
                 .bench(
                     "latency", "--pushes", "10", in: folder,
                     figures: ["apns.p50_ratio", "fcm.p50_ratio", "apns.gateway_cpu_s_per_million"]),
                 .bench(
-                    "latency", "--singles", "200", in: folder,
-                    figures: ["accepted_per_second", "settled_per_second", "commits_per_second", "accepted_ratio"]),
-                .bench(
                     "fill", "--devices", "40000", "--rounds", "2", in: folder,
                     figures: ["devices_per_second", "copy_per_second", "time_ratio"]),
+                .bench(
+                    "broadcast", "--devices", "40000", "--tag", "sport", "--values", in: folder,
+                    figures: ["accepted", "first_push_ms", "reference_per_second"], claims: ["adds_up"]),
+                .bench(
+                    "register", "--devices", "1000", "--rounds", "1", in: folder,
+                    figures: ["created_ratio", "again_ratio", "created_gateway_cpu_s_per_million"]),
+                .bench("wire", "--pushes", "100000", "--rounds", "1", in: folder, figures: ["processor_ratio"]),
+            ]
+        }
+
+        /// Their other ways. Broadcasts that two gateways send are at a rate, so that also one this small has a middle.
+        fileprivate static func otherBenches(_ folder: String) -> [Line] {
+            [
+                .bench(
+                    "latency", "--singles", "200", in: folder,
+                    figures: ["accepted_per_second", "settled_per_second", "commits_per_second", "accepted_ratio"]),
                 .bench(
                     "broadcast", "--devices", "40000", "--rounds", "1", "--values", "--answer-ms", "20", in: folder,
                     figures: [
@@ -110,18 +123,11 @@ extension Journeys {
                     "broadcast", "--devices", "40000", "--filter", "attributes.plan == 'pro'", in: folder,
                     figures: ["accepted", "first_push_ms", "reference_per_second"], claims: ["adds_up"]),
                 .bench(
-                    "broadcast", "--devices", "40000", "--tag", "sport", "--values", in: folder,
-                    figures: ["accepted", "first_push_ms", "reference_per_second"], claims: ["adds_up"]),
-                .bench(
                     "broadcast", "--devices", "40000", "--local-hour", "10", in: folder,
                     figures: ["accepted", "suppressed", "cancelled", "first_push_ms"], claims: ["adds_up"]),
                 .bench(
                     "latency", "--beside-devices", "40000", "--pushes", "10", "--rounds", "2", in: folder,
                     figures: ["half.p99_ratio", "full.p99_ratio", "full.gateway_cpu_s_per_million"]),
-                .bench(
-                    "register", "--devices", "1000", "--rounds", "1", in: folder,
-                    figures: ["created_ratio", "again_ratio", "created_gateway_cpu_s_per_million"]),
-                .bench("wire", "--pushes", "100000", "--rounds", "1", in: folder, figures: ["processor_ratio"]),
             ]
         }
 
@@ -145,36 +151,53 @@ extension Journeys {
                 let lines = Self.lines(
                     try world.writeSigningKey("AuthKey_GARDEN1234.p8"), token.path(percentEncoded: false), "tablet",
                     world.folder.path(percentEncoded: false))
-                var message = ""
-                for line in lines {
-                    let words = line.words.map { $0 == "ID" ? message : $0 } + ["--json"]
-                    let told = try await world.command(words, gateway, alsoSettings: world.settings)
-                    let printed = told.printed.split(separator: "\n").map { Array($0.utf8) }
-                    #expect(printed.count == 1, "carillon \(words) printed \(printed.count) lines")
-                    let document = try? JSONReader.read(printed.first ?? []).object
-                    #expect(document != nil, "carillon \(words) printed \(told.printed)")
-                    let faults = document?["faults"]?.array?.compactMap(\.string) ?? []
-                    let code = faults.isEmpty ? line.code : 1
-                    #expect(told.code == code, "carillon \(words): \(told.printed)\(told.said)")
-                    #expect(faults.allSatisfy(line.forgiven.contains), "carillon \(words): \(faults)")
-                    if line.isList {
-                        #expect(document?["items"]?.array != nil && document?["next"] != nil, "carillon \(words)")
-                    }
-                    for name in line.figures {
-                        let figure = Self.member(name, of: document)?.number?.double ?? 0
-                        #expect(figure > 0, "carillon \(words): \(name) is \(figure)")
-                    }
-                    for name in line.claims {
-                        #expect(Self.member(name, of: document)?.bool == true, "carillon \(words): not \(name)")
-                    }
-                    guard line.code == 0 else { continue }
-                    message = document?["messages"]?.array?.first?.object?["id"]?.string ?? message
-                }
-                let tested = lines.map(\.words) + Self.others.map { $0.split(separator: " ").map(String.init) }
+                try await Self.expectDocuments(of: lines, world, gateway)
+                let benches = Self.benches(world.folder.path(percentEncoded: false))
+                let tested =
+                    (lines + benches).map(\.words) + Self.others.map { $0.split(separator: " ").map(String.init) }
                 for leaf in try await leaves(world, gateway) {
                     #expect(tested.contains { $0.starts(with: leaf) }, "carillon \(leaf) is not in the table")
                 }
                 try await gateway.stopGently()
+            }
+        }
+
+        @Test("is one JSON document for every bench", arguments: benches("").indices)
+        func benchDocument(number: Int) async throws {
+            try await World.within { world in
+                let gateway = try await world.gateway()
+                let line = Self.benches(world.folder.path(percentEncoded: false))[number]
+                try await Self.expectDocuments(of: [line], world, gateway)
+                try await gateway.stopGently()
+            }
+        }
+
+        /// Each prints one document, with its code, its figures and its claims.
+        fileprivate static func expectDocuments(of lines: [Line], _ world: World, _ gateway: Gateway) async throws {
+            var message = ""
+            for line in lines {
+                let words = line.words.map { $0 == "ID" ? message : $0 } + ["--json"]
+                let told = try await world.command(words, gateway, alsoSettings: world.settings)
+                let printed = told.printed.split(separator: "\n").map { Array($0.utf8) }
+                #expect(printed.count == 1, "carillon \(words) printed \(printed.count) lines")
+                let document = try? JSONReader.read(printed.first ?? []).object
+                #expect(document != nil, "carillon \(words) printed \(told.printed)")
+                let faults = document?["faults"]?.array?.compactMap(\.string) ?? []
+                let code = faults.isEmpty ? line.code : 1
+                #expect(told.code == code, "carillon \(words): \(told.printed)\(told.said)")
+                #expect(faults.allSatisfy(line.forgiven.contains), "carillon \(words): \(faults)")
+                if line.isList {
+                    #expect(document?["items"]?.array != nil && document?["next"] != nil, "carillon \(words)")
+                }
+                for name in line.figures {
+                    let figure = member(name, of: document)?.number?.double ?? 0
+                    #expect(figure > 0, "carillon \(words): \(name) is \(figure)")
+                }
+                for name in line.claims {
+                    #expect(member(name, of: document)?.bool == true, "carillon \(words): not \(name)")
+                }
+                guard line.code == 0 else { continue }
+                message = document?["messages"]?.array?.first?.object?["id"]?.string ?? message
             }
         }
 
@@ -242,6 +265,21 @@ extension Journeys {
                 let lines = told.printed.split(separator: "\n").map { try? JSONReader.read(Array($0.utf8)).object }
                 #expect(!lines.contains { $0 == nil } && lines.last??["done"] == true)
                 #expect(lines.contains { $0?["line"]?.integer == 2 })
+                try await gateway.stopGently()
+            }
+        }
+    }
+}
+
+extension LongJourneys {
+    @Suite("What benches print for scripts, in all their ways")
+    struct BenchOutputTests {
+        @Test("is one JSON document")
+        func oneDocument() async throws {
+            try await World.within { world in
+                let gateway = try await world.gateway()
+                let lines = Journeys.JSONOutputTests.otherBenches(world.folder.path(percentEncoded: false))
+                try await Journeys.JSONOutputTests.expectDocuments(of: lines, world, gateway)
                 try await gateway.stopGently()
             }
         }

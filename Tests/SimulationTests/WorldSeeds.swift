@@ -5,7 +5,7 @@ import Foundation
 enum WorldSeeds {
     static let count: UInt64 = {
         guard let said = ProcessInfo.processInfo.environment["CARILLON_SEEDS"], let count = UInt64(said) else {
-            return 2_000
+            return 300
         }
         return max(1, count)
     }()
@@ -17,6 +17,13 @@ enum WorldSeeds {
 
     /// Each batch is run once, whoever asks for it; all of them begin with the first that is asked for.
     private static let harvests = batches.map { batch in Task.detached { WorldHarvest(batch) } }
+
+    /// The census of all batches together.
+    static func census() async -> WorldCensus {
+        var census = WorldCensus()
+        for batch in batches { census.add(await harvest(of: batch).census) }
+        return census
+    }
 
     static func harvest(of batch: Range<UInt64>) async -> WorldHarvest {
         guard let place = batches.firstIndex(of: batch) else { return WorldHarvest(batch) }
