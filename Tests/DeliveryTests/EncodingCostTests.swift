@@ -56,7 +56,7 @@ struct EncodingCostTests {
         "takes a small part of what the wire may take, with a badge and values of the device's own",
         .enabled(if: EncodingCostTests.areInstructionsCounted, Comment(rawValue: EncodingCostTests.whyNot)))
     func instructions() async throws {
-        let perPush = try await Self.perPush(Self.template, TemplateWorld.topic, few: 20, many: 120) {
+        let perPush = try await Self.perPush(Self.template, TemplateWorld.topic, few: 5, many: 35) {
             thread, encoder, pushes in await thread.instructions(of: encoder, count: pushes)
         }
         print("making a push ready takes \(Int(perPush)) instructions")

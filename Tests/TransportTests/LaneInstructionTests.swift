@@ -18,8 +18,8 @@ struct LaneInstructionTests {
     /// Behind so many answers whatever a lane keeps is as large as it gets.
     private static let warmUp = 5_000
     /// What a batch costs by itself is in both, and so in neither.
-    private static let few = 10
-    private static let many = 40
+    private static let few = 5
+    private static let many = 20
 
     @Test("is counted to the instruction, repeated and kernel's ones too", arguments: [1, 2, 50])
     func exact(rounds: Int) { #expect(instructions_of_loop(rounds) == 7 * rounds) }
